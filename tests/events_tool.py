@@ -14,25 +14,20 @@ from orchestrator.core.event import Event
 from tests.findings_tool import PACKAGE
 
 TABLE = Path(__file__).parent.parent / "docs" / "events.md"
-EMITTERS = frozenset({"emit", "_emit"})
-OWN = frozenset({"level", "task", "persona", "known", "data"})
+DECIDERS = frozenset({"decide", "_decide"})
+"""Those whose events tell a decision."""
+EMITTERS = DECIDERS | {"emit", "_emit"}
+OWN = frozenset({"level", "task", "persona", "known", "data", "left", "valid"})
 """Keywords of an emitter that are no data."""
 ACCOUNT = ("purpose", "turn", "layer", "repairs", "first_repairs")
 SPREAD: dict[str, tuple[str, ...]] = {
     "account": ACCOUNT,
     "decided": KEYS,
-    "_decided": KEYS,
     "said": KEYS,
+    "counts": (),
     "more": ("removed",),
-    "told.data": (),
 }
-"""What stands behind `**` at an emitter → its keys; those of `told.data` are read where a Telling is built."""
-TELLING: dict[str, tuple[str, ...]] = {
-    "answer_healed": ACCOUNT,
-    "answer_truncated": (*ACCOUNT, "stop_reason", "problems"),
-    "answer_refused": (*ACCOUNT, "stop_reason", "problems", "preview"),
-}
-"""Data of the events that `personas/telling.py` makes; whole runs compare it."""
+"""What stands behind `**` at an emitter → its keys."""
 SOMETIMES = {
     "story_reset": ("comment", "overridden_conflict"),
     "task_committed": ("removed",),
@@ -198,7 +193,7 @@ def _of_call(place: str, call: ast.Call, names: dict[str, list[ast.expr]], share
     called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     levels = _levels(keywords.get("level"), names)
-    if called in {"Event", "Telling"} and "name" in keywords:
+    if called == "Event" and "name" in keywords:
         held = keywords["name"]
         keys = list(_of_mapping(keywords.get("data"), names))
     elif called in EMITTERS and call.args and not isinstance(call.args[0], ast.Call):
@@ -206,12 +201,11 @@ def _of_call(place: str, call: ast.Call, names: dict[str, list[ast.expr]], share
         held = next((one for one in call.args[:2] if _texts(one, names, shared)), call.args[0])
         keys = [name for name in keywords if name not in OWN]
         keys += [key for keyword in call.keywords if keyword.arg is None for key in _spread(keyword.value)]
-        keys += _of_mapping(keywords.get("data"), names)
+        keys += [*_of_mapping(keywords.get("data"), names), *(KEYS if called in DECIDERS else ())]
     else:
         return
     for name in _texts(held, names, shared):
-        more = (*TELLING[name], *KEYS) if called == "Telling" else ()
-        yield Told(place=place, name=name, levels=levels, keys=tuple(dict.fromkeys([*keys, *more])))
+        yield Told(place=place, name=name, levels=levels, keys=tuple(dict.fromkeys(keys)))
 
 
 def _texts(node: ast.expr, names: dict[str, list[ast.expr]], shared: dict[str, str] | None = None) -> list[str]:

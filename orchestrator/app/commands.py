@@ -33,19 +33,18 @@ from orchestrator.core.command import (
 )
 from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName
 from orchestrator.core.event import Event
-from orchestrator.core.history import Brake, StoryHistory, conflict_of, expect_kept, fold
+from orchestrator.core.history import StoryHistory, conflict_of, expect_kept, fold
 from orchestrator.core.ports import Clock
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import BroughtPlan, Replan, SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.files.process import SystemClock
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.command_handler import OrderTaker
+from orchestrator.sprint.command_handler import CommandHandler
 from orchestrator.sprint.gate_answers import kept_comment
 from orchestrator.sprint.plan_edit import read_edit, read_markdown
-from orchestrator.sprint.recorder import Books
 from orchestrator.sprint.slots import Slots, cleared_cells
-from orchestrator.sprint.state import Board, Standing
+from orchestrator.sprint.state import Board, CircuitBreaker, SprintState
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.event_table import usable
 from orchestrator.storage.locks import SprintLock, holder
@@ -324,7 +323,6 @@ async def _apply(
             raise ConfigError(f"the record of sprint {sprint} is gone")
         expect_kept(record)  # it may have been pruned since the order was given
         events = await asyncio.to_thread(numbered_events, environment, folder, record)
-        standing = Standing(record, fold(record, (event for _, event in events)))
         workspace = GitWorkspace(
             mirror=folder.mirror(Path(record.repo)),
             folder=folder.worktrees(sprint),
@@ -337,19 +335,16 @@ async def _apply(
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         try:
             async with BacklogWriter(backlog, warnings.append) as cells:
-                taker = OrderTaker(
-                    standing,
+                histories = fold(record, (event for _, event in events))
+                handler = CommandHandler(
+                    SprintState(record, histories, sink=sink, clock=clock, cells=cells),
                     board,
-                    Brake(record, sink, clock, stop_after=0),
+                    CircuitBreaker(record, sink, clock, stop_after=0),
                     Slots(1),
                     runner=_Nobody(),
                     renewer=Renewal(record, workspace, folder, sink, clock, source=Path(record.repo)),
-                    cells=cells,
-                    sink=sink,
-                    clock=clock,
-                    record_outcome=Books(standing, sink, clock, cells).ended,
                 )
-                await taker.obey()
+                await handler.obey()
         finally:
             workspace.close()
     return warnings

@@ -36,8 +36,18 @@ from orchestrator.environments.installed import read_environment, run_on_copies
 from orchestrator.prompts.files import load_prompts
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
-from orchestrator.sprint.judge import Judged, Surroundings, judge, read_plan, suite_of_file
-from orchestrator.sprint.judge_plan import PlanKind, judge_no_plan, judge_task_plan, kind_of, mixed
+from orchestrator.sprint.judge import (
+    Judged,
+    PlanKind,
+    Surroundings,
+    judge,
+    judge_no_plan,
+    judge_task_plan,
+    kind_of,
+    mixed,
+    read_plan,
+    suite_of_file,
+)
 
 PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
 """Kind of answer → the prompt that asks for it."""

@@ -28,7 +28,7 @@ from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.safe_files import write_below
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.judge_plan import Hands, JudgedPlan, carry_out, judge_plan, paths_of
+from orchestrator.sprint.judge import Hands, JudgedPlan, carry_out, judge_plan, paths_of
 from orchestrator.storage.state_folder import StateFolder
 
 MAX_TEXT = 16 * 1024 * 1024

@@ -37,8 +37,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Spending
 from orchestrator.sprint.state import Board
 from orchestrator.sprint.supervisor import Supervisor
-from orchestrator.story.base import holds_something, try_base
-from orchestrator.story.older_tests import OlderTests
+from orchestrator.story.older_tests import OlderTests, holds_something, try_base
 
 
 class SprintBase:

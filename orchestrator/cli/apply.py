@@ -27,7 +27,7 @@ from orchestrator.core.action_plan import ActionPlan, ExecutionReport
 from orchestrator.core.value import printable
 from orchestrator.prompts.feedback import render_execution_report
 from orchestrator.settings import forget_secrets
-from orchestrator.sprint.judge_plan import JudgedPlan, PlanKind, kind_of
+from orchestrator.sprint.judge import JudgedPlan, PlanKind, kind_of
 
 app = command_group()
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))

@@ -22,8 +22,7 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.core.finding import blocking
-from orchestrator.sprint.judge import Judged, suite_of_file
-from orchestrator.sprint.judge_plan import NO_PLAN
+from orchestrator.sprint.judge import NO_PLAN, Judged, suite_of_file
 
 app = command_group()
 check_app = command_group(no_args_is_help=True)

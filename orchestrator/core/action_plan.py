@@ -1,9 +1,7 @@
-"""The action plan: code delivery as Markdown, once it is read.
+"""The action plan: code delivery as Markdown, once it is read, and what became of its actions.
 
 Paths and resources are text here: whether they are safe, exist and may be touched is the checks' question, so that an
 unsafe one becomes a finding and no exception.
-
-What became of the actions of a plan that was carried out.
 """
 
 import shlex
@@ -59,6 +57,11 @@ class _Action(Value):
     description: Words = ""
     """As it was written, Markdown and all."""
 
+    @property
+    def subject(self) -> str:
+        """What the action is about, for people."""
+        return str(getattr(self, "path", "") or getattr(self, "resource", ""))
+
 
 class Create(_Action):
     """Write a whole file."""
@@ -68,11 +71,6 @@ class Create(_Action):
     content: BlockText
     overwrite: bool = False
     """Whether the file may be there already; then it keeps its line ends and byte order mark."""
-
-    @property
-    def subject(self) -> str:
-        """What the action is about, for people."""
-        return self.path
 
 
 class Pair(Value):
@@ -91,11 +89,6 @@ class Edit(_Action):
     path: str
     pairs: tuple[Pair, ...]
 
-    @property
-    def subject(self) -> str:
-        """What the action is about, for people."""
-        return self.path
-
 
 class Read(_Action):
     """Ask for a file or a page to be shown in the next turn."""
@@ -103,22 +96,12 @@ class Read(_Action):
     verb: Literal[Verb.READ] = Verb.READ
     resource: str
 
-    @property
-    def subject(self) -> str:
-        """What the action is about, for people."""
-        return self.resource
-
 
 class Prune(_Action):
     """Take a resource out of what is shown."""
 
     verb: Literal[Verb.PRUNE] = Verb.PRUNE
     resource: str
-
-    @property
-    def subject(self) -> str:
-        """What the action is about, for people."""
-        return self.resource
 
 
 class Execute(_Action):
@@ -152,11 +135,6 @@ class Delete(_Action):
 
     verb: Literal[Verb.DELETE] = Verb.DELETE
     path: str
-
-    @property
-    def subject(self) -> str:
-        """What the action is about, for people."""
-        return self.path
 
 
 class Move(_Action):

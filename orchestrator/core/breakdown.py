@@ -1,9 +1,4 @@
-"""The architect's answer once it is well-formed.
-
-A person's task plan as it was read: a goal, tasks under their own numbers, packages.
-
-What the checks say about a plan as a whole.
-"""
+"""The architect's plan of a story, a person's task plan, and what the checks say about a plan as a whole."""
 
 import re
 from collections.abc import Iterable

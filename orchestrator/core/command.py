@@ -1,11 +1,4 @@
-"""What people order of a sprint or a story while it is at work: pause, resume, cancel, retry, replan, reset.
-
-The human gate: what a person is asked, what can be answered, and the one answer that counts.
-
-What every event about a decision tells in the same words: which loop, what it decided, why, and what is left.
-
-What people send to a sprint: commands, answers, and how much of the past is kept.
-"""
+"""What people send to a sprint (commands, answers to gates), and the words in which every decision is recorded."""
 
 from collections.abc import Iterable
 from datetime import datetime

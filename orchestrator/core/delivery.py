@@ -1,13 +1,6 @@
-"""The developer's answer once it is well-formed.
+"""What the developer delivers, what the workspace reports about it, and how reviewers judge it.
 
-Lock files that follow their manifests: which of them, when, and what came of it. Pure.
-
-Facts that the workspace reports about a story's tree.
-
-A reviewer's judgement of one task's change: the words of its format, and its value once it is read.
-
-The format itself stands in `system_prompts/shared/review_format.md`; its headings and words stand here, once, for the
-reader and the writer.
+The words of the review format stand in `system_prompts/shared/review_format.md` and here, once, for reader and writer.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Events: facts that happened, each with a deterministic id, the only record of a run (decisions.md#event-log).
-
-Events as JSON log lines for collectors: one line each, capped, without secrets, safe to print.
-"""
+"""Events: facts with deterministic ids, the only record of a run (decisions.md#event-log), and their JSON log lines."""
 
 import json
 import re

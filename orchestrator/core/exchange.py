@@ -1,11 +1,4 @@
-"""What goes to a model and what comes back, before any meaning is read into it.
-
-One line of a scripted team's file.
-
-An answer kept as a case: its text, its contract, what was extracted, where it came from.
-
-What the product's loops hand to the roles and get back from them.
-"""
+"""What goes to a model and comes back: prompts, replies, scripted entries, kept cases, the briefs of personas."""
 
 import hashlib
 from enum import StrEnum

@@ -1,9 +1,4 @@
-"""`RepoPath`: a path that stays inside the repository because it cannot be built otherwise.
-
-What a path is by its name alone: a test, a manifest, a binary file. Pure rules that several rooms share.
-
-Files whose whole content is a secret, known by their names. Pure rules.
-"""
+"""Paths that stay inside the repository, and what a path is by its name: a test, a manifest, a secret. Pure."""
 
 import re
 import unicodedata

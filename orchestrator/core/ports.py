@@ -1,13 +1,4 @@
-"""The Protocols between the product's loops and the world. Adapters and personas implement them; wiring binds them.
-
-The ports of durable work: time, events, steps and the journal of turns.
-
-The port to models.
-
-The roles that the product's loops know; personas implement them.
-
-The ports to the outer world: commands, tests, git, the backlog.
-"""
+"""The Protocols between the loops and the world: durable steps, models, personas, commands, tests, git, the backlog."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -470,22 +461,3 @@ class Backlog(Protocol):
     def write(self, updates: Sequence[CellUpdate]) -> str | None:
         """Change cells by id, atomically; a warning for people when it went to the sidecar instead, else None."""
         ...
-
-
-__all__ = [
-    "Architect",
-    "Backlog",
-    "Clock",
-    "CommandRunner",
-    "Developer",
-    "EventSink",
-    "JudgeDelivery",
-    "Look",
-    "Provider",
-    "Reviewer",
-    "Step",
-    "SuiteRunner",
-    "Tester",
-    "TurnJournal",
-    "Workspace",
-]

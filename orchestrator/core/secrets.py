@@ -1,9 +1,4 @@
-"""What keys, tokens and passwords look like, and where they stand in a text.
-
-What must not leave the machine: keys, tokens and passwords are taken out of texts that are shown or handed on.
-
-Secrets in what models read: each is replaced by a name that stands for it, and never comes back as its value.
-"""
+"""Keys, tokens and passwords: where they stand in a text, redacted in what is shown, masked in what models read."""
 
 import hashlib
 import hmac

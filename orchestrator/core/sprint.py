@@ -1,11 +1,4 @@
-"""A sprint as it was frozen at its first start.
-
-One status enum per thing that has a life, one transition table, one error for breaking it.
-
-What was pruned: the mark in the record of a sprint or an analysis, and what a look at the past came to.
-
-What became of stories: recorded outcomes and the report folded from them.
-"""
+"""A sprint: its frozen record, the life of its stories, their recorded outcomes, and the report folded from them."""
 
 import hashlib
 from datetime import datetime

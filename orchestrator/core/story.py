@@ -1,11 +1,4 @@
-"""Stories, and what a backlog is once it is read.
-
-Pure functions over "waits for" relations: waves, topological order, cycles.
-
-What people write into backlog cells, read without guessing: ids, dependencies, priorities, flags.
-
-Rows that are done with another story (`closes`): which, and who waits for whom then. Pure.
-"""
+"""Stories and backlogs: their cells as people write them, and which story waits for which, closed rows included."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,13 +1,4 @@
-"""The tester's suite and what the test runner reported.
-
-What a project's own tests do on the commit that a sprint starts from, before anything is paid for (pure).
-
-What is installed for a project: which package brings which module, and who requires whom.
-
-What a project's dependencies came to on this machine, and those that a plan brings.
-
-What keeps commands that a model wrote from the rest of the machine, and what one command may reach.
-"""
+"""Suites, what a runner reported about them, the trial of the base, and the environment that they run in."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

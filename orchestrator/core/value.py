@@ -1,11 +1,4 @@
-"""The base every domain value shares.
-
-Numbers of things in words, texts without their blanks, and texts that are safe on a terminal.
-
-Titles of tasks as people and models write them: one line, and what counts as the same one.
-
-Acceptance criteria as people write them in one cell → one text per criterion.
-"""
+"""The base of all values, and the small texts that they are made of: counts, titles, acceptance criteria."""
 
 import re
 import unicodedata

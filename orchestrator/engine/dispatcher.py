@@ -1,12 +1,10 @@
-"""Orders on their way from the log to the sprints of this process, and the count of what is at work.
-
-How many may be at it side by side, as settings have it that change while people wait in line.
-"""
+"""Commands on their way from the log to the sprints of this process, and what may be at work at once."""
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from types import TracebackType
 from typing import Protocol
 
@@ -23,22 +21,6 @@ class OrderLog(Protocol):
 
     async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
         """Events behind a sequence number whose id contains `mark`, in order. Raises ConfigError while it is away."""
-        ...
-
-
-class Ticket(Protocol):
-    """What a story shows before each step."""
-
-    def is_clear(self, *, paid: bool) -> bool:
-        """Whether the next step may begin now."""
-        ...
-
-    async def clear(self, *, paid: bool) -> None:
-        """Until it may; the story holds no slot meanwhile."""
-        ...
-
-    def at_work(self) -> AbstractAsyncContextManager[None]:
-        """Counts as work that the end of the process waits for."""
         ...
 
 
@@ -86,9 +68,9 @@ class Switchboard:
         """Calls and commands under way."""
         return self._at_work
 
-    def ticket(self, workflow_id: str, sprint: str, story: str) -> Ticket:
+    def ticket(self, workflow_id: str, sprint: str, story: str) -> "Ticket":
         """The ticket of one workflow."""
-        return _Ticket(self, workflow_id, sprint, story)
+        return Ticket(self, workflow_id, sprint, story)
 
     def why_not(self, sprint: str, story: str, *, paid: bool) -> str:
         """Why the story may not take its next step; "" when it may."""
@@ -150,49 +132,31 @@ class Switchboard:
             await asyncio.sleep(POLL_S)
 
 
-class _Ticket:
-    """A workflow's place at the switchboard."""
+class Ticket:
+    """What a workflow shows before each step: its place at the switchboard; without one nobody holds it up."""
 
-    def __init__(self, switchboard: Switchboard, workflow_id: str, sprint: str, story: str) -> None:
+    def __init__(self, switchboard: Switchboard | None, workflow_id: str, sprint: str, story: str) -> None:
         self._switchboard, self._workflow_id = switchboard, workflow_id
         self._sprint, self._story = sprint, story
 
     def is_clear(self, *, paid: bool) -> bool:
-        """See Ticket."""
-        return not self._switchboard.why_not(self._sprint, self._story, paid=paid)
+        """Whether the next step may begin now."""
+        return self._switchboard is None or not self._switchboard.why_not(self._sprint, self._story, paid=paid)
 
     async def clear(self, *, paid: bool) -> None:
-        """See Ticket."""
-        await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
+        """Until it may; the story holds no slot meanwhile."""
+        if self._switchboard is not None:
+            await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
 
     def at_work(self) -> AbstractAsyncContextManager[None]:
-        """See Ticket."""
-        return self._switchboard.working()
-
-
-class OpenTicket:
-    """For work that nobody gives orders about."""
-
-    def is_clear(self, *, paid: bool) -> bool:
-        """Always."""
-        return True
-
-    async def clear(self, *, paid: bool) -> None:
-        """At once."""
-
-    @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
-        """Nothing is counted."""
-        yield
+        """Counts as work that the end of the process waits for."""
+        return self._switchboard.working() if self._switchboard is not None else nullcontext()
 
 
 Tickets = Callable[[str, str, str], Ticket]
 """(workflow id, sprint, story) → its ticket."""
-
-
-def open_tickets(_workflow_id: str, _sprint: str, _story: str) -> Ticket:
-    """Nobody is held up."""
-    return OpenTicket()
+OPEN: Tickets = partial(Ticket, None)
+"""Nobody is held up."""
 
 
 class Lanes:

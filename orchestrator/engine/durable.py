@@ -1,13 +1,10 @@
-"""Stories as durable workflows on dbos. The only module that configures, launches and ends the engine.
-
-`ports.Step` bound to dbos: results recorded by step number, events numbered by their order in the workflow.
-"""
+"""Stories as durable workflows on dbos, and the steps of one. The only module that launches and ends the engine."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -24,7 +21,7 @@ from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.dispatcher import Ticket, Tickets, open_tickets
+from orchestrator.engine.dispatcher import OPEN, Ticket, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
 
@@ -99,7 +96,9 @@ class DurableStep:
         async def recorded() -> dict[str, Any]:
             step = int(DBOS.step_id or 0)
             try:
-                reply = await self._turns.take(self._journal, step, prompt, self._ticket, self._wait_for_room)
+                reply = await self._turns.take(
+                    self._journal, step, prompt, self._ticket, self._wait_for_room, partial(self._tell_retries, prompt)
+                )
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
                 return storable({"error": pack(error), "failed_calls": failed})
@@ -112,6 +111,7 @@ class DurableStep:
             error = unpack(result["error"])
             failures = [FailedCall.model_validate(failed) for failed in result.get("failed_calls", ())]
             await self._tell_retries(prompt, failures[:-1])
+            self._events += len(failures[:-1])
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
                 purpose=prompt.key.purpose,
@@ -159,6 +159,7 @@ class DurableStep:
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)
         await self._tell_retries(prompt, reply.failed_calls)
+        self._events += len(reply.failed_calls)
         await self.emit(
             "turn_finished",
             f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}",
@@ -180,8 +181,12 @@ class DurableStep:
         )
 
     async def _tell_retries(self, prompt: Prompt, failures: Sequence[FailedCall]) -> None:
-        """Each of the failures was followed by another call."""
+        """Each of the failures was followed by another call: told before it, and once more with the recorded result.
+
+        A process that resumes the story then counts them as the one before did.
+        """
         persona, task = prompt.key.persona, prompt.key.task
+        before = self._events
         for number, failure in enumerate(failures, start=1):
             left = self._turns.max_attempts - number
             await self.emit(
@@ -190,6 +195,7 @@ class DurableStep:
                 **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[_passing(failure)], attempt=number,
                           budget_left=left),
             )  # fmt: skip
+        self._events = before
 
     async def emit(
         self,
@@ -268,7 +274,7 @@ class DurableEngine:
         sink: EventSink,
         clock: Clock,
         is_current: Callable[[str], Awaitable[bool]],
-        tickets: Tickets = open_tickets,
+        tickets: Tickets = OPEN,
         is_full: IsFull = never,
     ) -> None:
         """`bodies` are by the names of their workflows."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
 
+from orchestrator.core.command import Loop
 from orchestrator.core.errors import (
     BudgetExceeded,
     OrchestratorError,
@@ -24,7 +25,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.ports import Provider, TurnJournal
-from orchestrator.engine.dispatcher import OpenTicket, Ticket
+from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
 
 T = TypeVar("T")
@@ -34,11 +35,15 @@ IsFull = Callable[[], Awaitable[bool]]
 """Whether there is no room now."""
 PATIENCE_S = 3600.0
 """How long: somebody has to notice, and to make room."""
+_NOBODY_HOLDS = Ticket(None, "", "", "")
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-async def nobody_told(_what: str) -> None:
+Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
+
+
+async def nobody_told(_what: object) -> None:
     """For those whom nobody listens to."""
 
 
@@ -103,11 +108,17 @@ class TurnTaker:
         return self._policy.max_attempts
 
     async def take(
-        self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket | None = None, full: Full = nobody_told
+        self,
+        journal: TurnJournal,
+        step: int,
+        prompt: Prompt,
+        ticket: Ticket = _NOBODY_HOLDS,
+        full: Full = nobody_told,
+        retried: Retried = nobody_told,
     ) -> Reply:
         """The journalled reply of this step, or a new one, for which no call begins before the `ticket` is clear.
 
-        A full disk is waited for, and told to `full`.
+        A full disk is waited for, and told to `full`; `retried` is told the failed calls before each further one.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """
@@ -119,14 +130,20 @@ class TurnTaker:
         if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
             # The turn had ended before the step that holds it was recorded.
             raise self._final(failures)
+
+        async def tell(_state: RetryCallState) -> None:
+            await retried(journal.failures(step))
+
         retrying = AsyncRetrying(
+            name=Loop.TRANSPORT,
             retry=retry_if_exception_type(TransientProviderError),
             stop=stop_after_attempt(self._policy.max_attempts - len(failures)),
             wait=self._wait,
+            before_sleep=tell,
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket or OpenTicket(), full)
+            return await retrying(self._call, journal, step, prompt, ticket, full)
         except TransientProviderError as error:
             raise self._final(journal.failures(step)) from error
 

@@ -50,7 +50,7 @@ from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.model import CommandSettings
 from orchestrator.storage.event_store import EventReader
-from orchestrator.story.base import holds_something, try_base
+from orchestrator.story.older_tests import holds_something, try_base
 
 _KEY = "doctor"
 

@@ -1,7 +1,4 @@
-"""Alex, the developer: task → files.
-
-What a developer has before its eyes while one task is delivered: the context of its action plans.
-"""
+"""Alex, the developer: task → files. What an action plan asked to see is shown with the next request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,14 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from orchestrator.core.command import Verdict
+from tenacity import RetryCallState
+
+from orchestrator.core.command import Loop
 from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
-from orchestrator.core.event import Level
-from orchestrator.core.exchange import StopReason
+from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.value import counted, squeezed
 from orchestrator.personas.session import Desk, Heard, Request
 from orchestrator.prompts.feedback import render_feedback
+from orchestrator.settings.policies import result_of
 
 T = TypeVar("T")
 
@@ -66,40 +68,90 @@ async def ask(
     Raises SchemaValidationError when there is none in it: AnswerTruncated, AnswerRefused or AnswerInvalid. A reply that
     only asks to be shown something (`look`) is one of them; it is judged like any other when it is the last.
     """
-    feedback, request = request.feedback, replace(request, attempt=0)
-    refused: set[str] = set()
-    repairs = int(desk.policies.answer.repair_requests)
-    while True:
-        request = request.spent(1)
-        heard = await desk.hear(request, feedback, may_repair=repairs > 0)
-        repairs -= heard.repair_asked
-        value, findings = _read(heard, read)
-        if look is not None and request.left and (looked := await look(heard, request)) is not None:
-            request = request.showing(looked.slots)
+    answers = _Answers(desk, request, read, judge, complete, look)
+    name = Loop.BUILD if request.purpose is Purpose.DELIVERY else Loop.ANSWER
+    loop = desk.policies.loop(
+        name, lambda answer: not answer.accepted, left=answers.left, before_next=answers.send_back
+    )
+    last: _Answer[T] = await loop(answers.next)
+    await answers.tell(last)
+    return _ended(answers.request, last)
+
+
+@dataclass(frozen=True)
+class _Answer(Generic[T]):
+    """One round of the loop."""
+
+    heard: Heard
+    value: T | None
+    findings: list[Finding]
+    looks: bool = False
+    """Whether it only asks to be shown something."""
+
+    @property
+    def accepted(self) -> bool:
+        return self.value is not None and not self.looks and not blocking(self.findings)
+
+
+class _Answers(Generic[T]):
+    """What an answer loop knows between its rounds."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        request: Request,
+        read: Read[T],
+        judge: Judge[T] | None,
+        complete: Complete[T] | None,
+        look: Look | None,
+    ) -> None:
+        self._desk, self._read, self._judge, self._complete, self._look = desk, read, judge, complete, look
+        self.request = replace(request, attempt=0)
+        self._feedback = request.feedback
+        self._refused: set[str] = set()
+        self._repairs = int(desk.policies.answer.repair_requests)
+
+    def left(self) -> int:
+        """Replies that may still be asked for."""
+        return self.request.left
+
+    async def next(self) -> _Answer[T]:
+        """Ask once, and judge what came."""
+        self.request = self.request.spent(1)
+        heard = await self._desk.hear(self.request, self._feedback, may_repair=self._repairs > 0)
+        self._repairs -= heard.repair_asked
+        value, findings = _read(heard, self._read)
+        if self._look is not None and self.left() and (looked := await self._look(heard, self.request)) is not None:
+            self.request = self.request.showing(looked.slots)
             if looked.only:
-                continue
-        if complete is not None:
-            completed, more, spent = await complete(value, heard, request.left)
+                return _Answer(heard, value, findings, looks=True)
+        if self._complete is not None:
+            completed, more, spent = await self._complete(value, heard, self.left())
             if value is None and completed is not None:
                 findings = []  # what was said about an unreadable answer says nothing once its completion could be read
-            value, findings, request = completed, [*findings, *more], request.spent(spent)
-        if (complete is None and heard.cut_off) or (value is None and heard.at_limit):
+            value, findings, self.request = completed, [*findings, *more], self.request.spent(spent)
+        if (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
-        if judge is not None and value is not None and not blocking(findings):
-            findings.extend(await judge(value))
-        accepted = value is not None and not blocking(findings)
-        await _tell(desk, request, accepted, findings, repeated=squeezed(heard.reply.text) in refused)
-        if accepted or not request.left:
-            return _ended(request, heard, value, findings)
-        request, feedback = request.after(heard), _feedback(desk, findings, heard.reply.text, refused)
+        if self._judge is not None and value is not None and not blocking(findings):
+            findings.extend(await self._judge(value))
+        return _Answer(heard, value, findings)
 
+    async def send_back(self, state: RetryCallState) -> None:
+        """The next request says what was wrong with this answer."""
+        answer: _Answer[T] = result_of(state)
+        if answer.looks:
+            return
+        await self.tell(answer)
+        self.request, said = self.request.after(answer.heard), squeezed(answer.heard.reply.text)
+        told = render_feedback(answer.findings, answer.heard.reply.text)
+        again = self._desk.library.note("notes/same_answer") if said in self._refused else ""
+        self._feedback = f"{told}\n\n{again}" if again else told
+        self._refused.add(said)
 
-def _feedback(desk: Desk, findings: Sequence[Finding], answer: str, refused: set[str]) -> str:
-    """What is said of a refused answer, which becomes one of `refused`; that it is one of them already is said too."""
-    told, said = render_feedback(findings, answer), squeezed(answer)
-    again = desk.library.note("notes/same_answer") if said in refused else ""
-    refused.add(said)
-    return f"{told}\n\n{again}" if again else told
+    async def tell(self, answer: _Answer[T]) -> None:
+        """Record what is done with an answer."""
+        repeated = squeezed(answer.heard.reply.text) in self._refused
+        await self._desk.tell_judged(self.request, answer.accepted, answer.findings, repeated=repeated)
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:
@@ -121,13 +173,14 @@ def _elsewhere(heard: Heard) -> list[Finding]:
     return []
 
 
-def _ended(request: Request, heard: Heard, value: T | None, findings: Sequence[Finding]) -> Asked[T]:
-    if value is None:
+def _ended(request: Request, last: _Answer[T]) -> Asked[T]:
+    heard = last.heard
+    if last.value is None:
         times = counted(request.attempt, "time")
         cls, told = _unanswered(heard, f"{request.persona} was asked {times} for the {request.purpose}")
         name, said = heard.reply.provider, heard.reply.text
-        raise cls(told.message, provider_name=name, original_message=said, findings=(told, *findings))
-    return Asked(value=value, findings=tuple(findings), previous=heard.reply.text)
+        raise cls(told.message, provider_name=name, original_message=said, findings=(told, *last.findings))
+    return Asked(value=last.value, findings=tuple(last.findings), previous=heard.reply.text)
 
 
 def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], Finding]:
@@ -138,30 +191,3 @@ def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], 
     if heard.unreadable:
         return AnswerRefused, major("answer.refused", f"{asked}, and nothing could be read in the last answer", fix=fix)
     return AnswerInvalid, major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)
-
-
-async def _tell(desk: Desk, request: Request, accepted: bool, findings: Sequence[Finding], *, repeated: bool) -> None:
-    """What the loop does with the answer that it asked for last; `repeated`: it was refused before, word for word."""
-    what = f"{request.persona}'s {request.purpose}"
-    if accepted:
-        await desk.emit(
-            request,
-            "answer_accepted",
-            f"{what} is accepted",
-            level=Level.DEBUG,
-            purpose=request.purpose,
-            **request.decided(Verdict.ACCEPTED, findings),
-        )
-        return
-    blocked = blocking(findings)
-    said = f"{'the same answer again, ' * repeated}{blocked[0].message if blocked else 'no value'}"
-    how = f"is not asked for again after {counted(request.replies, 'reply', 'replies')}"
-    await desk.emit(
-        request,
-        "answer_sent_back" if request.left else "answer_given_up",
-        f"{what} {'is sent back' if request.left else how}: {said}",
-        level=Level.WARN,
-        purpose=request.purpose,
-        repeated=repeated,
-        **request.decided(Verdict.SENT_BACK if request.left else Verdict.GIVE_UP, blocked),
-    )

@@ -1,7 +1,4 @@
-"""Mike, the architect: story → breakdown.
-
-A person's task plan read by a model, and by rules alone where no model's reading can be used.
-"""
+"""Mike, the architect: story → breakdown; a person's task plan, read by a model or by rules alone."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,7 +9,7 @@ from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.core.breakdown import Breakdown, Task, TaskPlan
-from orchestrator.core.command import Verdict
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import Surface
 from orchestrator.core.errors import OrchestratorError, SchemaValidationError
 from orchestrator.core.event import Level
@@ -190,24 +187,25 @@ class Mike:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
-        if plan is None and cut_off and heard.extraction.value and left > 0:
-            plan, said, cut_off = await self._from_head(slots, heard, left - 1)
-            spent, findings = 1, [*said]
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
-        while (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
+        completing = plan
+
+        async def ask_missing() -> bool:
+            """Whether more is to be asked for."""
+            nonlocal completing, cut_off, spent
             spent += 1
-            request = self._missing_request(slots, plan.tasks, plan.task_count, left - spent)
+            request = self._missing_request(slots, completing.tasks, completing.task_count, left - spent)
             more = await self._desk.hear(request)
             if more.extraction.value is not None:
-                before = len(plan.tasks)
-                merged, said = merge_missing(plan, more.extraction.value)
+                before = len(completing.tasks)
+                merged, said = merge_missing(completing, more.extraction.value)
                 copied = self._copied(merged)
-                plan, said = (plan, copied) if copied else (merged, said)
+                completing, said = (completing, copied) if copied else (merged, said)
                 # What is wrong with the rest leaves the plan as good as it was: it is told, and the plan is judged.
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
-                cut_off = more.cut_off and not (_announced(heard) and len(plan.tasks) >= plan.task_count)
-                came = len(plan.tasks) - before
+                cut_off = more.cut_off and not (_announced(heard) and len(completing.tasks) >= completing.task_count)
+                came = len(completing.tasks) - before
                 await self._desk.emit(
                     request,
                     "breakdown_completed" if came else "breakdown_left_short",
@@ -215,28 +213,15 @@ class Mike:
                     **account(more.reply, more.extraction),
                     **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, said),
                 )
+            return cut_off or len(completing.tasks) < completing.task_count
+
+        if (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
+            await self._desk.policies.loop(Loop.ANSWER, bool, left=lambda: left - spent)(ask_missing)
         if cut_off:
             message = "the plan was cut off and its rest did not come"
             fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
             findings.append(minor("breakdown.cut_off", message, fix=fix))
-        return plan, findings, spent
-
-    async def _from_head(
-        self, slots: Slots, heard: Heard, left: int
-    ) -> tuple[Breakdown | None, Sequence[Finding], bool]:
-        """A plan cut before its first whole task: what stands is kept and all its tasks are asked for, once.
-
-        Returns the plan, what is said of it, and whether it is still cut off.
-        """
-        head = heard.extraction.value
-        head = head if isinstance(head, dict) else {}
-        more = await self._desk.hear(self._missing_request(slots, (), _announced(heard), left))
-        rest = more.extraction.value
-        if not isinstance(rest, dict):
-            return None, [], True
-        whole = {**rest, **{name: value for name, value in head.items() if name != "tasks"}}
-        plan, said = self._read(whole)
-        return plan, said, more.cut_off
+        return completing, findings, spent
 
     def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
         """A re-ask of the plan's answer loop, which has `left` more."""

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
+from tenacity import RetryCallState
+
 from orchestrator.answers.review import parse_review
-from orchestrator.core.command import Loop, decided
-from orchestrator.core.command import Verdict as Decision
+from orchestrator.core.command import Loop
 from orchestrator.core.delivery import REPLIES, Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Purpose, Reply, StopReason, StoryBrief
-from orchestrator.core.finding import Finding, blocking, major
-from orchestrator.personas.session import Desk, Question
+from orchestrator.core.finding import Finding, major
+from orchestrator.personas.session import Desk, Request
 from orchestrator.prompts import context
 from orchestrator.prompts.feedback import ShownDiff, render_diff, render_feedback, render_issues
+from orchestrator.settings.policies import result_of
 
 NAME = "reviewer"
 """The one that is configured unless another is named."""
@@ -33,13 +35,13 @@ class Reviewer:
         Nothing is approved without a verdict, nor when the diff was too long to be shown whole.
         """
         shown = render_diff(brief.diff, self._desk.policies.context_tokens)
-        question = self._question(brief, shown)
+        request = self._request(brief, shown)
         if shown.cut:
             message = f"{self._name} cannot be shown the whole change: {', '.join(shown.cut)}"
-            await self._desk.emit(question, "review_diff_cut", message, level=Level.WARN, files=list(shown.cut))
-        review, findings = await self._heard(question)
+            await self._desk.emit(request, "review_diff_cut", message, level=Level.WARN, files=list(shown.cut))
+        review, findings = await self._heard(request)
         await self._desk.emit(
-            question,
+            request,
             "review_read",
             f"{self._name} says {review.verdict.replace('_', ' ')} of {brief.task.task_id}",
             level=Level.DEBUG,
@@ -51,43 +53,32 @@ class Reviewer:
         told = (*findings, *_diff_cut(shown.cut))
         return Reviewed(by=self._name, review=review, unseen=shown.cut, findings=told)
 
-    async def _heard(self, question: Question) -> tuple[Review, Sequence[Finding]]:
+    async def _heard(self, request: Request) -> tuple[Review, Sequence[Finding]]:
         """The review that counts: the first one with a verdict, else the last; comments found before it are kept."""
         kept: tuple[ReviewIssue, ...] = ()
         feedback = ""
-        for attempt in range(1, REPLIES + 1):
-            reply = await self._desk.reply(question, feedback)
+
+        async def read_reply() -> tuple[Review, Sequence[Finding], Reply]:
+            nonlocal request
+            request = request.spent(1)
+            reply = await self._desk.reply(request, feedback)
             review, findings = self._read(reply)
             if not review.issues and not (review.verdict is Verdict.YES and review.summary):
                 # A second reply that brings no more than its verdict speaks of the comments before it.
                 review = review.model_copy(update={"issues": kept})
-            await self._tell(question, review, findings, attempt)
-            if _settled(review):
-                break
-            kept, feedback = review.issues, render_feedback(findings, reply.text)
-        return review, findings
+            await self._desk.tell_judged(request, _settled(review), findings)
+            return review, findings, reply
 
-    async def _tell(self, question: Question, review: Review, findings: Sequence[Finding], attempt: int) -> None:
-        """What is done with a reply."""
-        what, left, settled = f"{self._name}'s {question.purpose}", REPLIES - attempt, _settled(review)
-        blocked = blocking(findings)
-        verdict = Decision.ACCEPTED if settled else Decision.SENT_BACK if left else Decision.GIVE_UP
-        said = decided(Loop.ANSWER, verdict, findings=blocked, attempt=attempt, budget_left=left)
-        if settled:
-            message = f"{what} is accepted"
-            await self._desk.emit(
-                question, "answer_accepted", message, level=Level.DEBUG, purpose=question.purpose, **said
-            )
-            return
-        how = "is sent back" if left else f"is not asked for again after {REPLIES} replies"
-        await self._desk.emit(
-            question,
-            "answer_sent_back" if left else "answer_given_up",
-            f"{what} {how}: {blocked[0].message}",
-            level=Level.WARN,
-            purpose=question.purpose,
-            **said,
+        async def send_back(state: RetryCallState) -> None:
+            nonlocal kept, feedback
+            review, findings, reply = result_of(state)
+            kept, feedback = review.issues, render_feedback(findings, reply.text)
+
+        loop = self._desk.policies.loop(
+            Loop.ANSWER, lambda said: not _settled(said[0]), left=lambda: request.left, before_next=send_back
         )
+        last: tuple[Review, Sequence[Finding], Reply] = await loop(read_reply)
+        return last[0], last[1]
 
     def _read(self, reply: Reply) -> tuple[Review, Sequence[Finding]]:
         review, findings = parse_review(reply.text, cut_off=reply.stop_reason not in _WHOLE)
@@ -98,9 +89,9 @@ class Reviewer:
         said = major("review.prompt_example", "the review is the prompt's own example, of another project", fix=fix)
         return Review(complete=review.complete), (said,)
 
-    def _question(self, brief: ReviewBrief, shown: ShownDiff) -> Question:
+    def _request(self, brief: ReviewBrief, shown: ShownDiff) -> Request:
         contract = brief.contract
-        return Question(
+        return Request(
             persona=self._name,
             purpose=Purpose.REVIEW,
             prompt=PROMPT,
@@ -113,6 +104,8 @@ class Reviewer:
                 "previous": render_issues(brief.previous),
             },
             task=brief.task.task_id,
+            replies=REPLIES,
+            attempt=0,
         )
 
 

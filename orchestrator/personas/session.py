@@ -1,19 +1,8 @@
-"""What a persona works with: one story's Step, the prompts, the budgets.
-
-The one repair request of an answer loop: what is sent, and what is made of the reply.
-
-A text within `context_tokens` is sent whole with the place shown, and the reply is a whole answer. A longer one is not
-sent: a model would shorten it, and the short form would pass for the whole. Asking anew costs as much as the first
-answer did and breaks as easily, so only the part around the place is sent. Its repaired form is put back where it was,
-and only if it says the same letter for letter, and the text it makes goes through `extract` again. A window that
-would have to be read on its own is refused: nothing tells a part from a whole.
-
-What an extraction was like, as an event: what healed, what is missing, why nothing could be read. Pure.
-"""
+"""What a persona works with: one story's Step, the prompts, the budgets."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -21,14 +10,14 @@ from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER
-from orchestrator.answers.json.locate import Located, Part, locate, offset_of, part_around, patched
+from orchestrator.answers.json.locate import Located, locate, offset_of
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
-from orchestrator.core.finding import Finding
+from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks
-from orchestrator.core.value import AnswerValue
+from orchestrator.core.value import AnswerValue, counted
 from orchestrator.personas.secrecy import Secrecy
 from orchestrator.prompts import context
 from orchestrator.prompts.render import PromptLibrary
@@ -38,58 +27,27 @@ UNREADABLE = "answer.unreadable"
 """Code of the finding that names the place where an answer breaks."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepairRequest:
-    """What to send; `part` is set when only a part is."""
+def repair_slots(
+    broken: Reply, extraction: Extraction, schema: Mapping[str, Any], context_tokens: int
+) -> dict[str, str] | None:
+    """What the repair request for a reply that was refused shows; None when it is empty or too long.
 
-    prompt: str
-    slots: Mapping[str, str]
-    broken: Reply
-    answer: type[AnswerValue]
-    part: Part | None = None
-
-    def read(self, reply: Reply) -> tuple[Reply, Extraction] | None:
-        """The whole text as repaired and what it holds; None when it is no whole answer."""
-        text: str | None = reply.text
-        if self.part is not None:
-            text = patched(self.broken.text, self.part, reply.text)
-        if text is None:
-            return None
-        extraction = extract(text, self.answer)
-        if extraction.status not in (Status.OK, Status.REPAIRED):
-            return None
-        return reply.model_copy(update={"text": text}), extraction
-
-
-def repair_request(
-    broken: Reply, extraction: Extraction, answer: type[AnswerValue], schema: Mapping[str, Any], context_tokens: int
-) -> RepairRequest | None:
-    """The request for a reply that was refused; None when there is nothing to repair, or too much without a place."""
-    if not broken.text.strip():
+    A text that is longer than the context is not sent: a model would shorten it, and that would pass for the whole.
+    """
+    if not broken.text.strip() or context.tokens(broken.text) > context_tokens:
         return None
     place = next((one for one in extraction.problems if one.code == UNREADABLE and one.where.line), None)
-    whole = context.tokens(broken.text) <= context_tokens
-    if place is None:
-        told = Located(field="", contract=dict(schema))
-        return _whole(broken, answer, _problems(extraction, ""), told) if whole else None
-    line, column = place.where.line or 1, place.where.column or 1
-    offset = offset_of(broken.text, line, column)
-    told = locate(broken.text, offset, dict(schema))
-    problem = f"{_problems(extraction, told.field)}\n\n{context.render_excerpt(broken.text, line, column)}"
-    if whole:
-        return _whole(broken, answer, problem, told)
-    part = part_around(broken.text, offset)
-    slots = {
-        "schema": _schema(told),
-        "problem": problem,
-        "part": context.fence(broken.text[part.start : part.end]),
+    told = Located(field="", contract=dict(schema))
+    excerpt = ""
+    if place is not None:
+        line, column = place.where.line or 1, place.where.column or 1
+        told = locate(broken.text, offset_of(broken.text, line, column), dict(schema))
+        excerpt = f"\n\n{context.render_excerpt(broken.text, line, column)}"
+    return {
+        "schema": context.fence(json.dumps(told.contract, ensure_ascii=False), "json"),
+        "problem": _problems(extraction, told.field) + excerpt,
+        "broken": context.fence(broken.text),
     }
-    return RepairRequest(prompt="repair_part", slots=slots, broken=broken, answer=answer, part=part)
-
-
-def _whole(broken: Reply, answer: type[AnswerValue], problem: str, told: Located) -> RepairRequest:
-    slots = {"schema": _schema(told), "problem": problem, "broken": context.fence(broken.text)}
-    return RepairRequest(prompt="repair", slots=slots, broken=broken, answer=answer)
 
 
 def _problems(extraction: Extraction, field: str) -> str:
@@ -103,25 +61,10 @@ def _named(problem: Finding, field: str) -> Finding:
     return problem.model_copy(update={"where": problem.where.model_copy(update={"field": field})})
 
 
-def _schema(told: Located) -> str:
-    return context.fence(json.dumps(told.contract, ensure_ascii=False), "json")
-
-
 FIRST_REPAIRS = 5
 """Repairs whose offset is told; the others are counted."""
 PREVIEW = 400
 """Characters of a broken answer that an event shows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Telling:
-    """One event about an answer."""
-
-    name: str
-    message: str
-    verdict: Verdict
-    level: Level = Level.INFO
-    data: dict[str, Any] = field(default_factory=dict)
 
 
 def account(reply: Reply, extraction: Extraction) -> dict[str, Any]:
@@ -137,85 +80,61 @@ def account(reply: Reply, extraction: Extraction) -> dict[str, Any]:
     }
 
 
-def kinds(extraction: Extraction) -> str:
-    """`trailing_comma x2, comment x1`; "" without repairs."""
-    counted = sorted(Counter(repair.kind for repair in extraction.repairs).items())
-    return ", ".join(f"{kind} x{count}" for kind, count in counted)
-
-
-def telling(what: str, reply: Reply, extraction: Extraction) -> Telling | None:
-    """The event for an answer called `what`; None for one that came whole and valid."""
-    data, healed = account(reply, extraction), kinds(extraction)
-    if extraction.status is Status.REPAIRED:
-        message = f"{what} was not as asked for and healed (layer {extraction.layer}): {healed}"
-        return Telling(name="answer_healed", message=message, verdict=Verdict.HEALED, data=data)
-    if extraction.status is Status.OK:
-        return None
-    data |= {"stop_reason": reply.stop_reason, "problems": [str(problem) for problem in extraction.problems]}
-    if extraction.status is Status.TRUNCATED:
-        message = f"{what} was cut off; its whole items are kept{f'; healed: {healed}' if healed else ''}"
-        return Telling(name="answer_truncated", message=message, verdict=Verdict.CUT_OFF, level=Level.WARN, data=data)
-    why = str(extraction.problems[0].message) if extraction.problems else "no value found"
-    message = f"{what} holds no trustworthy value: {why}"
-    data["preview"] = reply.text[:PREVIEW]
-    return Telling(name="answer_refused", message=message, verdict=Verdict.UNREADABLE, level=Level.WARN, data=data)
+def _kinds(extraction: Extraction) -> str:
+    """Returns `trailing_comma x2, comment x1`; "" without repairs."""
+    found = sorted(Counter(repair.kind for repair in extraction.repairs).items())
+    return ", ".join(f"{kind} x{count}" for kind, count in found)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked of a persona, whatever the answer's form; `slots` holds everything but the feedback."""
+class Request:
+    """One thing asked of a persona, as the next reply is asked for it."""
 
     persona: str
     purpose: Purpose
     prompt: str
-    """Name in the prompt library."""
+    """Name in the prompt library; with `_plan` behind it where files are asked for as an action plan."""
     slots: Mapping[str, str]
+    """Everything but the feedback."""
     task: str | None = None
     stronger: bool = False
     """Whether the persona's stronger model is asked."""
     filled_with: str = ""
     """Hash of a prompt of its own that fills a slot of this one: a part of its version."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request(Question):
-    """One thing asked of a persona whose answer has a schema; the feedback changes between replies."""
-
-    answer: type[AnswerValue]
+    answer: type[AnswerValue] = AnswerValue
     """Shape of the answer: the contract of its extraction."""
-    schema_name: str
-    replies: int
+    schema_name: str | None = None
+    """None: the answer has no schema."""
+    replies: int = 1
     """Replies that may be asked for, the first included; the repair request comes on top."""
     attempt: int = 1
     """Which of them it asks for."""
     feedback: str = ""
     shows_schema: bool = True
-    """Whether JSON is asked for, and the prompt shows its schema."""
+    """Whether the prompt shows the schema, unless it asks for a plan."""
     form: Literal["plan", "json"] | None = None
     """In which form files are asked for; None where none are."""
+    falls_back: bool = False
+    """Whether JSON is asked for from the first answer on that could not be read as a plan."""
     may_repair: bool = True
     """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
-    otherwise: "Request | None" = None
-    """The same asked for as JSON: what is sent from the first answer on that could not be read as a plan."""
 
     def in_form(self, form: WireFormat) -> "Request":
-        """The same asked for in this form; `self` asks for JSON, and its prompt's name with `_plan` for a plan."""
-        as_json = replace(self, form="json")
-        if form == "json":
-            return as_json
-        otherwise = as_json if form == "auto" else None
-        prompt = f"{self.prompt}_plan"
-        return replace(self, prompt=prompt, shows_schema=False, form="plan", otherwise=otherwise)
+        """The same asked for in this form."""
+        return replace(self, form="json" if form == "json" else "plan", falls_back=form == "auto")
+
+    @property
+    def prompt_name(self) -> str:
+        """Name of the prompt for the form that is asked for."""
+        return f"{self.prompt}_plan" if self.form == "plan" else self.prompt
 
     def after(self, heard: "Heard") -> "Request":
         """What is to be sent next when this answer was not accepted."""
-        if self.otherwise is None or not heard.unreadable or heard.broken_off:
-            return self
-        return replace(self.otherwise, attempt=self.attempt)
+        return replace(self, form="json") if self.falls_back and heard.unreadable and not heard.broken_off else self
 
     def repairable(self, heard: "Heard") -> bool:
-        """Whether a model may be asked to repair it: JSON is repaired, plans are asked for anew."""
-        only_plans = self.form == "plan" and self.otherwise is None
+        """Whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""
+        only_plans = self.form == "plan" and not self.falls_back
         return self.may_repair and not only_plans and not heard.meant_as_plan and not heard.broken_off
 
     def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
@@ -233,8 +152,7 @@ class Request(Question):
 
     def showing(self, slots: Mapping[str, str]) -> "Request":
         """The same with other texts in these slots."""
-        otherwise = self.otherwise.showing(slots) if self.otherwise is not None else None
-        return replace(self, slots={**self.slots, **slots}, otherwise=otherwise)
+        return replace(self, slots={**self.slots, **slots})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,10 +227,9 @@ class Desk:
         """What the prompts so far have shown to be secret."""
         return Secrecy(self.masks)
 
-    async def reply(self, question: Question, feedback: str = "") -> Reply:
+    async def reply(self, request: Request, feedback: str = "") -> Reply:
         """Ask once for an answer that has no schema."""
-        slots = {**question.slots, "feedback": feedback}
-        return await self._turn(question, question.purpose, question.prompt, slots, schema_name=None)
+        return await self._turn(request, request.purpose, request.prompt, {**request.slots, "feedback": feedback})
 
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
         """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
@@ -320,88 +237,141 @@ class Desk:
         A text that was cut off is not sent for repair: closed by a model, its first part would pass for the whole. Nor
         is what stands before a refusal or a call of a tool: the answer is not in it.
         """
-        slots = {**request.slots, **({"schema": self._schema(request)} if request.shows_schema else {})}
+        schema = self.schemas[request.schema_name or ""]
+        slots = dict(request.slots)
+        if request.shows_schema and request.form != "plan":
+            slots["schema"] = context.fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
-        reply = await self._turn(request, request.purpose, request.prompt, slots, schema_name=request.schema_name)
+        reply = await self._turn(request, request.purpose, request.prompt_name, slots, request.schema_name)
         heard = Heard(reply=reply, extraction=extract(reply.text, request.answer))
         await self._tell(request, heard)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
-        repair = repair_request(
-            reply, heard.extraction, request.answer, json.loads(self.schemas[request.schema_name]),
-            self.policies.context_tokens,
-        )  # fmt: skip
+        repair = repair_slots(reply, heard.extraction, json.loads(schema), self.policies.context_tokens)
         return await self._repaired(request, heard, repair) if repair else heard
 
-    async def _repaired(self, request: Request, broken: Heard, repair: RepairRequest) -> Heard:
+    async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
         """What the one repair request gave; the broken reply, with the request spent, when it gave nothing whole."""
-        # A part of a text is no answer of its own: no schema says what it must be.
-        schema_name = None if repair.part is not None else request.schema_name
-        reply = await self._turn(request, Purpose.REPAIR, repair.prompt, repair.slots, schema_name=schema_name)
-        found = repair.read(reply)
-        what = f"{request.persona} repaired the {request.purpose}"
-        if found is None:
+        reply = await self._turn(request, Purpose.REPAIR, "repair", slots, request.schema_name)
+        extraction = extract(reply.text, request.answer)
+        if extraction.status not in {Status.OK, Status.REPAIRED}:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
             await self.emit(
                 request, "answer_repair_failed", message, level=Level.WARN, purpose=request.purpose,
                 **request.decided(Verdict.NOT_REPAIRED, broken.extraction.problems),
             )  # fmt: skip
             return replace(broken, repair_asked=True)
-        mended, extraction = found
+        what = f"{request.persona} repaired the {request.purpose}"
         await self.emit(
-            request, "answer_repaired_by_model", what, **account(mended, extraction),
+            request, "answer_repaired_by_model", what, **account(reply, extraction),
             **request.decided(Verdict.REPAIRED, broken.extraction.problems),
         )  # fmt: skip
-        return Heard(reply=mended, extraction=extraction, repair_asked=True)
+        return Heard(reply=reply, extraction=extraction, repair_asked=True)
 
     async def _turn(
-        self, question: Question, purpose: Purpose, name: str, slots: Mapping[str, str], *, schema_name: str | None
+        self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], schema_name: str | None = None
     ) -> Reply:
         prompt = Prompt(
-            key=TurnKey(persona=question.persona, story=self.story, task=question.task, purpose=purpose),
-            segments=self.library.render(name, await self._without_secrets(question, slots)),
+            key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose),
+            segments=self.library.render(name, await self._without_secrets(request, slots)),
             name=name,
-            version="+".join(filter(None, (self.library.version(name), question.filled_with))),
+            version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=schema_name,
-            stronger=question.stronger,
+            stronger=request.stronger,
         )
         return await self.step.turn(prompt)
 
-    async def _without_secrets(self, question: Question, slots: Mapping[str, str]) -> dict[str, str]:
+    async def _without_secrets(self, request: Request, slots: Mapping[str, str]) -> dict[str, str]:
         """Every prompt goes through here: no model is sent a secret."""
         plain, fresh = self.secrecy.masked(slots)
         if fresh:
             more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
-            message = f"{question.persona} is not shown a secret: {fresh[0].message}{more}"
+            message = f"{request.persona} is not shown a secret: {fresh[0].message}{more}"
             told = [finding.model_dump(mode="json") for finding in fresh]
-            await self.emit(question, "secret_masked", message, level=Level.WARN, findings=told)
+            await self.emit(request, "secret_masked", message, level=Level.WARN, findings=told)
         return plain
 
-    def _schema(self, request: Request) -> str:
-        return context.fence(self.schemas[request.schema_name], "json")
-
     async def _tell(self, request: Request, heard: Heard) -> None:
+        """Record how an answer came: nothing more is said of one that came whole and valid."""
+        what, reply, extraction = f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction
         if request.form is not None:
             given = "plan" if heard.meant_as_plan else request.form if heard.unreadable else "json"
             await self.emit(
                 request,
                 "answer_read",
-                f"{request.persona}'s {request.purpose} came as {given}: {heard.extraction.status}",
+                f"{what} came as {given}: {extraction.status}",
                 level=Level.DEBUG,
                 purpose=request.purpose,
                 asked=request.form,
                 given=given,
-                status=heard.extraction.status,
-                model=heard.reply.model,
+                status=extraction.status,
+                model=reply.model,
             )
-        told = telling(f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction)
-        if told is not None:
-            said = request.decided(told.verdict, heard.extraction.problems)
-            await self.emit(request, told.name, told.message, level=told.level, **told.data, **said)
+        healed, problems = _kinds(extraction), [str(problem) for problem in extraction.problems]
+        if extraction.status is Status.REPAIRED:
+            await self.emit(
+                request,
+                "answer_healed",
+                f"{what} was not as asked for and healed (layer {extraction.layer}): {healed}",
+                **account(reply, extraction),
+                **request.decided(Verdict.HEALED, extraction.problems),
+            )
+        if extraction.status is Status.TRUNCATED:
+            await self.emit(
+                request,
+                "answer_truncated",
+                f"{what} was cut off; its whole items are kept{f'; healed: {healed}' if healed else ''}",
+                level=Level.WARN,
+                stop_reason=reply.stop_reason,
+                problems=problems,
+                **account(reply, extraction),
+                **request.decided(Verdict.CUT_OFF, extraction.problems),
+            )
+        elif extraction.status is Status.REFUSED:
+            why = str(extraction.problems[0].message) if extraction.problems else "no value found"
+            await self.emit(
+                request,
+                "answer_refused",
+                f"{what} holds no trustworthy value: {why}",
+                level=Level.WARN,
+                stop_reason=reply.stop_reason,
+                problems=problems,
+                preview=reply.text[:PREVIEW],
+                **account(reply, extraction),
+                **request.decided(Verdict.UNREADABLE, extraction.problems),
+            )
+
+    async def tell_judged(
+        self, request: Request, accepted: bool, findings: Sequence[Finding], *, repeated: bool = False
+    ) -> None:
+        """Record what an answer loop does with an answer; `repeated`: it was refused before, word for word."""
+        what = f"{request.persona}'s {request.purpose}"
+        if accepted:
+            await self.emit(
+                request,
+                "answer_accepted",
+                f"{what} is accepted",
+                level=Level.DEBUG,
+                purpose=request.purpose,
+                **request.decided(Verdict.ACCEPTED, findings),
+            )
+            return
+        blocked = blocking(findings)
+        said = f"{'the same answer again, ' * repeated}{blocked[0].message if blocked else 'no value'}"
+        how = f"is not asked for again after {counted(request.replies, 'reply', 'replies')}"
+        await self.emit(
+            request,
+            "answer_sent_back" if request.left else "answer_given_up",
+            f"{what} {'is sent back' if request.left else how}: {said}",
+            level=Level.WARN,
+            purpose=request.purpose,
+            repeated=repeated,
+            **request.decided(Verdict.SENT_BACK if request.left else Verdict.GIVE_UP, blocked),
+        )
 
     async def emit(
-        self, question: Question, name: str, message: str, *, level: Level = Level.INFO, **data: object
+        self, request: Request, name: str, message: str, *, level: Level = Level.INFO, **data: object
     ) -> None:
         """Record an event about something asked of a persona."""
-        await self.step.emit(name, message, level=level, task=question.task, persona=question.persona, **data)
+        await self.step.emit(name, message, level=level, task=request.task, persona=request.persona, **data)

@@ -103,7 +103,6 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
     "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
-    "repair_part": frozenset({"schema", "problem", "part"}),
 }
 """Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""
 

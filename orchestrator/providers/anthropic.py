@@ -2,18 +2,17 @@
 
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import anthropic
+import httpx2
 from anthropic.types import MessageParam, TextBlockParam
 from pydantic import NonNegativeInt, model_validator
 
 from orchestrator.core.exchange import Prompt, Segment, StopReason, Usage
-from orchestrator.core.ports import Clock
 from orchestrator.providers.base import (
     CONNECT_S,
-    HttpResponse,
     Known,
     ModelAccess,
     ModelProvider,
@@ -25,7 +24,6 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
-from orchestrator.settings import PriceSettings
 
 STOPS: Mapping[str | None, StopReason] = {
     "end_turn": StopReason.END_TURN,
@@ -74,15 +72,7 @@ class AnthropicProvider(ModelProvider):
 
     name = "anthropic"
 
-    def __init__(
-        self,
-        access: ModelAccess,
-        *,
-        price: Callable[[str], PriceSettings | None],
-        clock: Clock,
-        on_paid: Callable[[Prompt], None] | None = None,
-    ) -> None:
-        super().__init__(access, price=price, clock=clock, on_paid=on_paid)
+    def _open(self, access: ModelAccess) -> None:
         self._client = anthropic.AsyncAnthropic(
             api_key=access.api_key,
             base_url=access.base_url or "https://api.anthropic.com",
@@ -95,7 +85,7 @@ class AnthropicProvider(ModelProvider):
         """See the base."""
         await self._client.close()
 
-    async def _send(self, prompt: Prompt) -> HttpResponse:
+    async def _send(self, prompt: Prompt) -> httpx2.Response:
         system, rest = split(prompt.segments)
         ends = _seams(prompt.segments)
         user: MessageParam = {"role": "user", "content": [_block(segment, ends) for segment in rest]}

@@ -1,8 +1,6 @@
-"""What the providers of real models share: one call with a time limit, errors of our kinds, usage and cost.
+"""What real providers share: one call with a time limit, errors of our kinds, usage and cost.
 
-A provider of a service says how a prompt becomes its request and its response body our `Said`; the rest is here.
-
-What a model server's refusals mean: status, headers and body → one of our provider errors.
+A provider says how a prompt becomes its request and its response body our `Said`; the rest is here.
 """
 
 import asyncio
@@ -14,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -134,6 +132,9 @@ def unexpected(provider: str, content_type: str, text: str) -> TransientProvider
     )
 
 
+if TYPE_CHECKING:
+    import httpx2  # takes a second, which only a command that calls a model has
+
 T = TypeVar("T")
 
 CONNECT_S = 15.0
@@ -185,25 +186,6 @@ class Said:
     """Tokens of `usage.input` that were written to the provider's cache."""
 
 
-class HttpResponse(Protocol):
-    """The part of an HTTP response that is read here."""
-
-    @property
-    def headers(self) -> Any:
-        """A mapping that ignores case."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The decoded body."""
-        ...
-
-    @property
-    def status_code(self) -> int:
-        """The status."""
-        ...
-
-
 class NoConnection(Exception):
     """The SDK got no response; `timed_out` when that was a time limit."""
 
@@ -226,6 +208,7 @@ class ModelProvider(ABC):
         on_paid: Callable[[Prompt], None] | None = None,
     ) -> None:
         self._access, self._price, self._clock, self._on_paid = access, price, clock, on_paid
+        self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
@@ -255,11 +238,15 @@ class ModelProvider(ABC):
         return reply
 
     @abstractmethod
+    def _open(self, access: ModelAccess) -> None:
+        """Make the SDK's client; no request is sent."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Give the connections back."""
 
     @abstractmethod
-    async def _send(self, prompt: Prompt) -> HttpResponse:
+    async def _send(self, prompt: Prompt) -> "httpx2.Response":
         """One request. A response of any status is returned; raises NoConnection when there is none."""
 
     @abstractmethod
@@ -269,7 +256,7 @@ class ModelProvider(ABC):
         What a model put into an answer is no reason to raise: text that is not there is "".
         """
 
-    def _said(self, response: HttpResponse) -> Said:
+    def _said(self, response: "httpx2.Response") -> Said:
         if response.status_code >= 300:
             text = self._without_key(response.text)
             refusal = Refusal(status=response.status_code, headers=response.headers, text=text)

@@ -2,19 +2,18 @@
 
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import openai
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import NonNegativeInt, model_validator
 
 from orchestrator.core.exchange import Prompt, StopReason, Usage
-from orchestrator.core.ports import Clock
 from orchestrator.providers.base import (
     CONNECT_S,
-    HttpResponse,
     Known,
     ModelAccess,
     ModelProvider,
@@ -26,7 +25,6 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
-from orchestrator.settings import PriceSettings
 
 STOPS: Mapping[str | None, StopReason] = {
     "stop": StopReason.END_TURN,
@@ -85,15 +83,7 @@ class OpenAIProvider(ModelProvider):
 
     name = "openai"
 
-    def __init__(
-        self,
-        access: ModelAccess,
-        *,
-        price: Callable[[str], PriceSettings | None],
-        clock: Clock,
-        on_paid: Callable[[Prompt], None] | None = None,
-    ) -> None:
-        super().__init__(access, price=price, clock=clock, on_paid=on_paid)
+    def _open(self, access: ModelAccess) -> None:
         self._client = openai.AsyncOpenAI(
             api_key=access.api_key,
             base_url=access.base_url or "https://api.openai.com/v1",
@@ -108,7 +98,7 @@ class OpenAIProvider(ModelProvider):
         """See the base."""
         await self._client.close()
 
-    async def _send(self, prompt: Prompt) -> HttpResponse:
+    async def _send(self, prompt: Prompt) -> httpx2.Response:
         system, rest = split(prompt.segments)
         user = "\n\n".join(segment.text for segment in rest)
         messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": sendable(user)}]

@@ -1,7 +1,4 @@
-"""Who answers whom, behind the one port, and what becomes of a provider that others have replaced.
-
-Who answers whom: providers built from the settings, only those in use, behind the one port.
-"""
+"""Who answers whom: the providers in use, built from the settings, behind the one port."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,8 +1,6 @@
-"""A story's path: its events folded into the steps that decided something, and how each step is told (pure).
+"""A story's path: its events folded into the steps that decided something, and how each is told; in one line of words.
 
 An event of an older log, without the keys of a decision, is told by its message.
-
-A story's path in one line of words, for the report (pure).
 """
 
 from collections import Counter

@@ -1,9 +1,13 @@
-"""The part of the settings that is frozen with a story when it begins."""
+"""The part of the settings that is frozen with a story when it begins, and the loops that it bounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, stop_never
+from tenacity.stop import stop_base
 
+from orchestrator.core.command import Loop
 from orchestrator.settings.model import (
     AmendmentSettings,
     AnswerSettings,
@@ -41,16 +45,51 @@ class Policies(Section):
         cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
     ) -> "Policies":
         """The part of `settings` that a running story must not see changing; the others as wiring works them out."""
+        names = ("answer", "plan", "gate", "build", "amendment", "contract", "review", "test")
         return cls(
-            answer=settings.answer,
-            plan=settings.plan,
-            gate=settings.gate,
-            build=settings.build,
-            amendment=settings.amendment,
-            contract=settings.contract,
-            review=settings.review,
-            test=settings.test,
+            **{name: getattr(settings, name) for name in names},
             context_tokens=settings.prompts.context_tokens,
             formats=dict(formats or {}),
             stronger=tuple(stronger),
         )
+
+    def loop(
+        self,
+        name: Loop,
+        again: Callable[[Any], bool],
+        *,
+        left: Callable[[], int] | None = None,
+        before_next: Callable[[RetryCallState], Awaitable[None]] | None = None,
+    ) -> AsyncRetrying:
+        """Returns the loop of this name: another round while `again` says so of the result and the budget lasts.
+
+        The last result counts either way. `left` is what remains of the budget where a round may cost more than one
+        unit of it, or a person may add to it. Make a new one per loop: it holds the state of its rounds.
+        """
+        most = {
+            Loop.ANSWER: 1 + self.answer.max_attempts,
+            Loop.PLAN: self.plan.max_iterations,
+            Loop.BUILD: self.build.max_attempts,
+            Loop.REVIEW: self.review.max_iterations,
+            Loop.TEST: self.test.max_attempts,
+        }
+        stop: stop_base = stop_after_attempt(most[name]) if name in most else stop_never
+        return AsyncRetrying(
+            name=name,
+            # Workflows are replayed: without sleep, jitter and clock their steps keep their order.
+            sleep=_no_sleep,
+            stop=stop if left is None else lambda _: left() < 1,
+            retry=retry_if_result(again),
+            before_sleep=before_next,
+            retry_error_callback=result_of,
+        )
+
+
+async def _no_sleep(_seconds: float) -> None:
+    """The next round begins at once."""
+
+
+def result_of(state: RetryCallState) -> Any:
+    """Returns what the last round returned; raises what it raised."""
+    assert state.outcome is not None
+    return state.outcome.result()

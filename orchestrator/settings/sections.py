@@ -1,13 +1,4 @@
-"""What every part of the settings is made of.
-
-The settings of the sandbox, and of what is fetched for it.
-
-The settings of a project's environment, in which its commands and tests run.
-
-The settings of `serve`: what is watched, where it listens, how it stops, what it keeps.
-
-What `analyse` may be told.
-"""
+"""Parts of the settings: sandbox, environment, daemon, remotes, retention, analysis."""
 
 import re
 from typing import Annotated, Literal

@@ -1,22 +1,18 @@
-"""Carries out what people order of a sprint that is at work, and says what became of it.
-
-Whom an order concerns, and why it cannot be carried out. Pure.
-"""
+"""Applies the commands that people gave to a sprint: whom each concerns, what keeps it from being applied."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from orchestrator.core.command import CONTROL_MARK, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.core.errors import UserError, WorkspaceError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import minor
-from orchestrator.core.history import Brake
-from orchestrator.core.ports import Clock, EventSink
+from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.value import counted
 from orchestrator.sprint.slots import Slots, cleared_cells
-from orchestrator.sprint.state import Board, CellWriter, Renewer, Standing, StoryRunner
+from orchestrator.sprint.state import Board, CircuitBreaker, Renewer, SprintState, StoryRunner
 
 _DONE = "it is done; `reset` runs it anew"
 
@@ -133,42 +129,37 @@ SURROUNDINGS = (UserError, WorkspaceError, OSError)
 """What may keep an order from being carried out: the repository is gone, the disk is full."""
 
 
-class OrderTaker:
+class CommandHandler:
     """The orders on the board of one sprint."""
 
     def __init__(
         self,
-        standing: Standing,
+        state: SprintState,
         board: Board,
-        brake: Brake,
+        breaker: CircuitBreaker,
         slots: Slots,
         *,
         runner: StoryRunner,
         renewer: Renewer,
-        cells: CellWriter,
-        sink: EventSink,
-        clock: Clock,
-        record_outcome: Callable[[StoryOutcome], Awaitable[None]],
     ) -> None:
-        self._standing, self._board, self._brake, self._slots = standing, board, brake, slots
-        self._runner, self._renewer, self._cells = runner, renewer, cells
-        self._sink, self._clock, self._record_outcome = sink, clock, record_outcome
+        self._state, self._board, self._breaker, self._slots = state, board, breaker, slots
+        self._runner, self._renewer = runner, renewer
 
     async def obey(self) -> None:
         """Carry out every order that is open, the oldest first."""
         while (order := self._board.next_order()) is not None:
-            sprint = self._standing.record.sprint
+            sprint = self._state.record.sprint
             if await self._renewer.renewed_by(order):
                 result = Settled(order=order.id, done=True, message=f"{order.story or sprint} is run anew")
             else:
-                decision = decide(order, self._standing.status, self._standing.blocked_by, sprint)
+                decision = decide(order, self._state.status, self._state.blocked_by, sprint)
                 try:
                     result = await self._carried_out(order, decision)
                 except SURROUNDINGS as error:
                     # It would stand in the way of every later order, and of the sprint.
                     why = f"it could not be carried out: {error}"
                     result = Settled(order=order.id, done=False, message=why)
-            await self._sink.emit(settled_event(sprint, order, result, self._clock))
+            await self._state.sink.emit(settled_event(sprint, order, result, self._state.clock))
             self._board.settled(result)
 
     async def _carried_out(self, order: Order, decision: Decision) -> Settled:
@@ -187,20 +178,20 @@ class OrderTaker:
         elif order.verb in {Verb.RETRY, Verb.REPLAN, Verb.RESET}:
             await self._renew(order, decision.stories)
         if order.verb in {Verb.RESUME, Verb.RETRY, Verb.REPLAN}:
-            self._brake.released()
-        message = done_as(order, decision, self._standing.record.sprint) + (f"; {late}" if late else "")
+            self._breaker.released()
+        message = done_as(order, decision, self._state.record.sprint) + (f"; {late}" if late else "")
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 
     async def _cancel(self, story: str, order: Order) -> str:
         """Why it was not: what had just ended by itself, or is in the result already, counts. "" when it was."""
-        workflow_id = self._standing.record.workflow_id(story)
-        at_work = self._standing.status[story] is StoryStatus.EXECUTING
+        workflow_id = self._state.record.workflow_id(story)
+        at_work = self._state.status[story] is StoryStatus.EXECUTING
         merged = await self._merged(story) if at_work else ""
         if merged:
             return merged
         outcome = await self._cut(story)
         if outcome is not None:
-            await self._record_outcome(outcome)
+            await self._state.end(outcome)
             return f"{story} has ended: it is {outcome.status}"
         if at_work:
             try:
@@ -212,7 +203,7 @@ class OrderTaker:
                 await self._runner.resume_story(workflow_id)
                 return merged
             await self._runner.end_story(workflow_id)
-        await self._record_outcome(cancelled(story, order))
+        await self._state.end(cancelled(story, order))
         return ""
 
     async def _merged(self, story: str) -> str:
@@ -222,10 +213,10 @@ class OrderTaker:
     async def _cut(self, story: str) -> StoryOutcome | None:
         """How it had ended by itself, if it had."""
         outcome = None
-        workflow_id = self._standing.record.workflow_id(story)
-        if self._standing.status[story] is StoryStatus.EXECUTING:
+        workflow_id = self._state.record.workflow_id(story)
+        if self._state.status[story] is StoryStatus.EXECUTING:
             await self._runner.cut_story(workflow_id)
-        running = self._standing.running
+        running = self._state.running
         for task in [task for task, name in running.items() if name == story]:
             del running[task]
             task.cancel()
@@ -236,24 +227,24 @@ class OrderTaker:
 
     async def _renew(self, order: Order, stories: Sequence[str]) -> None:
         whole = order.story is None and order.verb is Verb.RESET
-        done = self._standing.done
-        at_work = [story for story in stories if self._standing.status[story] is StoryStatus.EXECUTING]
+        done = self._state.done
+        at_work = [story for story in stories if self._state.status[story] is StoryStatus.EXECUTING]
         for story in stories:
             await self._cut(story)
         for story in at_work:
-            await self._runner.end_story(self._standing.record.workflow_id(story))
+            await self._runner.end_story(self._state.record.workflow_id(story))
         try:
             if whole:
                 await self._renewer.clear(order)
-                self._standing.cleared = True
+                self._state.cleared = True
             else:
-                self._standing.record = await self._renewer.renew(stories, order)
+                self._state.record = await self._renewer.renew(stories, order)
         except SURROUNDINGS:
             for story in at_work:  # its workflow has been ended for good
-                await self._record_outcome(cancelled(story, order))
+                await self._state.end(cancelled(story, order))
             raise
-        self._standing.begin_anew(stories)
-        await self._cells.put(cleared_cells(self._standing.record, stories, done, whole=whole))
+        self._state.begin_again(stories)
+        await self._state.cells.put(cleared_cells(self._state.record, stories, done, whole=whole))
 
 
 def cancelled(story: str, order: Order) -> StoryOutcome:

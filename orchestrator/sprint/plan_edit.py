@@ -1,9 +1,7 @@
 """A plan as a text that a person edits, and the plan that comes back, judged as any other. Pure.
 
-YAML or JSON as a person writes it → plain data, and back: no tag builds anything, nothing is lost without a word.
-
-A number stays the text that it is where the number would be written otherwise (`1.10` is a version). Keys that come
-twice, tags, anchors and aliases are problems and not guessed at.
+No tag of YAML builds anything, a number stays the text that it is where it would be written otherwise (`1.10` is a
+version), and keys that come twice, tags, anchors and aliases are problems that are not guessed at.
 """
 
 import json

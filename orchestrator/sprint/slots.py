@@ -1,9 +1,4 @@
-"""How many stories work at once. A story that waits for a person holds no slot.
-
-What a sprint has cost up to now, and whether that is all it may (`budget.*_per_sprint`).
-
-What a run writes into a story's row of the backlog, as a function of what the event log knows.
-"""
+"""How many stories work at once, what a sprint has cost up to now, and what is written into the backlog's cells."""
 
 import asyncio
 from collections import deque

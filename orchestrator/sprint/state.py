@@ -1,55 +1,20 @@
-"""How the stories of a sprint stand while it is driven.
-
-What a sprint's supervisor works through.
-
-Who of a sprint may take its next step, as people, budgets and the end of the process have it.
-"""
+"""The state of a sprint while it is driven: its stories, its commands, and what keeps others from beginning."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import Any, Protocol
 
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
-from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory
+from orchestrator.core.event import Event, Level
+from orchestrator.core.finding import blocking
+from orchestrator.core.history import FINISHED, STARTED, StoryHistory
+from orchestrator.core.ports import Clock, EventSink
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
-from orchestrator.core.story import CellUpdate
-
-
-class Standing:
-    """Made from the log, and kept as it grows."""
-
-    def __init__(self, record: SprintRecord, histories: Mapping[str, StoryHistory]) -> None:
-        self.record = record
-        self.status = {story: history.status for story, history in histories.items()}
-        self.began = {story: history.started for story, history in histories.items() if history.started}
-        self.blocked_by = {story: h.outcome.blocked_by for story, h in histories.items() if h.outcome}
-        self.running: dict[asyncio.Task[StoryOutcome], str] = {}
-        self.cleared = False
-        """Whether the whole sprint was reset: it is as if it had not been."""
-
-    @property
-    def not_begun(self) -> list[str]:
-        """In the order of the sprint."""
-        return [story for story in self.record.story_ids if self.status[story] is StoryStatus.PENDING]
-
-    @property
-    def done(self) -> frozenset[str]:
-        """Stories that are done."""
-        return frozenset(story for story, status in self.status.items() if status is StoryStatus.DONE)
-
-    def ended(self, outcome: StoryOutcome) -> None:
-        """The story has its outcome."""
-        self.status[outcome.id] = step_to(self.status[outcome.id], outcome.status)
-        self.blocked_by[outcome.id] = outcome.blocked_by
-
-    def begin_anew(self, stories: Sequence[str]) -> None:
-        """As if they had not been run."""
-        for story in stories:
-            self.status[story] = StoryStatus.PENDING
-            self.began.pop(story, None)
-            self.blocked_by.pop(story, None)
+from orchestrator.core.story import CellUpdate, Story
+from orchestrator.core.value import counted
+from orchestrator.sprint.slots import closed_cells, story_cells
 
 
 class StoryRunner(Protocol):
@@ -98,6 +63,204 @@ class CellWriter(Protocol):
     async def put(self, updates: Sequence[CellUpdate]) -> None:
         """Queue the changes."""
         ...
+
+
+class SprintState:
+    """How the stories stand: made from the log, and written down in it and in the backlog's cells as it changes."""
+
+    def __init__(
+        self,
+        record: SprintRecord,
+        histories: Mapping[str, StoryHistory],
+        *,
+        sink: EventSink,
+        clock: Clock,
+        cells: CellWriter,
+    ) -> None:
+        self.record, self.sink, self.clock, self.cells = record, sink, clock, cells
+        self.status = {story: history.status for story, history in histories.items()}
+        self.began = {story: history.started for story, history in histories.items() if history.started}
+        self.blocked_by = {story: h.outcome.blocked_by for story, h in histories.items() if h.outcome}
+        self.running: dict[asyncio.Task[StoryOutcome], str] = {}
+        self.cleared = False
+        """Whether the whole sprint was reset: it is as if it had not been."""
+
+    @property
+    def not_begun(self) -> list[str]:
+        """In the order of the sprint."""
+        return [story for story in self.record.story_ids if self.status[story] is StoryStatus.PENDING]
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Stories that are done."""
+        return frozenset(story for story, status in self.status.items() if status is StoryStatus.DONE)
+
+    async def start(self, story: Story) -> None:
+        """The story begins, or is resumed: the time that was recorded first counts."""
+        if self.status[story.id] is StoryStatus.PENDING:
+            self.status[story.id] = step_to(self.status[story.id], StoryStatus.EXECUTING)
+        time = self.began[story.id] = await self._emit(
+            story.id,
+            STARTED,
+            f"{story.id} starts: {story.title}",
+            data={"criteria": list(story.acceptance_criteria)},
+            known=self.began.get(story.id),
+        )
+        cells = story_cells(self.record, story.id, StoryStatus.EXECUTING, STARTED, {"Execution_Started_At": time})
+        await self.cells.put([cells])
+
+    async def end(self, outcome: StoryOutcome) -> None:
+        """The story has its outcome. Raises IllegalTransition when it had one."""
+        story, status = outcome.id, outcome.status
+        self.status[story] = step_to(self.status[story], status)
+        self.blocked_by[story] = outcome.blocked_by
+        good = status is StoryStatus.DONE
+        findings = blocking(outcome.findings) or outcome.findings
+        why = "" if good or not findings else f": {findings[-1].message}"
+        time = await self._emit(
+            story,
+            FINISHED,
+            f"{story} is {status}{why}",
+            level=Level.INFO if good else Level.ERROR,
+            data={"outcome": outcome.model_dump(mode="json"), "status": status},
+        )
+        times = {"Execution_Completed_At": time}
+        await self.cells.put([story_cells(self.record, story, status, FINISHED, times)])
+        if good:
+            times = {"Execution_Started_At": self.began.get(story, time), **times}
+            await self.cells.put(closed_cells(self.record, story, times))
+
+    def begin_again(self, stories: Sequence[str]) -> None:
+        """As if they had not been run."""
+        for story in stories:
+            self.status[story] = StoryStatus.PENDING
+            self.began.pop(story, None)
+            self.blocked_by.pop(story, None)
+
+    async def _emit(
+        self,
+        story: str,
+        name: str,
+        message: str,
+        *,
+        level: Level = Level.INFO,
+        data: dict[str, Any],
+        known: datetime | None = None,
+    ) -> datetime:
+        """Record a once-only fact of the story; the time that counts is the one recorded first."""
+        event = Event(
+            id=f"{self.record.workflow_id(story)}:{name}",
+            time=known or self.clock.now(),
+            level=level,
+            name=name,
+            message=message,
+            sprint=self.record.sprint,
+            story=story,
+            data=data,
+        )
+        await self.sink.emit(event)
+        return event.time
+
+
+def _why(outcome: StoryOutcome) -> str:
+    """What concerns every story."""
+    lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
+    return next(lacks, "the provider refuses our credentials")
+
+
+class CircuitBreaker:
+    """Whether further stories begin: not when too many failed in a row, or the credentials are refused.
+
+    Counted from the log, so that a kill forgets nothing; `failed` are those that failed in a row up to now. A pause
+    lasts until what ran has ended and the report says so, or people end it: the next start then counts from zero.
+    """
+
+    def __init__(
+        self, record: SprintRecord, sink: EventSink, clock: Clock, *, stop_after: int, failed: Sequence[str] = ()
+    ) -> None:
+        self._record, self._sink, self._clock = record, sink, clock
+        self._stop_after, self._failed = stop_after, [*failed]
+        self.reason: str | None = None
+        """Why none begins, when that is so."""
+        self._rests = False
+        self._budget = ""
+        self._held = ""
+
+    async def look(self) -> None:
+        """Pause when too many have failed by now; they may have before this process began."""
+        count = len(self._failed)
+        if self._stop_after and count >= self._stop_after:
+            reason = f"{counted(count, 'story', 'stories')} failed in a row (sprint.stop_after_failures)"
+            await self._pause(reason, self._failed[-1])
+
+    async def after(self, outcome: StoryOutcome) -> None:
+        """A story ended."""
+        self._failed = [*self._failed, outcome.id] if outcome.status is StoryStatus.FAILED else []
+        if outcome.stop_sprint:
+            await self._pause(_why(outcome), outcome.id)
+        await self.look()
+
+    async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:
+        """Nothing runs any more, or will in a moment; `left` are the stories that did not begin.
+
+        `why` is what holds the sprint where that is no failure: an order, a budget. Told once until it goes on.
+        """
+        reason = self.reason or why
+        if not reason or self._rests:
+            return
+        self._rests = not interrupted
+        told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {reason}"
+        data = {"reason": reason, "not_begun": [*left], "interrupted": interrupted, "ordered": self.reason is None}
+        level = Level.ERROR if self.reason else Level.WARN
+        await self._emit("sprint_stopped", self._clock.now().isoformat(), told, level=level, data=data)
+
+    async def goes_on(self) -> None:
+        """Something runs, or may begin, again."""
+        if self._rests:
+            self._rests = False
+            which = self._clock.now().isoformat()
+            await self._emit("sprint_continued", which, f"sprint {self._record.sprint} goes on", data={})
+
+    async def held(self, paused: Mapping[str, str], *, alone: bool) -> None:
+        """Tell once what is waited for when nothing else happens (`alone`); `paused` is by whom and why, per story."""
+        why = "; ".join(paused.values())
+        if alone and why and why != self._held:
+            which = next(iter(paused)) if len(paused) == 1 else "STORY"
+            told = f"the sprint waits: {why}; `orchestrator resume {which}` lets it go on"
+            data = {"reason": why, "stories": [*paused]}
+            await self._emit("sprint_held", self._clock.now().isoformat(), told, level=Level.WARN, data=data)
+        if alone or not why:
+            self._held = why
+
+    def released(self) -> None:
+        """People want it to go on, and failures are counted anew."""
+        self.reason, self._failed = None, []
+
+    async def budget(self, used_up: str) -> None:
+        """Tell which budget is used up, once for each; "" when none is."""
+        if used_up and used_up != self._budget:
+            told = f"the sprint pauses: {used_up}"
+            data = {"reason": used_up}
+            await self._emit("sprint_paused", f"budget:{used_up}", told, level=Level.ERROR, data=data)
+        self._budget = used_up
+
+    async def _pause(self, reason: str, story: str) -> None:
+        if self.reason is not None:
+            return
+        self.reason = reason
+        told = f"the sprint pauses: {reason}; once what runs has ended, the same command goes on with the open stories"
+        by = self._record.workflow_id(story)
+        await self._emit("sprint_paused", by, told, level=Level.ERROR, data={"reason": reason})
+
+    async def _emit(
+        self, name: str, which: str, message: str, *, level: Level = Level.INFO, data: dict[str, Any]
+    ) -> None:
+        sprint = self._record.sprint
+        id_ = f"{sprint}:{name.removeprefix('sprint_')}:{which}"
+        time = self._clock.now()
+        await self._sink.emit(
+            Event(id=id_, time=time, level=level, name=name, message=message, sprint=sprint, data=data)
+        )
 
 
 def _nothing() -> str:

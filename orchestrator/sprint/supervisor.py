@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.finding import critical, major
-from orchestrator.core.history import Brake, StoryHistory
+from orchestrator.core.history import StoryHistory
 from orchestrator.core.ports import Clock, EventSink
-from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.core.story import Story
-from orchestrator.sprint.command_handler import OrderTaker
-from orchestrator.sprint.recorder import Books
+from orchestrator.sprint.command_handler import CommandHandler
 from orchestrator.sprint.slots import Slots, known_cells
-from orchestrator.sprint.state import Board, CellWriter, Renewer, Standing, StoryRunner
+from orchestrator.sprint.state import Board, CellWriter, CircuitBreaker, Renewer, SprintState, StoryRunner
 
 
 class Supervisor:
@@ -47,59 +46,57 @@ class Supervisor:
         With `stays` a sprint that is paused is waited for; without, `run` returns once it has come to rest.
         """
         self._stories, self._histories = stories, histories
-        self._runner, self._cells = runner, cells
+        self._runner = runner
         self._payload, self._slots, self._board = payload, slots, board
-        self._brake = Brake(record, sink, clock, stop_after=stop_after_failures, failed=failed)
+        self._state = SprintState(record, histories, sink=sink, clock=clock, cells=cells)
+        self._breaker = CircuitBreaker(record, sink, clock, stop_after=stop_after_failures, failed=failed)
         self._stays, self._ready = stays, ready
         self._readying: asyncio.Task[None] | None = None
-        self._standing = Standing(record, histories)
-        self._books = Books(self._standing, sink, clock, cells)
-        self._orders = OrderTaker(
-            self._standing, board, self._brake, slots, runner=runner, renewer=renewer, cells=cells, sink=sink,
-            clock=clock, record_outcome=self._books.ended,
-        )  # fmt: skip
+        self._commands = CommandHandler(self._state, board, self._breaker, slots, runner=runner, renewer=renewer)
 
     @property
     def cleared(self) -> bool:
         """Whether the whole sprint was reset: it is as if it had not been."""
-        return self._standing.cleared
+        return self._state.cleared
 
     @property
     def paused(self) -> str | None:
         """Why no further story is started, when that is so."""
-        return self._brake.reason or self._board.reason or None
+        return self._breaker.reason or self._board.reason or None
 
     @property
     def held(self) -> str | None:
         """`paused`, or what holds the stories that have not begun."""
-        return self.paused or next(filter(None, map(self._board.held, self._standing.not_begun)), None)
+        return self.paused or next(filter(None, map(self._board.held, self._state.not_begun)), None)
 
     @property
     def queued(self) -> int:
         """Stories that have not begun."""
-        return len(self._standing.not_begun)
+        return len(self._state.not_begun)
 
     async def run(self) -> None:
         """Until every story has an outcome, or the sprint is paused and what ran has ended."""
         with self._slots.watched() as changed:
             try:
                 if self._ready is not None:
-                    self._readying = asyncio.create_task(_awaited(self._ready()), name=f"ready-{self._record.sprint}")
+                    self._readying = asyncio.create_task(
+                        _awaited(self._ready()), name=f"ready-{self._state.record.sprint}"
+                    )
                 else:
                     await self._put_cells()
-                await self._brake.look()
+                await self._breaker.look()
                 await self._drive(changed)
             except asyncio.CancelledError:
-                await self._brake.at_rest(self._standing.not_begun, interrupted=True)
+                await self._breaker.at_rest(self._state.not_begun, interrupted=True)
                 raise
             finally:
-                tasks = [*self._running, *([self._readying] if self._readying is not None else [])]
+                tasks = [*self._state.running, *([self._readying] if self._readying is not None else [])]
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _put_cells(self) -> None:
-        await self._cells.put(known_cells(self._record, self._histories))
+        await self._state.cells.put(known_cells(self._state.record, self._histories))
 
     async def _is_ready(self) -> bool:
         """Whether stories may begin. Raises what kept the sprint from being ready."""
@@ -112,37 +109,25 @@ class Supervisor:
         await self._put_cells()
         return True
 
-    @property
-    def _record(self) -> SprintRecord:
-        return self._standing.record
-
-    @property
-    def _status(self) -> dict[str, StoryStatus]:
-        return self._standing.status
-
-    @property
-    def _running(self) -> dict[asyncio.Task[StoryOutcome], str]:
-        return self._standing.running
-
     async def _drive(self, changed: asyncio.Event) -> None:
         while True:
             version = self._board.version
-            await self._orders.obey()
+            await self._commands.obey()
             if self.cleared:
                 return
-            await self._brake.budget(self._board.budget)
+            await self._breaker.budget(self._board.budget)
             await self._block()
             if ready := await self._is_ready():
                 await self._start_ready()
-            if (not self._running and (ready or not self._open())) or (self.paused and self._all_wait()):
-                await self._brake.at_rest(self._standing.not_begun, self.held or "")
-                if not self._stays or not (self._running or self._standing.not_begun):
+            if (not self._state.running and (ready or not self._open())) or (self.paused and self._all_wait()):
+                await self._breaker.at_rest(self._state.not_begun, self.held or "")
+                if not self._stays or not (self._state.running or self._state.not_begun):
                     return
             else:
-                await self._brake.goes_on()
-                await self._brake.held(self._paused_stories(), alone=self._all_wait())
+                await self._breaker.goes_on()
+                await self._breaker.held(self._paused_stories(), alone=self._all_wait())
             for task in await self._something_happens(changed, version):
-                await self._finished(self._running.pop(task), task)
+                await self._finished(self._state.running.pop(task), task)
 
     async def _something_happens(self, changed: asyncio.Event, version: int) -> Sequence[asyncio.Task[StoryOutcome]]:
         """Until a story ends, a slot comes free or somebody orders something; the stories that ended."""
@@ -150,73 +135,73 @@ class Supervisor:
         freed = asyncio.create_task(changed.wait(), name="slots-changed")
         try:
             readying = {self._readying} if self._readying is not None else set()
-            await asyncio.wait({*self._running, *readying, moved, freed}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*self._state.running, *readying, moved, freed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             moved.cancel()
             freed.cancel()
             await asyncio.gather(moved, freed, return_exceptions=True)
         changed.clear()
-        return [task for task in self._running if task.done()]
+        return [task for task in self._state.running if task.done()]
 
     def _all_wait(self) -> bool:
         """Whether people are all that is waited for; their answers count also when nobody waits for them here."""
-        return {self._record.workflow_id(story) for story in self._running.values()} <= self._slots.waiting
+        return {self._state.record.workflow_id(story) for story in self._state.running.values()} <= self._slots.waiting
 
     def _paused_stories(self) -> dict[str, str]:
-        stories = [*self._running.values(), *self._standing.not_begun]
+        stories = [*self._state.running.values(), *self._state.not_begun]
         return {story: paused for story in stories if (paused := self._board.paused(story))}
 
     def _open(self) -> list[str]:
-        active = set(self._running.values())
-        waiting = [s for s in self._record.story_ids if not self._status[s].final and s not in active]
-        place = {story: number for number, story in enumerate(self._record.story_ids)}
+        active = set(self._state.running.values())
+        waiting = [s for s in self._state.record.story_ids if not self._state.status[s].final and s not in active]
+        place = {story: number for number, story in enumerate(self._state.record.story_ids)}
         return sorted(
             waiting,
-            key=lambda s: (self._status[s] is StoryStatus.PENDING, self._stories[s].priority, place[s]),
+            key=lambda s: (self._state.status[s] is StoryStatus.PENDING, self._stories[s].priority, place[s]),
         )
 
     def _needs(self, story_id: str) -> list[str]:
-        return [need for need in self._record.needs.get(story_id, ()) if need in self._status]
+        return [need for need in self._state.record.needs.get(story_id, ()) if need in self._state.status]
 
     async def _block(self) -> None:
         changed = True
         while changed:
             changed = False
             for story_id in self._open():
-                if self._status[story_id] is not StoryStatus.PENDING:
+                if self._state.status[story_id] is not StoryStatus.PENDING:
                     continue
-                failed = [n for n in self._needs(story_id) if self._status[n].final and not _done(self._status[n])]
+                failed = [
+                    n for n in self._needs(story_id) if self._state.status[n].final and not _done(self._state.status[n])
+                ]
                 if failed:
                     changed = True
-                    await self._books.ended(_blocked(story_id, failed, self._status))
+                    await self._state.end(_blocked(story_id, failed, self._state.status))
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
             # What had begun the engine goes on with by itself. Once that came to a person it is among the slots, and
             # its outcome is awaited whether or not one is free: it gets its own when it was answered.
-            known = self._record.workflow_id(story_id) in self._slots
+            known = self._state.record.workflow_id(story_id) in self._slots
             # What had begun goes on, also when the sprint pauses, or a story it waited for was reset since.
-            begun = self._status[story_id] is StoryStatus.EXECUTING
+            begun = self._state.status[story_id] is StoryStatus.EXECUTING
             if not begun and self._board.held(story_id):
                 continue
             if not known and (not self._slots.free or (self.paused and not begun)):
                 continue
-            if begun or all(_done(self._status[need]) for need in self._needs(story_id)):
+            if begun or all(_done(self._state.status[need]) for need in self._needs(story_id)):
                 await self._start(story_id)
 
     async def _start(self, story_id: str) -> None:
-        if self._status[story_id] is StoryStatus.PENDING:
-            self._status[story_id] = step_to(self._status[story_id], StoryStatus.EXECUTING)
-        workflow_id = self._record.workflow_id(story_id)
+        workflow_id = self._state.record.workflow_id(story_id)
         self._slots.take(workflow_id)
         story = self._stories[story_id]
-        await self._books.started(story)
+        await self._state.start(story)
         work = self._runner.run_story(workflow_id, await self._payload(story))
         task = asyncio.create_task(work, name=workflow_id)
-        self._running[task] = story_id
+        self._state.running[task] = story_id
 
     async def _finished(self, story_id: str, task: asyncio.Task[StoryOutcome]) -> None:
-        self._slots.release(self._record.workflow_id(story_id))
+        self._slots.release(self._state.record.workflow_id(story_id))
         try:
             outcome = task.result()
         except Exception as error:  # noqa: BLE001 - the daemon's task boundary: a defect of ours fails one story only
@@ -224,8 +209,8 @@ class Supervisor:
                 "internal.error", f"{type(error).__name__}: {error}", fix="report this; other stories go on"
             )
             outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
-        await self._books.ended(outcome)
-        await self._brake.after(outcome)
+        await self._state.end(outcome)
+        await self._breaker.after(outcome)
 
 
 async def _awaited(work: Awaitable[None]) -> None:

@@ -16,7 +16,7 @@ from orchestrator.contract.amend import (
 )
 from orchestrator.contract.manifests import add_packages
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.errors import ProviderError
@@ -147,8 +147,8 @@ class Amendments:
             longer = amended(contract, answer.amendment.model_copy(update={"files": files}))
         verdict = Verdict.REFUSED if longer is contract else Verdict.GRANTED
         left = stage.policies.amendment.max_per_story - progress.amendments
-        said = decided(Loop.AMENDMENT, verdict, findings=reasons, attempt=progress.amendments, budget_left=left)
-        await self._tell(task, asked, answer, longer, said)
+        counts: dict[str, Any] = {"findings": reasons, "attempt": progress.amendments, "left": left}
+        await self._tell(task, asked, answer, longer, verdict, counts)
         return longer, answer.reason
 
     async def _available(self, answer: Amended, contract: ArchitectureContract) -> Amended:
@@ -163,30 +163,25 @@ class Amendments:
         return answer.model_copy(update={"amendment": None, "reason": problems[0].message})
 
     async def _tell(
-        self, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract, said: dict[str, Any]
-    ) -> None:
-        reason = answer.reason or "no reason given"
+        self, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract, verdict: Verdict,
+        counts: dict[str, Any],
+    ) -> None:  # fmt: skip
+        reason, sought = answer.reason or "no reason given", asked.model_dump(mode="json")
         if answer.amendment is None:
-            await self._stage.step.emit(
+            await self._stage.decide(
                 "amendment_refused",
                 f"the contract stays as it is: {', '.join(asked.names)} asked for, nothing granted: {reason}",
-                level=Level.WARN,
-                task=task.task_id,
-                asked=asked.model_dump(mode="json"),
-                reason=answer.reason,
-                **said,
-            )
+                Loop.AMENDMENT, verdict, level=Level.WARN, task=task.task_id, asked=sought, reason=answer.reason,
+                **counts,
+            )  # fmt: skip
             return
         granted = longer.amendments[-1]
-        await self._stage.step.emit(
+        await self._stage.decide(
             "contract_amended",
             f"{granted.by} allows {', '.join((*granted.files, *granted.dependencies))} for {task.task_id}: {reason}",
-            task=task.task_id,
-            asked=asked.model_dump(mode="json"),
-            amendment=granted.model_dump(mode="json"),
-            contract=longer.model_dump(mode="json"),
-            **said,
-        )
+            Loop.AMENDMENT, verdict, task=task.task_id, asked=sought, amendment=granted.model_dump(mode="json"),
+            contract=longer.model_dump(mode="json"), **counts,
+        )  # fmt: skip
 
 
 def _own_modules(contract: ArchitectureContract) -> frozenset[str]:

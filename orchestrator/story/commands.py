@@ -1,7 +1,4 @@
-"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery.
-
-Lock files follow the manifests that a delivery changes, and those of two stories that are brought together.
-"""
+"""The commands of a task, run in the story's worktree: the plan's, then the delivery's; and lock files that follow."""
 
 import hashlib
 import re
@@ -14,7 +11,7 @@ from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.code.shell import failed_step, packages_ready, script
 from orchestrator.core.action_plan import Execute
 from orchestrator.core.breakdown import Task
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_read, locks_to_follow
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, major, minor
@@ -121,14 +118,11 @@ async def _tell(
     verdict = Verdict.PASSED if result.ok else Verdict.FAILED if found else Verdict.ALLOWED
     left = stage.policies.test.max_attempts - attempt
     allowed = " (may fail)" if command.allow_failure and not result.ok else ""
-    await stage.step.emit(
-        "command_finished",
-        f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(result)}",
-        level=Level.INFO if result.ok else Level.WARN,
-        task=task.task_id,
-        duration_ms=round(result.duration_s * 1000),
-        **decided(Loop.BUILD, verdict, findings=found, attempt=attempt, budget_left=left),
-    )
+    message = f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(result)}"
+    await stage.decide(
+        "command_finished", message, Loop.BUILD, verdict, findings=found, attempt=attempt, left=left, task=task.task_id,
+        level=Level.INFO if result.ok else Level.WARN, duration_ms=round(result.duration_s * 1000),
+    )  # fmt: skip
 
 
 def _kept(result: CommandResult) -> str:

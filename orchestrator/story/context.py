@@ -1,19 +1,17 @@
-"""What the stages of one running story share.
-
-What a merged story adds to the architecture record: read from its plan and from what its branch changed.
-
-A run of tests in words, as a finding, and as what the report keeps of it (pure).
-"""
+"""What the stages of a running story share, what a merged story adds to the architecture record, and runs in words."""
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.command import Loop, decided
 from orchestrator.core.contract import STACK, Contribution, Endpoint, Surface, Table, Todo
 from orchestrator.core.delivery import Branch, CommitNote, Reviewed
+from orchestrator.core.event import Level
 from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
@@ -22,6 +20,8 @@ from orchestrator.core.suite import NO_RUNNER, InstalledPackages, RunProblem, Te
 from orchestrator.core.value import counted
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
+
+T = TypeVar("T")
 
 SCANS_AT_ONCE = 2
 """What one scan reads, and what its result takes on its way into the record, is as large as the project."""
@@ -54,6 +54,32 @@ class Stage:
     def environment_key(self) -> str:
         """Names the story's dependency environment."""
         return environment_of(self.step.workflow_id)
+
+    async def do(self, name: str, returns: type[T], work: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """What `work(*args)` returns, as a durable step of this name."""
+        return await self.step.step(name, lambda _step_id: work(*args), returns)
+
+    async def read(self, paths: Sequence[str], name: str = "read") -> dict[str, str]:
+        """Texts of files on the story's branch, as a durable step."""
+        return await self.do(name, dict[str, str], self.workspace.read, self.story_id, paths)
+
+    async def decide(
+        self,
+        name: str,
+        message: str,
+        loop: Loop,
+        verdict: StrEnum,
+        *,
+        findings: Iterable[Finding] = (),
+        attempt: int,
+        left: int,
+        level: Level = Level.INFO,
+        task: str | None = None,
+        **data: Any,
+    ) -> None:
+        """Record a decision of one of the loops; `left` of its budget remain."""
+        said = decided(loop, verdict, findings=findings, attempt=attempt, budget_left=left)
+        await self.step.emit(name, message, level=level, task=task, **data, **said)
 
     def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
         """Message and trailers of a commit of this story."""

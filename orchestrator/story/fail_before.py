@@ -1,19 +1,8 @@
-"""Whether the suite notices the story: its tests on the tree without the story's change.
+"""Whether a suite notices its story: its tests on the tree without the change, and with functions that return nothing.
 
-A test that passes there as well says nothing about the change; SWE-bench calls the others FAIL_TO_PASS. Where the code
-under test is a new module or name, every test fails for want of it, whatever it asserts: that is not judged here, but
-by a second run, on a hollow tree (see `hollow`).
-
-Which tests stand for which acceptance criterion (pure).
-
-A program whose functions return nothing: a test that passes there shows nothing about them.
-
-Whether the suite notices the code under test: its tests on the story's tree, with functions that return nothing.
-
-A test that passes there shows nothing about these functions; where the code is new, its tests without the story's
-change fail for want of it, whatever they assert. This judges suites and never honesty: a program that fakes results is
-emptied with the rest. Not judged is a test that did not run there, or that speaks of what stays: constants, classes
-with fields, callbacks, files of other languages.
+A test that passes there says nothing about the change. Where the code under test is new, every test fails without it,
+whatever it asserts: that is not judged, but by the second run, on a hollow tree. This judges suites and never honesty.
+Not judged is a test that did not run there, or that speaks of what stays: constants, classes with fields, callbacks.
 """
 
 import asyncio

@@ -1,6 +1,5 @@
 """The human gate of a story: when a person is asked, with what words, and what an answer means."""
 
-from enum import StrEnum
 from typing import Any
 
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
@@ -13,7 +12,6 @@ from orchestrator.core.command import (
     GateKind,
     Loop,
     Verdict,
-    decided,
 )
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
@@ -117,29 +115,22 @@ async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
     story, policy = stage.story_id, stage.policies.gate
     opened = await stage.step.open_gate(gate, policy.timeout_s)
     until = f", until {opened.deadline:%Y-%m-%d %H:%M:%S} UTC" if opened.deadline else ""
-    await stage.step.emit(
+    counts: dict[str, Any] = {"findings": gate.issues, "attempt": gate.iteration, "left": plans_left}
+    await stage.decide(
         GATE_OPENED,
         f"{story} waits for a person{until}: {gate.reason}; see `orchestrator show {story}`, then "
         f"`orchestrator {' | '.join(gate.choices)} {story}`",
+        Loop.GATE,
+        Verdict.ASKED,
         level=Level.WARN,
-        **_decided(gate, Verdict.ASKED, plans_left),
         gate=opened.model_dump(mode="json"),
+        **counts,
     )
     answer = await stage.step.answer(opened)
-    said = f": {answer.comment}" if answer.comment else ""
-    await stage.step.emit(
-        GATE_SETTLED,
-        f"the {gate.kind} is {DONE_AS[answer.choice]}"
-        + (f" by {answer.by}" if answer.choice is not Choice.TIME_OUT else "")
-        + said,
-        **_decided(gate, answer.choice, plans_left),
-        by=answer.by,
-    )
+    by = f" by {answer.by}" if answer.choice is not Choice.TIME_OUT else ""
+    said = f"the {gate.kind} is {DONE_AS[answer.choice]}{by}" + (f": {answer.comment}" if answer.comment else "")
+    await stage.decide(GATE_SETTLED, said, Loop.GATE, answer.choice, by=answer.by, **counts)
     return answer
-
-
-def _decided(gate: Gate, verdict: StrEnum, plans_left: int) -> dict[str, Any]:
-    return decided(Loop.GATE, verdict, findings=gate.issues, attempt=gate.iteration, budget_left=plans_left)
 
 
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
@@ -160,33 +151,22 @@ def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
 
 
 def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
-    """How the story ends that was given up, or about which nobody answered in time."""
-    where = Where(story=stage.story_id)
-    fix = f"`orchestrator replan {stage.story_id} --comment TEXT` or `reset` it; then give the same command again"
-    if answer.choice is Choice.CANCEL:
-        said = f": {answer.comment}" if answer.comment else ""
-        message = f"{answer.by} gave the story up{said}"
-        return StoryStopped(StoryStatus.CANCELLED, [major("gate.cancelled", message, where=where, fix=fix)])
-    message = f"nobody answered in time: {gate.reason}"
-    unanswered = major("gate.unanswered", message, where=where, fix=fix)
-    cancels = stage.policies.gate.on_timeout == "cancel"
-    status = StoryStatus.CANCELLED if cancels else StoryStatus.NEEDS_ATTENTION
-    return StoryStopped(status, [*gate.issues, unanswered])
-
-
-def left_on_branch(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
-    """How a story ends whose merge was given up, or about which nobody answered in time: its work stays."""
-    where = Where(story=stage.story_id)
-    fix = f"merge {gate.branch} by hand, or `orchestrator replan {stage.story_id} --comment TEXT` to build it anew"
-    if answer.choice is Choice.CANCEL:
-        said = f": {answer.comment}" if answer.comment else ""
-        message = f"{answer.by} left the story unmerged{said}"
-        return StoryStopped(
-            StoryStatus.NEEDS_ATTENTION, [*gate.issues, major("gate.unmerged", message, where=where, fix=fix)]
-        )
-    message = f"nobody answered in time: {gate.reason}"
-    unanswered = major("gate.unanswered", message, where=where, fix=fix)
-    return StoryStopped(StoryStatus.NEEDS_ATTENTION, [*gate.issues, unanswered])
+    """How the story ends that was given up, or about which nobody answered in time; a merge's work stays."""
+    merging, cancelled = gate.kind is GateKind.MERGE, answer.choice is Choice.CANCEL
+    again = f"`orchestrator replan {stage.story_id} --comment TEXT`"
+    fix = f"{again} or `reset` it; then give the same command again"
+    if merging:
+        fix = f"merge {gate.branch} by hand, or {again} to build it again"
+    where, said = Where(story=stage.story_id), f": {answer.comment}" if answer.comment else ""
+    if cancelled and merging:
+        finding = major("gate.unmerged", f"{answer.by} left the story unmerged{said}", where=where, fix=fix)
+    elif cancelled:
+        finding = major("gate.cancelled", f"{answer.by} gave the story up{said}", where=where, fix=fix)
+    else:
+        finding = major("gate.unanswered", f"nobody answered in time: {gate.reason}", where=where, fix=fix)
+    ends = cancelled or stage.policies.gate.on_timeout == "cancel"
+    status = StoryStatus.CANCELLED if ends and not merging else StoryStatus.NEEDS_ATTENTION
+    return StoryStopped(status, [finding] if cancelled and not merging else [*gate.issues, finding])
 
 
 def approves(stage: Stage, gate: Gate, answer: GateAnswer) -> bool:

@@ -3,19 +3,145 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.command import Choice
+from orchestrator.core.command import Choice, Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import MergeResult, Sides
 from orchestrator.core.errors import BudgetExceeded, ProviderError
-from orchestrator.core.finding import Finding, minor
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, blocking, critical, major, minor, questions
 from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import TestSuite
 from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
-from orchestrator.story.merge import Tried, check_final_diff, merge_finding, merge_story, stop_on
 from orchestrator.story.older_tests import told
-from orchestrator.story.resolution import Resolution, look, out_of_reach
-from orchestrator.story.suite_runs import run_again
+from orchestrator.story.regression import Regression
+from orchestrator.story.resolution import Resolution, Tried, look, out_of_reach
+from orchestrator.story.suite_runs import flaky_findings, run_again
+
+FindingList = list[Finding]
+
+
+async def check_final_diff(
+    stage: Stage, progress: Progress, contract: ArchitectureContract, suite_files: frozenset[str]
+) -> Sequence[Finding]:
+    """The contract on what really is in the tree, against the story's base."""
+
+    async def work(_step_id: str) -> FindingList:
+        entries = await stage.workspace.diff(stage.story_id)
+        paths = [entry.path for entry in entries]
+        after = await stage.workspace.read(stage.story_id, paths)
+        before = await stage.workspace.read_base(stage.story_id, paths)
+        followed = {path for path, text in progress.locks.items() if after.get(path) == text}
+        ours = suite_files | followed
+        installed = progress.installed
+        return list(check_diff(contract, entries, after=after, before=before, suite_files=ours, installed=installed))
+
+    found = await stage.step.step("check_diff", work, FindingList)
+    blocked = blocking(found)
+    why = f"does not keep to the contract: {blocked[0].message}" if blocked else "keeps to the contract"
+    await stage.decide(
+        "diff_checked", f"the whole diff {why}", Loop.MERGE, Verdict.REFUSED if blocked else Verdict.ACCEPTED,
+        findings=found, attempt=1, left=0, level=Level.WARN if blocked else Level.DEBUG,
+    )  # fmt: skip
+    return found
+
+
+async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence[Finding]) -> None:
+    """Ask about settings of tests and of git in the diff, and about pipelines, unless `contract.ci` allows those.
+
+    Raises StoryStopped where nobody allows it: the work stays on its branch.
+    """
+    granted = {"contract.ci"} if stage.policies.contract.ci == "allow" else set()
+    asked = [one for one in questions(found) if one.code in FOR_PEOPLE - granted]
+    if not asked:
+        return
+    message = "; ".join(one.message for one in asked)
+    fix = "look at the branch and merge it by hand; for pipelines contract.ci may be set to allow and the story `reset`"
+    open_question = major("contract.ci", message, where=asked[0].where, fix=fix)
+    if stage.policies.gate.mode == "auto":
+        raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [open_question])
+    gate = gates.merge_gate(plan, open_question, branch=branch, iteration=1, vanished=True, asked=False)
+    answer = await gates.ask(stage, gate, 0)
+    if not gates.approves(stage, gate, answer):
+        raise gates.stopped(stage, gate, answer)
+
+
+def stop_on(violations: Sequence[Finding]) -> None:
+    """A violation in the tree fails the story hard."""
+    found = blocking(violations)
+    if found:
+        raise StoryStopped(StoryStatus.FAILED, found)
+
+
+async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tried: Tried) -> MergeResult:
+    """Merge into the result branch, or say why not."""
+
+    async def work(step_id: str) -> MergeResult:
+        note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
+        regression = Regression(stage, progress, plan, suite, tried.may_go)
+        result = await stage.workspace.merge(stage.story_id, note, regression.check)
+        return regression.told(result)
+
+    result = await stage.step.step("merge", work, MergeResult)
+    said = merge_notes(result) if result.merged else [merge_finding(result)]
+    await stage.decide(
+        "story_merged" if result.merged else "merge_refused",
+        f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
+        Loop.MERGE,
+        verdict_of(result),
+        findings=said,
+        attempt=tried.attempt,
+        left=tried.requests_left,
+        level=Level.INFO if result.merged else Level.WARN,
+        commit=result.commit,
+    )
+    return result
+
+
+def verdict_of(result: MergeResult) -> Verdict:
+    """What became of a merge, in one word."""
+    if result.merged:
+        return Verdict.MERGED
+    if result.vanished:
+        return Verdict.VANISHED
+    return Verdict.CONFLICT if result.conflicts else Verdict.RED
+
+
+def merge_notes(result: MergeResult) -> list[Finding]:
+    """What a merge could not look at, and what it took for flaky."""
+    flaky = flaky_findings(result.flaky)
+    if not result.older_unknown:
+        return flaky
+    message = f"which tests ran before the merge is not known: {result.older_unknown}"
+    return [
+        *flaky,
+        minor("merge.older_tests_unknown", message, fix="see that the whole suite can run before the sprint"),
+    ]
+
+
+def merge_finding(result: MergeResult) -> Finding:
+    """The finding of a merge that was refused."""
+    if result.vanished:
+        return major(
+            "merge.vanished_tests",
+            f"tests that ran before do not run on the merged tree: {told(result.vanished)}",
+            fix="look for what hides or removes them (settings of the test runner, imports, skips) and mend the branch "
+            "by hand, or reset the story; a plan that means it lists their files under tests_to_change",
+        )
+    if result.conflicts:
+        return critical(
+            "merge.conflict",
+            f"the branch and what was merged before it both change {', '.join(result.conflicts)}",
+            fix="merge the story's branch by hand, or reset the story so that it is built on the result",
+        )
+    return major(
+        "merge.red",
+        f"the tests fail on the merged tree: {result.red}",
+        fix="look at both stories; reset this one so that it is built on the result",
+    )
+
 
 REQUESTS = 1
 """How often the developer is asked about a story's merge, unless a person wants it once more (decisions.md#retries)."""
@@ -44,18 +170,29 @@ class Merging:
         self._contract, self._trial = contract, trial
         self._requests, self._tries = REQUESTS, 0
         self._can_ask = True
+        self._refusal: Refused | None = None
         self._may_go: frozenset[str] = frozenset()
         self._said: tuple[Finding, ...] = ()
 
     async def run(self) -> MergeResult:
         """The merge. Raises StoryStopped: needs_attention (nobody resolved it), failed (outside the contract)."""
-        tried = await self._try()
-        while isinstance(tried, Refused):
-            why_not = out_of_reach(tried.sides, self._contract)
+        loop = self._stage.policies.loop(Loop.MERGE, lambda tried: isinstance(tried, Refused))
+        merged: MergeResult = await loop(self._next)
+        return merged
+
+    async def _next(self) -> MergeResult | Refused:
+        """The first try; after one that was refused, another with the developer's resolution or a person's word."""
+        if self._refusal is None:
+            tried = await self._try()
+        else:
+            why_not = out_of_reach(self._refusal.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
             reachable = self._can_ask and not why_not
-            asks = reachable and self._requests > 0
-            tried = await (self._resolve(tried) if asks else self._ask(tried, reachable=reachable))
+            if reachable and self._requests > 0:
+                tried = await self._resolve(self._refusal)
+            else:
+                tried = await self._ask(self._refusal, reachable=reachable)
+        self._refusal = tried if isinstance(tried, Refused) else None
         return tried
 
     async def _try(self) -> MergeResult | Refused:
@@ -120,7 +257,7 @@ class Merging:
         )  # fmt: skip
         answer = await gates.ask(self._stage, gate, self._requests)
         if answer.choice in {Choice.CANCEL, Choice.TIME_OUT}:
-            raise gates.left_on_branch(self._stage, gate, answer)
+            raise gates.stopped(self._stage, gate, answer)
         if answer.choice not in gate.choices:
             return refused
         if answer.choice is Choice.APPROVE:

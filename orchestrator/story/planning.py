@@ -1,11 +1,6 @@
-"""The plan loop: plans judged, revised, mended, put to a person; then the contract.
+"""Plans judged, revised, mended, put to a person; then the contract. A person's plan is judged as it is."""
 
-The packages that a plan brings are asked of their registry before code is paid for.
-
-A plan that a person brought, judged as it is, by the settings of today. Pure.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -18,7 +13,7 @@ from orchestrator.checks.environment import build_failed, installing_cause, scri
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
-from orchestrator.core.command import Choice, Gate, GateAnswer, Loop, Verdict, decided
+from orchestrator.core.command import Choice, Gate, GateAnswer, Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import GivenPlan, Planned
@@ -142,15 +137,20 @@ class PlanLoop:
         self._budget = self._stage.policies.plan.max_iterations
 
     async def run(self) -> Breakdown:
-        """Draft, judge, route, ask, until a plan is accepted."""
-        while True:
-            planned = await self._draft()
-            if planned.breakdown is None:
-                raise StoryStopped(StoryStatus.FAILED, planned.findings)
-            conflict = planned.breakdown.architectural_conflict.detected
-            accepted = await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
-            if accepted is not None:
-                return accepted
+        """Draft, judge, route, ask, until a plan is accepted. Each plan that is sent back leaves one in the budget."""
+        loop = self._stage.policies.loop(
+            Loop.PLAN, lambda accepted: accepted is None, left=lambda: self._budget - self._invalid
+        )
+        accepted: Breakdown | None = await loop(self._next)
+        assert accepted is not None
+        return accepted
+
+    async def _next(self) -> Breakdown | None:
+        planned = await self._draft()
+        if planned.breakdown is None:
+            raise StoryStopped(StoryStatus.FAILED, planned.findings)
+        conflict = planned.breakdown.architectural_conflict.detected
+        return await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
 
     async def _draft(self) -> Planned:
         """The next plan to be judged: a person's own, or the architect's."""
@@ -224,11 +224,10 @@ class PlanLoop:
         paths = sorted({path for task in plan.tasks for path in task.files_to_create})
         if ".gitignore" in paths or not any(path.endswith(".gitignore") for path in self._progress.surface.files):
             return []
-
-        async def work(_step_id: str) -> list[str]:
-            return list(await self._stage.workspace.ignored(self._stage.story_id, paths))
-
-        self._progress.ignored = {*await self._stage.step.step("ignored", work, list[str])}
+        stage = self._stage
+        self._progress.ignored = {
+            *await stage.do("ignored", tuple[str, ...], stage.workspace.ignored, stage.story_id, paths)
+        }
         return ignored_files(plan, self._progress.ignored, told=self._invalid > 0 or self._given is not None)
 
     def _accepted(self, plan: Breakdown, gate: Gate, by: str) -> Breakdown:
@@ -258,11 +257,11 @@ class PlanLoop:
                 await self._tell(plan, PlanRoute.REVISE, result)
                 self._feedback = self._stage.architect.revision(planned, [finding])
                 return
-        await self._stage.step.emit(
+        await self._decide(
             CONFLICT,
             f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+            Verdict.CONFLICT,
             level=Level.WARN,
-            **self._decided(Verdict.CONFLICT, ()),
             conflict=plan.architectural_conflict.model_dump(mode="json"),
         )
         ended = StoryStopped(StoryStatus.CONFLICTED, [_conflict_finding(self._stage, plan)])
@@ -284,9 +283,14 @@ class PlanLoop:
         """Revisions that may still be asked for after the present plan."""
         return max(0, self._budget - self._invalid - valid) if self._given is None else 0
 
-    def _decided(self, verdict: StrEnum, findings: Iterable[Finding], *, valid: bool = True) -> dict[str, Any]:
+    async def _decide(
+        self, name: str, message: str, verdict: StrEnum, findings: Sequence[Finding] = (), *, valid: bool = True,
+        **more: Any,
+    ) -> None:  # fmt: skip
         left = self._left(valid)
-        return decided(Loop.PLAN, verdict, findings=findings, attempt=self._iteration, budget_left=left)
+        await self._stage.decide(
+            name, message, Loop.PLAN, verdict, findings=findings, attempt=self._iteration, left=left, **more
+        )
 
     def _checked(self, plan: Breakdown) -> list[Finding]:
         surface = self._progress.surface
@@ -303,20 +307,21 @@ class PlanLoop:
         self._progress.note_findings(said)
         left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])
         if left.valid:
-            await self._stage.step.emit(
-                "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
-                **self._decided(Verdict.MENDED, said), plan=mended.model_dump(mode="json"),
-            )  # fmt: skip
+            told = "the plan's budget is used up; what could be mended was"
+            changed = mended.model_dump(mode="json")
+            await self._decide("plan_mended", told, Verdict.MENDED, said, level=Level.WARN, plan=changed)
         return mended, left
 
     async def _tell(self, plan: Breakdown, route: PlanRoute, result: PlanValidationResult) -> None:
         whose = "a person's plan" if self._given is not None else f"plan {self._iteration}"
         about = f"{whose} with {counted(len(plan.tasks), 'task')}: {route}"
-        await self._stage.step.emit(
+        await self._decide(
             "plan_judged",
             about if result.valid else f"{about} ({result.issues[0].message})",
+            route,
+            result.findings,
+            valid=result.valid,
             level=Level.INFO if result.valid else Level.WARN,
-            **self._decided(route, result.findings, valid=result.valid),
             severity=result.severity,
             plan_file=self._plan_file,
             plan=plan.model_dump(mode="json"),

@@ -1,17 +1,11 @@
-"""The project scan: which files are worth reading, and the Surface they make (pure).
+"""Which files are worth reading, the Surface and the habits that they show; a story's neighbours."""
 
-Readings of texts that are done once per text: from story to story a project changes by a few files.
-
-Counted habits as sentences for a prompt: how the project's code and tests are written (pure).
-
-Which of a sprint's other stories the architect of one story is told of (decisions.md#prompt-order).
-"""
-
+import asyncio
 import json
 import threading
 import tomllib
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
@@ -24,8 +18,9 @@ from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.contract.manifests import dependencies_of
-from orchestrator.core.contract import Endpoint, FileExports, Surface, Table, exports_of
+from orchestrator.core.contract import Endpoint, FileExports, Surface, Table, exports_of, sharing
 from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.story.context import Stage
 
 T = TypeVar("T")
 
@@ -334,6 +329,23 @@ def build_surface(
         patterns=code_patterns(listed, {path: texts[path] for path in read}),
         test_style=test_style(listed, {path: texts[path] for path in wanted}),
     )
+
+
+Files = Callable[[], Awaitable[tuple[str, ...]]]
+Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
+
+
+async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
+    """The project as a tree holds it, as a durable step."""
+
+    async def work() -> Surface:
+        async with stage.scans:
+            paths = await files()
+            texts = await read(scan_paths(paths))
+            schemas = await stage.workspace.schemas(stage.story_id, database_paths(paths))
+            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas)
+
+    return sharing(await stage.do("scan", Surface, work))
 
 
 class _Told(NamedTuple):

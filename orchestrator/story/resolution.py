@@ -1,9 +1,9 @@
 """One answer of the developer to a merge that was refused: both sides shown, judged, taken into the story's branch."""
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from orchestrator.checks.delivery import check_resolution
 from orchestrator.checks.lost_exports import lost_exports, users_of
@@ -11,8 +11,8 @@ from orchestrator.checks.paths import Around
 from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.command import Loop, Verdict, decided
-from orchestrator.core.contract import ArchitectureContract, Surface, sharing
+from orchestrator.core.command import Loop, Verdict
+from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import Delivery, MergeResult, Sides, is_lock
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
@@ -21,21 +21,27 @@ from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.gate import COMMENT
-from orchestrator.story.merge import Tried
-from orchestrator.story.project_scan import build_surface, database_paths, scan_paths
+from orchestrator.story.project_scan import scan_paths, scan_tree
 
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
 """What stands at git's markers instead of two commits."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """Which try of a story's merge this is, and what a person has said about it."""
+
+    attempt: int = 1
+    requests_left: int = 0
+    """How often the developer may still be asked."""
+    may_go: frozenset[str] = frozenset()
+    """Older tests that need not run any more."""
+
+
 async def look(stage: Stage, onto: str) -> Sides:
     """Both sides of a merge as git sees them."""
-
-    async def work(_step_id: str) -> Sides:
-        return await stage.workspace.sides(stage.story_id, onto)
-
-    return await stage.step.step("sides", work, Sides)
+    return await stage.do("sides", Sides, stage.workspace.sides, stage.story_id, onto)
 
 
 def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
@@ -85,7 +91,8 @@ class Resolution:
 
     async def ask(self, said: Sequence[Finding]) -> Asked:
         """Ask, judge, and take what was accepted into the branch with the result that it was made for."""
-        files = await self._files(self._sides.tree)
+        stage, tree = self._stage, self._sides.tree
+        files = await stage.do("files", tuple[str, ...], stage.workspace.files_at, tree)
         contract = await self._rebased()
         task = self._owner(contract)
         if self._locks and not self._paths:  # no text of the two stories is in conflict
@@ -111,12 +118,6 @@ class Resolution:
         await self._tell(task, delivered, delivered.delivery, commit, contract)
         return Asked(contract=contract)
 
-    async def _files(self, tree: str) -> tuple[str, ...]:
-        async def work(_step_id: str) -> tuple[str, ...]:
-            return await self._stage.workspace.files_at(tree)
-
-        return await self._stage.step.step("files", work, tuple[str, ...])
-
     async def _rebased(self) -> ArchitectureContract:
         """The story's contract on the result: what was merged before is there, as files and as packages."""
 
@@ -141,11 +142,8 @@ class Resolution:
 
     async def _texts(self, paths: Sequence[str]) -> dict[str, str]:
         """The story's files as merged; the markers tell the sides by name."""
-
-        async def work(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read_at(self._sides.tree, paths)
-
-        texts = await self._stage.step.step("read", work, dict[str, str])
+        read_at = self._stage.workspace.read_at
+        texts = await self._stage.do("read", dict[str, str], read_at, self._sides.tree, paths)
         return {path: self._labelled(text) if path in self._paths else text for path, text in texts.items()}
 
     def _labelled(self, text: str) -> str:
@@ -182,15 +180,8 @@ class Resolution:
         )
 
     async def _scan(self, tree: str) -> Surface:
-        async def work(_step_id: str) -> Surface:
-            workspace, story = self._stage.workspace, self._stage.story_id
-            async with self._stage.scans:
-                files = await workspace.files_at(tree)
-                texts = await workspace.read_at(tree, scan_paths(files))
-                schemas = await workspace.schemas(story, database_paths(files))
-                return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
-
-        return sharing(await self._stage.step.step("scan", work, Surface))
+        workspace = self._stage.workspace
+        return await scan_tree(self._stage, partial(workspace.files_at, tree), partial(workspace.read_at, tree))
 
     async def _judge(
         self,
@@ -259,19 +250,10 @@ class Resolution:
             fix="look at the answer in the story's record; a comment to the gate's question asks once more",
         )
         self._progress.note_findings([found])
-        await self._stage.step.emit(
-            "merge_unresolved",
-            found.message,
-            level=Level.WARN,
-            task=task.task_id,
-            **decided(
-                Loop.MERGE,
-                Verdict.REFUSED,
-                findings=blocked,
-                attempt=self._tried.attempt,
-                budget_left=self._tried.requests_left,
-            ),
-        )
+        await self._stage.decide(
+            "merge_unresolved", found.message, Loop.MERGE, Verdict.REFUSED, findings=blocked,
+            attempt=self._tried.attempt, left=self._tried.requests_left, level=Level.WARN, task=task.task_id,
+        )  # fmt: skip
         return Asked(contract=None, refused=blocked)
 
     async def _tell(
@@ -284,18 +266,9 @@ class Resolution:
     ) -> None:
         stories = ", ".join(one.story for one in self._sides.merged if one.story)
         what = f"brought {', '.join(delivery.paths)} together" + (f" with what {stories} changed" if stories else "")
-        tried = self._tried
-        await self._stage.step.emit(
-            "merge_resolved",
-            f"{delivered.by} {what}; tested again",
-            task=task.task_id,
-            files=list(delivery.paths),
-            by=delivered.by,
-            commit=commit,
-            onto=self._sides.onto,
+        await self._stage.decide(
+            "merge_resolved", f"{delivered.by} {what}; tested again", Loop.MERGE, Verdict.RESOLVED,
+            findings=delivered.findings, attempt=self._tried.attempt, left=self._tried.requests_left, task=task.task_id,
+            files=list(delivery.paths), by=delivered.by, commit=commit, onto=self._sides.onto,
             contract=contract.model_dump(mode="json"),
-            **decided(
-                Loop.MERGE, Verdict.RESOLVED, findings=delivered.findings, attempt=tried.attempt,
-                budget_left=tried.requests_left,
-            ),
         )  # fmt: skip

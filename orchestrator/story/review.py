@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from orchestrator.checks.runner_reach import runner_reach
 from orchestrator.core.breakdown import Task
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue
 from orchestrator.core.event import Level
@@ -46,11 +46,7 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
 
 async def _change(stage: Stage, contract: ArchitectureContract, task: Task, known: TaskReviews) -> str:
     paths = sorted({*contract.task_files.get(task.task_id, ()), *known.paths})
-
-    async def work(_step_id: str) -> str:
-        return await stage.workspace.patch(stage.story_id, known.since, paths)
-
-    return await stage.step.step("patch", work, str)
+    return await stage.do("patch", str, stage.workspace.patch, stage.story_id, known.since, paths)
 
 
 def _approved(known: TaskReviews) -> bool:
@@ -81,14 +77,12 @@ async def _tell(stage: Stage, task: Task, known: TaskReviews, step: ReviewStep) 
     else:
         names = ", ".join(reviewed.by for reviewed in last)
         verdict, told = Verdict.APPROVED, f"is approved by {names} in review {done} of {most}"
-    await stage.step.emit(
-        "review_judged",
-        f"{task.task_id} {told}",
+    await stage.decide(
+        "review_judged", f"{task.task_id} {told}", Loop.REVIEW, verdict,
+        findings=_findings(task, last), attempt=max(done, 1), left=most - done, task=task.task_id,
         level=Level.INFO if verdict is Verdict.APPROVED else Level.WARN,
-        task=task.task_id,
         reviews=[_short(reviewed, done).model_dump(mode="json") for reviewed in last],
-        **decided(Loop.REVIEW, verdict, findings=_findings(task, last), attempt=max(done, 1), budget_left=most - done),
-    )
+    )  # fmt: skip
 
 
 def _findings(task: Task, reviews: Iterable[Reviewed]) -> list[Finding]:

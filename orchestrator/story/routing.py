@@ -1,7 +1,4 @@
-"""Routing: pure functions of what was judged and what remains of the budget.
-
-Where a task goes after its review: pure functions of what was said and what remains of the budget.
-"""
+"""Where plans, tasks and runs of tests go: pure functions of what was judged and what remains of the budget."""
 
 from collections.abc import Sequence
 from enum import StrEnum

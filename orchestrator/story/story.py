@@ -1,22 +1,21 @@
 """One story, from its text to a merged branch or an honest outcome. The main loop of the product."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from orchestrator.checks.environment import BASE, PREFIX
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.contract import ArchitectureContract, Surface, sharing
+from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import Branch
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.finding import Finding, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
 from orchestrator.core.story import topological
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
-from orchestrator.story.merge import ask_person, check_final_diff, merge_notes, stop_on
-from orchestrator.story.merging import Merging
+from orchestrator.story.merging import Merging, ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.story.planning import freeze_contract, plan_story
-from orchestrator.story.project_scan import build_surface, database_paths, scan_paths
+from orchestrator.story.project_scan import scan_tree
 from orchestrator.story.review import task_outcomes, unapproved
 from orchestrator.story.suite import write_suite
 from orchestrator.story.suite_loop import run_trial
@@ -27,7 +26,7 @@ async def run_story(stage: Stage) -> StoryOutcome:
     """The story's outcome; every failure of the story is one, never an exception."""
     result = await work_through(stage)
     if result.branch is not None and result.commit is None:
-        head = await stage.step.step("head", lambda _step_id: stage.workspace.head(stage.story_id), str)
+        head = await stage.do("head", str, stage.workspace.head, stage.story_id)
         result = result.model_copy(update={"commit": head})
     # All steps are recorded, and the tree is as its branch: a sprint of many stories must not keep one for each. What
     # cannot be removed now goes with the sprint's other trees.
@@ -74,11 +73,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
 
 async def begin(stage: Stage) -> Progress:
     """Branch and worktree at the result branch, and what the project looks like there."""
-
-    async def work(_step_id: str) -> Branch:
-        return await stage.workspace.open(stage.story_id)
-
-    branch = await stage.step.step("open", work, Branch)
+    branch = await stage.do("open", Branch, stage.workspace.open, stage.story_id)
     progress = Progress(branch=branch, surface=await scan(stage))
     progress.note_findings(stage.brief.findings)
     return progress
@@ -86,15 +81,8 @@ async def begin(stage: Stage) -> Progress:
 
 async def scan(stage: Stage) -> Surface:
     """The project on the story's branch as it is now."""
-
-    async def work(_step_id: str) -> Surface:
-        async with stage.scans:
-            files = await stage.workspace.files(stage.story_id)
-            texts = await stage.workspace.read(stage.story_id, scan_paths(files))
-            schemas = await stage.workspace.schemas(stage.story_id, database_paths(files))
-            return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
-
-    return sharing(await stage.step.step("scan", work, Surface))
+    files, read = partial(stage.workspace.files, stage.story_id), partial(stage.workspace.read, stage.story_id)
+    return await scan_tree(stage, files, read)
 
 
 def in_order(plan: Breakdown) -> list[Task]:

@@ -86,10 +86,7 @@ async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
     listed = {one.file: one.reason for one in plan.tests_to_change if is_suite(one.file, any_language=own)}
     listed = {path: reason for path, reason in listed.items() if path in surface.files}
 
-    async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [*story_files(plan), *listed])
-
-    texts = await stage.step.step("read", read, dict[str, str])
+    texts = await stage.read([*story_files(plan), *listed])
     return SuiteBrief(
         breakdown=plan,
         surface=surface,
@@ -136,13 +133,7 @@ async def _judge(
     if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
         return []
 
-    if path in before:
-        return check_older(suite, before[path])
-
-    async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [path])
-
-    older = await stage.step.step("read", read, dict[str, str])
+    older = before if path in before else await stage.read([path])
     return check_older(suite, older.get(path))
 
 

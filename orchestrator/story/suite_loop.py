@@ -1,7 +1,4 @@
-"""The frozen suite run, analysed, and the story mended for a bounded number of attempts.
-
-Whom a red run concerns: which tasks are asked for again, with which instructions (pure).
-"""
+"""The frozen suite run, a red run analysed, and the tasks that it concerns asked for again, as the budget allows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +6,7 @@ from itertools import takewhile
 
 from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Analysed, FailureBrief, Faulty, PastAttempt
@@ -136,41 +133,48 @@ class _Attempts:
         return most - self._attempt
 
     async def run(self) -> Trial:
-        while True:
-            self._attempt += 1
-            report = await run_suite(self._stage, self._plan, self._suite)
-            if report.green and not self._before:
-                report = await self._noticed(report)
-            self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
-            broken = None
-            if report.green:
-                await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
-                broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
-            # Told in the outcome also when the story ends before the next run.
-            self._progress.trial = trial = Trial(
-                suite=self._suite,
-                report=report,
-                broken=broken,
-                attempts=self._attempt,
-                before=self._before,
-                hollow=self._hollow,
-            )
-            if trial.red is None:
-                return trial
-            came_back = self._note(trial.red)
-            lacks, in_vain = self._environment(trial.red)
-            left = 0 if in_vain else self._left(trial.red)
-            route = route_test(False, self._attempt, self._attempt + left, self._repeats)
-            await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
-            if in_vain:
-                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
-            if route is TestRoute.MEND and await self._packages_added(trial.red.output, *_messages(trial.red)):
-                continue
-            if came_back:
-                await self._tell_again(route, left)
-            if route is not TestRoute.MEND:
-                return trial
-            await self._mend(trial.red, lacks, of_older=broken is not None)
+        testing = self._stage.policies.loop(Loop.TEST, lambda trial: trial is None)
+        trial: Trial = await testing(self._next)
+        return trial
+
+    async def _next(self) -> Trial | None:
+        """One run and what follows from it; None when the story was mended for another one."""
+        self._attempt += 1
+        report = await run_suite(self._stage, self._plan, self._suite)
+        if report.green and not self._before:
+            report = await self._noticed(report)
+        self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
+        broken = None
+        if report.green:
+            await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
+            broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
+        # Told in the outcome also when the story ends before the next run.
+        self._progress.trial = trial = Trial(
+            suite=self._suite,
+            report=report,
+            broken=broken,
+            attempts=self._attempt,
+            before=self._before,
+            hollow=self._hollow,
+        )
+        red = trial.red
+        if red is None:
+            return trial
+        came_back = self._note(red)
+        lacks, in_vain = self._environment(red)
+        left = 0 if in_vain else self._left(red)
+        route = route_test(False, self._attempt, self._attempt + left, self._repeats)
+        await tell_run(self._stage, red, route, self._attempt, left, of_older=broken is not None)
+        if in_vain:
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
+        if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
+            return None
+        if came_back:
+            await self._tell_again(route, left)
+        if route is not TestRoute.MEND:
+            return trial
+        await self._mend(red, lacks, of_older=broken is not None)
+        return None
 
     async def _noticed(self, report: TestReport) -> TestReport:
         """The green run, or that of a suite with tests that notice the story's change and the code under test.
@@ -270,10 +274,8 @@ class _Attempts:
     async def _older(self, files: Sequence[str]) -> dict[str, str]:
         """Texts of these files before the story."""
 
-        async def read(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read_base(self._stage.story_id, files)
-
-        return await self._stage.step.step("read", read, dict[str, str])
+        workspace = self._stage.workspace
+        return await self._stage.do("read", dict[str, str], workspace.read_base, self._stage.story_id, files)
 
     async def _packages_added(self, *texts: str) -> bool:
         """Whether the architect grants packages that are said to be missing: the same code is then run with them."""
@@ -296,11 +298,7 @@ class _Attempts:
         owned = (path for files in self._owned.values() for path in files)
         tests = sorted(_files_of(red)) if of_older else []
         paths = list(dict.fromkeys([*story_files(self._plan), *owned, *tests]))
-
-        async def work(_step_id: str) -> dict[str, str]:
-            return await stage.workspace.read(stage.story_id, paths)
-
-        texts = await stage.step.step("read", work, dict[str, str])
+        texts = await stage.read(paths)
         return await stage.tester.analyse(
             FailureBrief(
                 suite=self._suite,
@@ -329,19 +327,17 @@ class _Attempts:
         finding = same_failure(seen, self._times())
         if not again:
             self._progress.note_findings([finding])
-        await self._stage.step.emit(
+        await self._stage.decide(
             "failure_repeated",
             f"{finding.message}; {'it is gone about differently' if again else 'no further attempt is made'}",
+            Loop.TEST,
+            Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
+            findings=[finding],
+            attempt=self._attempt,
+            left=left if again else 0,
             level=Level.WARN,
             signature=seen.id,
             times=self._times(),
-            **decided(
-                Loop.TEST,
-                Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
-                findings=[finding],
-                attempt=self._attempt,
-                budget_left=left if again else 0,
-            ),
         )
 
     async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
@@ -349,12 +345,11 @@ class _Attempts:
         faulty += [f"the environment is at fault: {analysed.environment}"] if analysed.environment else []
         told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
         verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
-        await self._stage.step.emit(
-            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}",
+        await self._stage.decide(
+            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}", Loop.TEST, verdict,
+            findings=analysed.findings, attempt=self._attempt, left=left,
             instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
-            suite_fault=analysed.suite_fault,
-            environment=analysed.environment,
-            **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
+            suite_fault=analysed.suite_fault, environment=analysed.environment,
         )  # fmt: skip
 
 

@@ -1,9 +1,4 @@
-"""One run of a story's suite as a durable step, its failed tests run once more alone.
-
-Failed tests run once more by themselves: one that passes then is flaky, and that is told (pure).
-
-What a red run failed with, without what differs from run to run (pure).
-"""
+"""One run of a story's suite as a durable step: flaky tests, what is recorded, and the signature of a failure."""
 
 import hashlib
 import re
@@ -12,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
@@ -118,9 +113,14 @@ async def tell_run(
     """Record a run that decided something; `of_older`: it is tests that the story found there that fail."""
     failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     green, what = verdict is Verdict.GREEN, "older tests fail: " if of_older else ""
-    await stage.step.emit(
+    await stage.decide(
         "older_tests_failed" if of_older else "tests_finished",
         f"attempt {attempt}: {what}{summary(report)}",
+        Loop.TEST,
+        verdict,
+        findings=[] if green else [red_finding(report, attempt, of_older=of_older)],
+        attempt=attempt,
+        left=left,
         level=Level.INFO if green else Level.WARN,
         green=green,
         problem=report.problem,
@@ -129,13 +129,6 @@ async def tell_run(
         failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
         flaky=list(report.flaky[:FAILING_CAP]),
         ran_with=list(report.ran_with),
-        **decided(
-            Loop.TEST,
-            verdict,
-            findings=[] if green else [red_finding(report, attempt, of_older=of_older)],
-            attempt=attempt,
-            budget_left=left,
-        ),
     )
 
 

@@ -10,7 +10,7 @@ from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.checks.paths import Around
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.command import Loop, decided
+from orchestrator.core.command import Loop
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Delivery, FileChange, LockFiles, Reviewed
 from orchestrator.core.errors import ProviderError
@@ -74,23 +74,29 @@ class TaskRun:
         if not self._own(task):
             return await self._command_only(order)
         self._progress.reviews.setdefault(task.task_id, TaskReviews(since=self._head))
-        while True:
-            status, findings = await self._delivered(order)
-            if status is not TaskStatus.DONE or not self._stage.reviewers:
-                return await self._ended(order, status, findings)
-            # Until it is approved, also when a reviewer cannot be reached.
-            self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
-            step = await review_task(self._stage, self._progress, self.contract, task)
-            if step.route is not ReviewRoute.DEVELOPER:
-                status = TaskStatus.UNAPPROVED if step.unapproved else status
-                return await self._ended(order, status, findings)
-            said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
-            self.contract = await self.amendments.for_texts(self.contract, task, said)
+        reviewing = self._stage.policies.loop(Loop.REVIEW, lambda status: status is None)
+        status: TaskStatus = await reviewing(self._reviewed, order)
+        return status
+
+    async def _reviewed(self, order: Order) -> TaskStatus | None:
+        """What one delivery and its review made of the task; None when it goes back to the developer."""
+        task = order.task
+        status, findings = await self._delivered(order)
+        if status is not TaskStatus.DONE or not self._stage.reviewers:
+            return await self._ended(order, status, findings)
+        # Until it is approved, also when a reviewer cannot be reached.
+        self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
+        step = await review_task(self._stage, self._progress, self.contract, task)
+        if step.route is not ReviewRoute.DEVELOPER:
+            return await self._ended(order, TaskStatus.UNAPPROVED if step.unapproved else status, findings)
+        said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
+        self.contract = await self.amendments.for_texts(self.contract, task, said)
+        return None
 
     async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
         """One delivery, committed as far as it can be; what it made of the task, and what is left against it."""
         task = order.task
-        before = await self._before(task)
+        before = await self._stage.read(self._own(task))
         brief = self._brief(order, before)
 
         async def judge(delivery: Delivery) -> Sequence[Finding]:
@@ -107,19 +113,9 @@ class TaskRun:
         """The task's files as the contract spells them."""
         return self.contract.task_files.get(task.task_id, ())
 
-    async def _before(self, task: Task) -> dict[str, str]:
-        async def work(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read(self._stage.story_id, self._own(task))
-
-        return await self._stage.step.step("read", work, dict[str, str])
-
     async def _look(self, paths: Sequence[str]) -> Mapping[str, str]:
         """The texts of files that the developer asks to see."""
-
-        async def work(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read(self._stage.story_id, paths)
-
-        return await self._stage.step.step("look", work, dict[str, str])
+        return await self._stage.read(paths, "look")
 
     def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
         """The files there are: the scan was before the first task. Of a partial task some may be."""
@@ -234,7 +230,7 @@ class TaskRun:
             await self._ended(order, TaskStatus.FAILED, questions(findings))
             raise
         if self.contract is not contract:
-            before.update(await self._before(order.task))
+            before.update(await self._stage.read(self._own(order.task)))
             findings = await self._checked(delivery, before)
         return self.amendments.refuse(findings, self.contract)
 
@@ -251,12 +247,11 @@ class TaskRun:
         wanted = {**packages.devDependencies, **packages.dependencies, **self.contract.granted_packages}
         files = self.contract.declared_files
 
-        async def work(_step_id: str) -> InstalledPackages:
-            return await stage.runner.installed(stage.workspace.root(stage.story_id), wanted, files)
-
         key = frozenset(wanted)
         if key not in self._installed:
-            self._installed[key] = await stage.step.step("installed", work, InstalledPackages)
+            root = stage.workspace.root(stage.story_id)
+            found = await stage.do("installed", InstalledPackages, stage.runner.installed, root, wanted, files)
+            self._installed[key] = found
         self._progress.installed = self._installed[key]
         return self._installed[key]
 
@@ -350,14 +345,11 @@ class TaskRun:
         """`findings` are what is left against the task, also where it is done in spite of them."""
         task, left = order.task, self._stage.policies.test.max_attempts - order.attempt
         self._progress.tasks[task.task_id] = status
-        await self._stage.step.emit(
-            "task_finished",
-            f"{task.task_id} is {status}",
+        await self._stage.decide(
+            "task_finished", f"{task.task_id} is {status}", Loop.BUILD, status,
+            findings=findings, attempt=order.attempt, left=left, task=task.task_id, status=status,
             level=Level.INFO if status is TaskStatus.DONE else Level.WARN,
-            task=task.task_id,
-            status=status,
-            **decided(Loop.BUILD, status, findings=findings, attempt=order.attempt, budget_left=left),
-        )
+        )  # fmt: skip
         return status
 
 

@@ -14,7 +14,7 @@ import pytest
 from orchestrator.analysis.files import is_whole
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.core.analysis import Mark
-from orchestrator.core.errors import ConfigError, RepositoryError, UserError
+from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
 from tests.adapters.http_server import Answer, completion, message, model_server
@@ -132,18 +132,6 @@ def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path
     assert "Corrections Required" in done.prompts("security")[-1]
 
 
-@pytest.mark.parametrize("turns", [1, 2])
-def test_prose_is_kept_also_when_nothing_more_can_be_asked(tmp_path: Path, turns: int) -> None:
-    done = analyse(
-        tmp_path, team_of({"security": [PROSE] * turns}), stages=("security",), to_backlog=tmp_path / "b.csv"
-    )
-    assert done.statuses == {"security": "prose"}
-    assert [finding.code for finding in done.written.plan.findings] == ["improve.no_tasks"]
-    assert "No tasks were identified" in done.written.plan_path.read_text()
-    assert done.written.backlog_path is None
-    assert not (tmp_path / "b.csv").exists()
-
-
 def test_what_is_broken_is_no_prose_and_what_was_cut_keeps_its_whole_tasks(tmp_path: Path) -> None:
     cut = json.dumps(answer("Whole|high", "Half"))[:-40]
     done = analyse(
@@ -172,22 +160,6 @@ def test_warnings_name_the_stage_and_priorities_can_be_mapped(tmp_path: Path) ->
     assert all(event.level == "warn" and event.message.startswith("security: ") for event in told)
 
 
-def test_after_three_failures_in_a_row_no_further_stage_begins(tmp_path: Path) -> None:
-    done = analyse(tmp_path, Team(), profile="full_review")
-    assert list(done.statuses.values()) == ["failed"] * 3 + ["not_begun"] * 12
-    assert len(done.told_of("turn_failed")) == 3
-    text = done.written.plan_path.read_text()
-    assert "3 stages failed in a row" in text
-    assert "No tasks were identified" in text
-
-
-def test_a_refused_key_stops_at_once(tmp_path: Path) -> None:
-    team = Team()
-    team.say("analyst", "security", "stage", "", error="auth")
-    done = analyse(tmp_path, team, stages=("security", "testing"))
-    assert list(done.statuses.values()) == ["failed", "not_begun"]
-
-
 def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     stages = ("code_quality", "security", "testing")
     team = team_of({"code_quality": answer("A"), "testing": answer("C")})
@@ -201,15 +173,6 @@ def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     assert second.written.plan.analysis == first.written.plan.analysis == "AN-001"
     third = analyse(tmp_path, team, stages=stages)
     assert third.written.plan.analysis == "AN-002", "a finished one is not gone on with"
-
-
-def test_other_settings_of_what_prompts_show_begin_anew(tmp_path: Path) -> None:
-    application(tmp_path, {**APP, "private/names.py": "OWNER = 'zebra'\n"})
-    first = analyse(tmp_path, team_of({"security": ""}), stages=("security",))
-    assert "zebra" in first.prompts("security")[-1]
-    again = analyse(tmp_path, team_of({"security": answer("A")}), 'analysis.ignore=["private/"]', stages=("security",))
-    assert again.written.plan.analysis == "AN-002"
-    assert "zebra" not in (tmp_path / "state/replies/AN-002/security/1.prompt.md").read_text()
 
 
 def test_ticks_stay_over_a_plan_of_which_a_stage_failed(tmp_path: Path) -> None:
@@ -257,23 +220,6 @@ def test_triage_that_picks_nothing_leaves_the_choice_to_the_profile(tmp_path: Pa
         team.say("analyst", "triage", "triage", {"prompts": ["none of them"]})
     done = analyse(tmp_path, team, "analysis.triage=true", profile="tests")
     assert list(done.statuses) == ["testing", "test_reliability", "error_handling"]
-
-
-def test_ticks_stay_over_another_analysis(tmp_path: Path) -> None:
-    team = team_of({"security": answer("Close the door|high", "Other")})
-    path = analyse(tmp_path, team, stages=("security",)).written.plan_path
-    path.write_text(path.read_text().replace("- [ ] [HIGH]", "- [x] [HIGH]"))
-    done = analyse(tmp_path, team, stages=("security",), to_backlog=tmp_path / "b.yaml")
-    assert [task.done for task in done.written.plan.tasks] == [True, False]
-    assert "- [x] [HIGH] Close the door" in path.read_text()
-    assert json.loads(path.with_name("plan.json").read_text())["tasks"][0]["done"] is True
-    assert "completed" in (tmp_path / "b.yaml").read_text()
-
-
-def test_the_budget_of_calls_ends_a_stage(tmp_path: Path) -> None:
-    done = analyse(tmp_path, team_of({"security": ["{}"] * 3}), "budget.calls_per_story=2", stages=("security",))
-    assert len(done.calls) <= 2
-    assert "budget.calls_per_story" in done.written.plan.stages[0].findings[0].message
 
 
 def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
@@ -375,13 +321,6 @@ def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
     refused, written = asyncio.run(both())
     assert isinstance(refused, UserError)
     assert is_whole(written.plan)
-
-
-def test_a_repository_that_is_a_file_or_bare(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", application(tmp_path) / ".git"):
-        with pytest.raises(RepositoryError):
-            analyse(tmp_path, team_of({}), repo=path)
 
 
 def test_single_prompts_of_the_library_are_replaced_and_their_version_is_told(tmp_path: Path) -> None:

@@ -182,19 +182,6 @@ def leftovers() -> list[str]:
     return [line for line in lines if any(word in line for word in (*SLEEPS, FORKING))]
 
 
-def test_a_link_that_a_command_made_leads_nowhere(played: Played, outside: Path) -> None:
-    assert os.listdir(outside) == []
-    assert played.status("PLANTS") == "needs_attention"
-    assert "made/out" not in played.tree("PLANTS")
-
-
-def test_a_failing_command_is_a_lesson(played: Played) -> None:
-    assert played.status("MENDS") == "done"
-    assert played.sent_back("MENDS") == ["command.failed"]
-    assert "AssertionError" in played.told_of("MENDS", "answer_sent_back")[0].data["findings"][0]["message"]
-    assert played.asked("MENDS", "alex") == ["delivery 1", "delivery 2"]
-
-
 def test_what_commands_leave_behind_is_not_committed(played: Played) -> None:
     assert played.status("LEAVES") == "done"
     assert played.tree("LEAVES") == [".gitignore", "keep.txt", "leaves.py", "tests/test_leaves.py"]

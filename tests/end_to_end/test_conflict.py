@@ -87,12 +87,6 @@ def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overrid
     assert f"its conflict overridden: {COMMENT}" in logged
 
 
-def test_other_stories_are_told_nothing_of_it(place: Path, overridden: Played) -> None:
-    prompts = [path.read_text() for path in (place / "state" / "replies").glob("*/US-2*/*.prompt.md")]
-    assert prompts
-    assert not [text for text in prompts if COMMENT in text or "## Conflict that a person" in text]
-
-
 def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_comment(tmp_path: Path) -> None:
     insisting = Team()
     for _ in range(3):
@@ -111,24 +105,3 @@ def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_
     last = play(tmp_path, insisting, backlog)
     assert last.status("US-1") == "conflicted"
     assert last.asked("US-1")[4:] == ["breakdown 1"]
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["US-1", "--comment", " "], "the comment is empty"),
-        (["US-2", "--comment", "x"], "blocked by US-1"),
-        (["US-3", "--comment", "x"], "US-3 is done"),
-        (["SP-001", "--comment", "x"], "unknown story SP-001"),
-        (["US-9", "--comment", "x"], "unknown story US-9"),
-        (["US-1"], "--comment"),
-    ],
-)
-def test_what_cannot_be_planned_anew(tmp_path: Path, args: list[str], said: str) -> None:
-    team = Team()
-    team.say("mike", "US-1", "breakdown", conflicting("US-1"))
-    team.good("US-3")
-    play(tmp_path, team, write_backlog(tmp_path / "b.csv", "US-1", "US-2 < US-1", "US-3"))
-    done = cli(tmp_path, "replan", *args)
-    assert done.exit_code == 2
-    assert said in done.stderr

@@ -96,18 +96,6 @@ def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: tuple[Pa
     assert played.story("US-1").calls == 6
 
 
-def test_a_story_shows_whose_plan_it_was(built: tuple[Path, Played]) -> None:
-    place, _ = built
-    shown = json.loads(cli(place, "show", "US-1", "--json").stdout)
-    assert shown["plan_file"] == str(place / "plan.md")
-    assert [task["task_id"] for task in shown["plan"]["tasks"]] == ["T-US-1-01", "T-US-1-02"]
-    assert shown["plan"]["tasks"][1]["dependencies"] == ["T-US-1-01"]
-    assert str(place / "plan.md") in cli(place, "show", "US-1").stdout
-    assert cli(place, "answers", "export", str(place / "cases"), "--story", "US-1", "--all").exit_code == 0
-    sources = [json.loads(path.read_text()) for path in (place / "cases").glob("*/source.json")]
-    assert [source["purpose"] for source in sources].count("plan_extract") == 1
-
-
 def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(tmp_path: Path) -> None:
     backlog = shop(tmp_path, "US-1", "US-2")
     (tmp_path / "plan.md").write_text(INVALID)
@@ -143,14 +131,6 @@ def test_what_failed_to_be_read_and_the_settings_of_before_do_not_stick(tmp_path
     played = play(tmp_path, team(), backlog, plans=plans)
     assert played.status("US-1") == "done"
     assert played.asked("US-1").count("plan_extract 1") == 1, "what was read once is not asked for again"
-
-
-@pytest.mark.parametrize("read", [None, "I will not.", {"goal": "x", "tasks": []}])
-def test_without_a_usable_reading_rules_read_it(tmp_path: Path, read: Any) -> None:
-    backlog = shop(tmp_path)
-    played = play(tmp_path, team(read), backlog, plans=[str(tmp_path / "plan.md")])
-    assert played.status("US-1") == "done"
-    assert "task_plan.read_by_rules" in played.codes("US-1")
 
 
 def test_the_plan_is_frozen_when_its_story_begins(tmp_path: Path) -> None:
@@ -227,32 +207,3 @@ def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Pa
     done = run(tmp_path, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
     assert done.exit_code == 0, done.stderr
     assert purposes(tmp_path) == ["plan_extract", "delivery", "review", "delivery", "review", "suite"]
-
-
-def test_a_dry_run_reads_plans_by_rules(tmp_path: Path) -> None:
-    shop(tmp_path, "US-1", "US-2")
-    plan = tmp_path / "plan.md"
-    words = ["run", str(tmp_path / "b.csv"), "--repo", str(tmp_path / "repo"), "--dry-run", "--json"]
-    seen = json.loads(cli(tmp_path, *words, "--plan", f"US-1={plan}").stdout)
-    assert (seen["problems"], seen["calls"]["expected"]) == ([], 6 + 8)
-    plan.write_text(INVALID)
-    done = cli(tmp_path, *words, "--plan", f"US-1={plan}")
-    assert done.exit_code == 2
-    codes = {(one["code"], one["where"]["line"]) for one in json.loads(done.stdout)["problems"]}
-    assert codes == {("breakdown.unsafe_path", 6), ("task_plan.placeholder_goal", None)}
-    assert purposes(tmp_path) == []
-
-
-def test_an_invalid_plan_goes_to_the_gate_where_people_are_asked(tmp_path: Path) -> None:
-    backlog = shop(tmp_path)
-    (tmp_path / "plan.md").write_text(INVALID)
-    played = play(
-        tmp_path, team({**READ, "goal": ""}), backlog, "gate.mode=escalations", "gate.timeout_s=0.1",
-        plans=[str(tmp_path / "plan.md")],
-    )  # fmt: skip
-    assert played.status("US-1") == "needs_attention"
-    (gate,) = played.told_of("US-1", "gate_opened")
-    assert gate.data["gate"]["plan_file"] == str(tmp_path / "plan.md")
-    assert not gate.data["gate"]["valid"]
-    assert [issue["where"]["task"] for issue in gate.data["gate"]["issues"]] == [None, "Task 1"]
-    assert played.asked("US-1") == ["plan_extract 1"]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,53 +88,9 @@ def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
     assert not any(key.encode() in kept for key in KEYS.values())
 
 
-SERVICES = [("anthropic", "", message, claude), ("openai", "/v1", completion, gpt)]
-services = pytest.mark.parametrize(("name", "path", "body", "fine"), SERVICES, ids=[one[0] for one in SERVICES])
-Body = Callable[..., dict[str, Any]]
-
-
 def told(events: list[Event], name: str) -> list[str]:
     """Codes that the events of one name begin with, in order."""
     return [event.data["findings"][0]["code"] for event in events if event.name == name]
-
-
-@services
-def test_a_story_heals_from_answers_that_are_none(
-    name: str, path: str, body: Body, fine: Callable[[Asked], Answer], tmp_path: Path
-) -> None:
-    no, tool = {"anthropic": ("refusal", "tool_use"), "openai": ("content_filter", "tool_calls")}[name]
-    page = Answer(body="<title>Sign in</title>", headers={"content-type": "text/html"})
-    bad = [Answer(body=body("", no)), page, Answer(body=body("", tool))]
-    with model_server(*bad, fine) as server:
-        result, events, _ = settled(
-            tmp_path, f"provider.name={name}", "provider.model=m", f"provider.base_url={server.url}{path}"
-        )
-    (story,) = result.report.stories
-    assert (story.status.value, story.findings) == ("done", ())
-    assert told(events, "answer_sent_back") == ["answer.declined", "answer.tool_call"]
-    assert [event.data["kind"] for event in events if event.name == "call_retried"] == ["overloaded"]
-    assert (len(server.asked), story.calls, result.report.totals["tokens"]["input"]) == (7, 6, 120)
-
-
-@services
-def test_a_story_that_gets_refusals_only_says_so_and_counts_them(
-    name: str, path: str, body: Body, fine: Callable[[Asked], Answer], tmp_path: Path
-) -> None:
-    no = {"anthropic": "refusal", "openai": "content_filter"}[name]
-    told_model = body()["model"]
-    with model_server(Answer(body=body("", no))) as server:
-        result, events, _ = settled(
-            tmp_path, f"provider.name={name}", "provider.model=m", f"provider.base_url={server.url}{path}",
-            f"prices={{{told_model}: {{input: 1, output: 1}}}}",
-        )  # fmt: skip
-    (story,) = result.report.stories
-    assert story.status.value == "failed"
-    assert not result.paused
-    assert [finding.code for finding in story.findings] == ["answer.refused", "answer.declined"]
-    assert story.findings[0].message.startswith("mike was asked 3 times for the breakdown")
-    assert (len(server.asked), story.calls) == (3, 3)
-    assert story.cost_usd == pytest.approx(3 * 25 / 1_000_000)
-    assert not [event for event in events if event.name in {"call_retried", "turn_failed"}]
 
 
 def test_a_refused_key_pauses_the_sprint_and_stays_secret(tmp_path: Path) -> None:

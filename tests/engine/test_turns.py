@@ -4,14 +4,14 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Settings
 from orchestrator.storage.reply_journal import JournalEntry, WorkflowJournal
@@ -69,9 +69,15 @@ async def test_a_reply_is_journalled_and_never_asked_for_again(journal: Workflow
     assert kept == "Plan."
 
 
-async def test_a_transport_retry_takes_the_next_turn_and_is_told(journal: WorkflowJournal) -> None:
+async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journal: WorkflowJournal) -> None:
     provider = Answers(busy(), busy(), "at last")
-    reply = await taker(provider).take(journal, 1, PROMPT)
+    told: list[tuple[int, int]] = []
+
+    async def retried(failures: Sequence[FailedCall]) -> None:
+        told.append((len(failures), len(provider.turns)))
+
+    reply = await taker(provider).take(journal, 1, PROMPT, retried=retried)
+    assert told == [(1, 1), (2, 2)]
     assert reply.turn == 3
     assert [failure.turn for failure in reply.failed_calls] == [1, 2]
     assert journal.calls == 3

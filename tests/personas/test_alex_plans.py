@@ -244,13 +244,6 @@ async def test_what_is_no_try_at_a_plan_is_asked_for_again_as_a_plan() -> None:
     assert (result.accepted, result.findings[0].code) == (False, "answer.refused")
 
 
-async def test_reading_without_end_uses_the_replies_up() -> None:
-    at = bench(*[says(plan(Read(resource="app.py")))] * 5)
-    result = await delivered(at)
-    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"]
-    assert [finding.code for finding in result.findings] == ["answer.invalid", "delivery.no_files"]
-
-
 async def test_the_judges_word_goes_back_with_the_plan() -> None:
     at = bench(says(plan(A, B)), says(plan(A, B)))
     assert (await delivered(at, [[major("contract.file", "c.py is not allowed")]])).accepted

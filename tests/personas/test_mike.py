@@ -5,7 +5,6 @@ from typing import Any
 
 from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
-from orchestrator.settings import Policies
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, task
 
@@ -61,19 +60,6 @@ async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     assert "breakdown.cut_off" in {finding.code for finding in planned.findings}
 
 
-async def test_the_budget_of_re_asks_is_shared() -> None:
-    at = bench(says("breakdown", {"story_id": STORY}), says("breakdown", CUT), says("breakdown", WHOLE))
-    await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown 2", "breakdown_missing 1"]
-
-
-async def test_without_re_asks_a_cut_plan_is_what_it_is() -> None:
-    at = bench(says("breakdown", CUT), policies=Policies.model_validate({"answer": {"max_attempts": 0}}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1"]
-    assert len(ids(planned)) == 2
-
-
 async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
     conflict = {
         "detected": True,
@@ -121,22 +107,6 @@ async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
     assert WHOLE in feedback
     await Mike(at.desk, brief()).breakdown(SURFACE, feedback, None)
     assert at.segment(1, "feedback").strip().endswith("```")
-
-
-async def test_a_plan_cut_before_its_first_whole_task_is_asked_for_its_tasks_first() -> None:
-    head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
-    at = bench(says("breakdown", head), says("breakdown_missing", {"tasks": TASKS}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown_missing 1"]
-    assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
-
-
-async def test_a_head_whose_tasks_do_not_come_is_asked_for_anew() -> None:
-    head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
-    at = bench(says("breakdown", head), says("breakdown", WHOLE))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown 2"]
-    assert len(ids(planned)) == 3
 
 
 async def test_the_prompt_s_own_example_is_no_plan() -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +12,11 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.exchange import FailureBrief, Purpose, Reply, StopReason, SuiteBrief, TaskBrief, TurnKey
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.suite import TestReport, TestSuite
-from orchestrator.core.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.wire import BreakdownAnswer
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
-from orchestrator.personas.session import UNREADABLE, RepairRequest, repair_request
+from orchestrator.personas.session import UNREADABLE, repair_slots
 from orchestrator.settings import Policies
 from tests.effort import examples
 from tests.personas.desks import STORY, SURFACE, Bench, babble, bench, brief
@@ -42,60 +41,23 @@ def broken(text: str, at: str = PLACE) -> tuple[Reply, Extraction]:
     return reply, refused
 
 
-def requested(text: str) -> RepairRequest | None:
-    return repair_request(*broken(text), BreakdownAnswer, SCHEMA, LIMIT)
-
-
-def answered(request: RepairRequest | None, text: str) -> dict[str, Any] | None:
-    assert request is not None
-    found = request.read(request.broken.model_copy(update={"text": text}))
-    assert found is None or isinstance(found[1].value, dict)
-    return found[1].value if found else None  # type: ignore[return-value]
-
-
 def test_a_short_text_is_sent_whole_with_its_place_and_the_contract_there() -> None:
-    request = requested(SMALL)
-    assert request is not None
-    assert (request.prompt, request.part) == ("repair", None)
-    assert request.broken.text in request.slots["broken"]
-    problem = request.slots["problem"]
+    slots = repair_slots(*broken(SMALL), SCHEMA, LIMIT)
+    assert slots is not None
+    assert broken(SMALL)[0].text in slots["broken"]
     line = SMALL[: SMALL.index(PLACE)].count("\n") + 1
-    assert f"line {line}:" in problem
-    assert "tasks[1].task_id" in problem
-    assert f'{line} |    "task_id": \'"\'T-US-1-02' in problem
-    assert '"description"' in request.slots["schema"]
-    assert "current_architecture" not in request.slots["schema"]
-    assert answered(request, SMALL) == json.loads(SMALL)
-    assert answered(request, SMALL[:300]) is None
+    assert f"line {line}:" in slots["problem"]
+    assert "tasks[1].task_id" in slots["problem"]
+    assert f'{line} |    "task_id": \'"\'T-US-1-02' in slots["problem"]
+    assert '"description"' in slots["schema"]
+    assert "current_architecture" not in slots["schema"]
 
 
-def test_a_long_text_is_repaired_around_its_place_and_read_again_whole() -> None:
-    request = requested(LONG)
-    assert request is not None
-    assert request.prompt == "repair_part"
-    part = request.slots["part"]
-    assert len(LONG) > 4 * LIMIT
-    assert len(part) < len(LONG) / 10
-    assert answered(request, part.replace("'\"'", '"')) == json.loads(LONG)
-
-
-@pytest.mark.parametrize("spoil", ["", "all of it", "other words", "prose"])
-def test_a_part_that_says_something_else_is_no_repair(spoil: str) -> None:
-    request = requested(LONG)
-    assert request is not None
-    good = request.slots["part"].replace("'\"'", '"')
-    reply = {"all of it": LONG, "other words": good.replace("Say so", "Say no"), "prose": f"Here:\n{good}"}.get(
-        spoil, ""
-    )
-    assert answered(request, reply) is None
-
-
-def test_nothing_is_asked_for_without_a_text_or_for_a_long_one_without_a_place() -> None:
-    for text in ("", " \n", "I cannot do that. " * 9000):
+def test_nothing_is_asked_for_without_a_text_or_for_a_long_one() -> None:
+    for text, asked in (("", False), (" \n", False), ("I cannot do that. " * 9000, False), ("I cannot.", True)):
         reply = broken(SMALL)[0].model_copy(update={"text": text})
-        assert repair_request(reply, extract(text, BreakdownAnswer), BreakdownAnswer, SCHEMA, LIMIT) is None
-    reply = reply.model_copy(update={"text": "I cannot do that."})
-    assert repair_request(reply, extract(reply.text, BreakdownAnswer), BreakdownAnswer, SCHEMA, LIMIT) is not None
+        assert (repair_slots(reply, extract(text, BreakdownAnswer), SCHEMA, LIMIT) is not None) is asked
+    assert repair_slots(*broken(LONG), SCHEMA, LIMIT) is None
 
 
 UNREADABLE_PLAN = SMALL.replace(f'"task_id": {PLACE}', '"task_id": )( ??? %%,')
@@ -214,23 +176,3 @@ async def test_no_loop_costs_more_than_its_budget(
     repaired = sum(one.startswith("repair") for one in at.asked)
     assert repaired <= repairs
     assert len(at.asked) - repaired <= (builds if loop is deliver else 1 + attempts)
-
-
-@pytest.mark.parametrize(
-    ("loop", "contract"), [(plan, BreakdownAnswer), (deliver, DeliveryAnswer), (write, SuiteAnswer)]
-)
-@pytest.mark.parametrize("kind", ["refused", "truncated", "alternating"])
-async def test_answers_that_never_become_good_use_the_budget_up_and_no_more(
-    loop: Any, contract: Any, kind: str
-) -> None:
-    whole = {plan: SMALL, deliver: FILES, write: SUITE}[loop]
-    cut = whole[: len(whole) * 2 // 3]
-    assert extract(cut, contract).status is Status.TRUNCATED
-    said = {"refused": ["I cannot."], "truncated": [cut], "alternating": ["I cannot.", cut] * 5}[kind]
-    at = babble(*((text, StopReason.END_TURN) for text in said), policies=Policies())
-    await loop(at)
-    assert len([one for one in at.asked if not one.startswith("repair")]) == 3
-    assert len([one for one in at.asked if one.startswith("repair")]) == (kind != "truncated")
-    if loop is plan and kind == "truncated":
-        assert extract(cut, BreakdownMissingAnswer).status is Status.TRUNCATED
-        assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown_missing 2"]

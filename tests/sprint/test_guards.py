@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.app.team import plan_body, plan_payload, story_body, story_payload
 from orchestrator.core.action_plan import ActionPlan, Read
-from orchestrator.core.command import Choice, Gate, GateAnswer
+from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
@@ -206,69 +206,6 @@ KINDS: dict[str, Answer] = {
 TRANSIENT, PERMANENT = ("rate limit", "connection"), ("bad request", "auth")
 REPAIRABLE = ("prose", "broken json", "wrong structure", "list")
 """What a repair is asked for; nothing is to be repaired where nothing came, or where it was cut or broken off."""
-TEXT = """# Goal
-
-Build a value that callers can read: one module with one function, and a short text that says what the function is for.
-
-### Task 1: The value
-
-- Create: `us_1.py`
-
-Write the function `value`, which takes no argument and returns 1. It is documented in one line. Nothing else is done.
-"""
-
-
-def expected(target: Purpose, kind: str, chosen: Settings) -> int:
-    """Calls for a purpose whose every answer fails in one way, and for its repairs and completions."""
-    if kind in PERMANENT:
-        return 1
-    if kind in TRANSIENT:
-        return chosen.provider.max_attempts
-    answer = 1 + chosen.answer.max_attempts + (chosen.answer.repair_requests if kind in REPAIRABLE else 0)
-    delivery = chosen.build.max_attempts + (chosen.answer.repair_requests if kind in REPAIRABLE else 0)
-    return {
-        Purpose.DELIVERY: delivery,
-        Purpose.ANALYSIS: (chosen.test.max_attempts - 1) * answer,
-        Purpose.REVIEW: chosen.review.max_iterations * 2,
-        Purpose.AMENDMENT: 1,
-        Purpose.MERGE: 1,
-    }.get(target, answer)
-
-
-@pytest.mark.parametrize(
-    ("target", "ends"),
-    [
-        (Purpose.PLAN_EXTRACT, {""}),
-        (Purpose.BREAKDOWN, {"failed"}),
-        (Purpose.DELIVERY, {"failed", "needs_attention"}),
-        (Purpose.REVIEW, {"failed", "needs_attention"}),
-        (Purpose.SUITE, {"failed"}),
-        (Purpose.ANALYSIS, {"failed", "needs_attention"}),
-        (Purpose.AMENDMENT, {"failed"}),
-        (Purpose.MERGE, {"failed", "needs_attention"}),
-    ],
-)
-async def test_answers_that_fail_in_one_way_cost_what_their_loop_allows(
-    tmp_path: Path, target: Purpose, ends: set[str]
-) -> None:
-    completions = {Purpose.REPAIR, Purpose.CONTINUATION, Purpose.BREAKDOWN_MISSING}
-    runs = {Purpose.ANALYSIS: {"stories": [red(number) for number in range(9)]}, Purpose.MERGE: NOT_MERGED}
-    chosen, seen, ended = settings(), {}, set()
-    for kind, answer in KINDS.items():
-
-        def say(prompt: Prompt, number: int, answer: Answer = answer) -> Answer:
-            if prompt.key.purpose == target or prompt.key.purpose in completions:
-                return answer
-            if target is Purpose.AMENDMENT and prompt.key.purpose is Purpose.DELIVERY:
-                return delivery(A, 1, {**GOOD_FILE, "evil.py": "X = 1\n"})
-            return good(prompt, number)
-
-        stand = Stand(tmp_path / kind, chosen, say, **runs.get(target, {}))
-        ended.add(await (stand.read_plan(TEXT) if target is Purpose.PLAN_EXTRACT else stand.ended()))
-        part = next(name for name, purposes in PARTS.items() if target in purposes)
-        seen[kind] = stand.provider.parts().model_dump()[part]
-    assert seen == {kind: expected(target, kind, chosen) for kind in KINDS}
-    assert ended == ends
 
 
 NOT_MERGED: dict[str, Any] = {"wholes": [red(9), report(passed=["test_older"])]}
@@ -364,17 +301,6 @@ WAYS: dict[str, tuple[Say, dict[str, Any], dict[str, int], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_well_formed_answers_that_are_never_right_cost_what_their_loop_allows(tmp_path: Path, way: str) -> None:
-    say, runs, calls, end = WAYS[way]
-    stand = Stand(tmp_path, settings(), say, **runs)
-    ended = await stand.ended()
-    made = stand.provider.parts().model_dump()
-    assert {name: made[name] for name in calls} == calls
-    assert ended == end
-    stand.assert_within()
-
-
 class Worst:
     """Uses every budget to its end and yet keeps the story going: the last chance of each loop is taken.
 
@@ -467,13 +393,6 @@ async def test_the_maximum_of_the_dry_run_is_reached_by_the_worst_team_and_never
     assert stand.provider.parts() == most_calls(chosen)
 
 
-async def test_reading_a_plan_costs_one_answer(tmp_path: Path) -> None:
-    chosen = settings()
-    stand = Stand(tmp_path, chosen, Worst(chosen))
-    await stand.read_plan(TEXT)
-    assert stand.provider.total == most_calls(chosen, 1).reading
-
-
 def any_kind(chosen: Settings, seed: int) -> Say:
     """Now this, now that, by chance; what is right a little more often, or no story would get anywhere."""
     chance, worst = random.Random(seed), Worst(chosen)
@@ -540,28 +459,6 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only a stronger suite and its merge are not asked for any more.
     assert ended == {"failed": len(caps) - 5, "needs_attention": 5}
-
-
-@pytest.mark.parametrize(
-    ("say", "runs", "end"),
-    [
-        (WAYS["a plan that cannot"][0], {}, StoryStatus.FAILED),
-        (good, {"wholes": NOT_MERGED["wholes"] * 30}, StoryStatus.NEEDS_ATTENTION),
-    ],
-    ids=["plans", "merges"],
-)
-async def test_a_person_who_always_wants_another_one_is_ended_by_the_budget(
-    tmp_path: Path, say: Say, runs: dict[str, Any], end: StoryStatus
-) -> None:
-    def person(gate: Gate) -> GateAnswer:
-        choice = Choice.REJECT if Choice.REJECT in gate.choices else Choice.CANCEL
-        return GateAnswer(number=gate.number, choice=choice, by="ann", comment="another one")
-
-    chosen = settings(gate={"mode": "escalations"}, budget={"calls_per_story": 12})
-    stand = Stand(tmp_path, chosen, say, person=person, **runs)
-    outcome = await stand.run()
-    assert (stand.provider.total, outcome.status) == (12, end)
-    assert "budget.calls" in {finding.code for finding in outcome.findings}
 
 
 async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:

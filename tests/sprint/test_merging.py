@@ -157,39 +157,8 @@ def plan(*actions: str) -> str:
     return "\n\n---\n\n".join([f"# Both\n\n## Rationale\n\nTogether.\n\n## Action Plan\n\n{actions[0]}", *actions[1:]])
 
 
-def edit(find: str, replace: str) -> str:
-    path = "- **File Path:** [shared.py](/shared.py)"
-    return f"### `EDIT`\n\n{path}\n\n#### FIND:\n\n```python\n{find}```\n\n#### REPLACE:\n\n```python\n{replace}```"
-
-
-MARKED = f"<<<<<<< merged meanwhile\n{ONE}=======\n{TWO}>>>>>>> your story\n"
-WHOLE = f"### `CREATE`\n\n- **File Path:** [shared.py](/shared.py)\n- **Overwrite:** true\n\n```python\n{BOTH}```"
-RUN = "### `EXECUTE`\n\n```shell\npython3 -c 1\n```"
 READ = "### `READ`\n\n- **Resource:** [other.py](/other.py)"
 DELETE = "### `DELETE`\n\n- **File Path:** [mine.py](/mine.py)"
-
-
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        (plan(WHOLE), None),
-        (plan(edit(MARKED, BOTH)), None),
-        (plan(WHOLE, RUN), None),
-        (plan(READ, WHOLE), None),
-        (plan(READ), "delivery.no_files"),
-        (plan(WHOLE, DELETE), "merge.removed"),
-        (plan(edit(TWO + ">>>>>>> your story\n", BOTH)), "merge.marker"),
-        (plan(WHOLE)[:-9], "answer.truncated"),
-    ],
-)
-async def test_it_may_come_as_an_action_plan(tmp_path: Path, answer: str, code: str | None) -> None:
-    stand = Pair(tmp_path)
-    stand.merge(answer, stop_reason="max_tokens" if code == "answer.truncated" else "end_turn")
-    outcome = await stand.ends()
-    refused = [one["code"] for event in stand.sink.named("merge_unresolved") for one in event.data["findings"]]
-    assert outcome.status is (StoryStatus.NEEDS_ATTENTION if code else StoryStatus.DONE), refused
-    assert (code in refused) if code else (stand.workspace.result["shared.py"] == BOTH)
-    assert stand.runner.commanded == []
 
 
 async def test_what_one_side_takes_away_on_purpose_may_be_gone(tmp_path: Path) -> None:
@@ -257,28 +226,6 @@ async def test_packages_of_both_sides_stay(tmp_path: Path) -> None:
         outcome = await stand.run(replies, "US-2")
         assert outcome.status is status, (answer, outcome.findings)
         assert ("attrs" in stand.workspace.result["requirements.txt"]) is (status is StoryStatus.DONE)
-
-
-async def test_three_stories_in_one_file(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base=BASE)
-    texts = [f"def {name}():\n    return {number}\n" for number, name in enumerate(("zero", "one", "two", "three"))]
-    for number in (1, 2, 3):
-        story = f"US-{number}"
-        stand.team.plan(story, ["shared.py"])
-        stand.team.deliver(story, 1, {"shared.py": "\n\n".join((texts[0], texts[number]))})
-        stand.team.suite(story, suite_of(story), file_of(story))
-        if number > 1:
-            both = delivery(story, 1, {"shared.py": "\n\n".join(texts[: number + 1])})
-            stand.team.say("alex", story, "merge", both, task=1)
-    replies = await provider(stand.team, tmp_path)
-    for story in ("US-2", "US-3"):
-        await stand.workspace.open(story)
-    for story in ("US-1", "US-2", "US-3"):
-        assert (await stand.run(replies, story)).status is StoryStatus.DONE
-    assert stand.workspace.result["shared.py"] == "\n\n".join(texts)
-    (prompt,) = [prompt.text for prompt in stand.step.prompts if prompt.key.purpose == "merge"]
-    assert "- US-1: Merge" in prompt
-    assert "- US-2: Merge" in prompt
 
 
 async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path) -> None:

@@ -96,18 +96,6 @@ def test_orders_stand_until_they_are_settled_and_what_is_to_end_takes_no_further
     assert board.why_not("A", paid=True) == ""
 
 
-def test_a_pause_that_was_refused_holds_nothing_and_stands_in_no_other_ones_way() -> None:
-    board = Board("S")
-    board.read([(1, given(Verb.PAUSE))])
-    first = board.next_order()
-    assert first is not None
-    board.settled(Settled(order=first.id, done=False, message="every story has ended"))
-    assert board.reason == ""
-    second = Order(id="2", verb=Verb.PAUSE, by="bob")
-    board.read([(2, given(Verb.PAUSE, name="2", by="bob"))])
-    assert board.paused_before(second) is None
-
-
 def settled(order: str, *, done: bool) -> Event:
     return event(CONTROL_SETTLED, settled=Settled(order=order, done=done, message="").model_dump())
 

@@ -185,16 +185,6 @@ def test_a_conflict_is_told_with_all_its_four_texts() -> None:
     assert " ".join(texts.split()) in render_report(build_report(RECORD, histories, {}), histories, PLACES)
 
 
-def test_what_the_answer_loop_tells_stands_in_both_reports() -> None:
-    names = ("answer_repair_failed", "delivery_completed", "delivery_left_short")
-    told = [event("A", 10 + number, name, message=f"told by {name}") for number, name in enumerate(names)]
-    histories = fold(RECORD, [EVENTS[0], *told, ended(1, id="A", status=StoryStatus.DONE)])
-    report = build_report(RECORD, histories, {})
-    assert [healing.event for healing in report.stories[0].healings] == list(names)
-    text = render_report(report, histories, PLACES)
-    assert all(f"- told by {name}\n" in text for name in names)
-
-
 def test_the_tier_of_the_commands_is_told() -> None:
     histories = fold(RECORD, EVENTS)
     facts = SandboxFacts(tier=Tier.PLAIN, holds=("limits",), missing=("files", "network"), note="bubblewrap | none")

@@ -15,8 +15,7 @@ from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.providers.scripted import ScriptedProvider, load_script
-from orchestrator.settings import Policies, Settings
-from orchestrator.sprint.dry_run import most_calls
+from orchestrator.settings import Policies
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.prompts.packaged import packaged_library
@@ -231,43 +230,6 @@ async def test_a_command_that_keeps_failing_leaves_the_task_partial(tmp_path: Pa
     assert "no such thing" in stand.step.prompts[2].text
 
 
-async def test_red_together_is_not_merged(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, wholes=[report(failed=["test_old"]), report(passed=["test_old"])])
-    outcome = await stand.run(await good_provider(tmp_path))
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert "merge.red" in codes(outcome)
-    assert stand.runner.ran == [("tests/test_us_1.py",), None, None]
-    assert stand.workspace.result == {}
-
-
-async def test_two_stories_that_change_one_file_are_in_conflict(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    await stand.workspace.open("US-2")
-    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
-    stand.team.plan("US-2", ["us_1.py"])
-    stand.team.deliver("US-2", 1, good(value=2))
-    stand.team.suite("US-2", suite_text(A, 2), "tests/test_two.py")
-    outcome = await stand.run(await provider(stand.team, tmp_path), "US-2")
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    (finding,) = [finding for finding in outcome.findings if finding.code == "merge.conflict"]
-    assert "us_1.py" in finding.message
-    assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
-
-
-async def test_an_older_test_is_never_replaced_by_a_suite_of_the_same_name(tmp_path: Path) -> None:
-    older = suite_text(A, 2)
-    for listed, kept in ((False, older), (True, suite_text(A))):
-        stand = Stand(tmp_path, base={"tests/test_us_1.py": older})
-        changes = [{"file": "tests/test_us_1.py", "reason": "one is right"}] if listed else []
-        stand.team.plan(A, ["us_1.py"], tests_to_change=changes)
-        stand.team.deliver(A, 1, good())
-        stand.team.suite(A, suite_text(A))
-        stand.team.suite(A, suite_text(A), "tests/test_us_1_new.py")
-        assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
-        assert stand.workspace.result["tests/test_us_1.py"] == kept
-        assert ("tests/test_us_1_new.py" in stand.workspace.result) is not listed
-
-
 async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tmp_path: Path) -> None:
     both = report(passed=["test_us_1"], failed=["test_old"])
     stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
@@ -399,35 +361,6 @@ async def test_a_failure_of_git_is_an_outcome(tmp_path: Path) -> None:
     assert outcome.findings[0].code == "story.workspaceerror"
 
 
-async def test_the_worst_team_makes_no_more_calls_than_the_dry_run_says(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[RED] * 9)
-    stand.team.say("mike", A, "breakdown", "no")
-    for number in range(12):
-        stand.team.plan(A, ["us_1.py"] if number > 7 else ["us_1.py", "tests/test_x.py"])
-        stand.team.say("alex", A, "delivery", "no" if number % 3 < 2 else {"files": []}, task=1)
-        stand.team.say("jordan", A, "suite", "no") if number < 2 else stand.team.suite(A, suite_text(A))
-        stand.team.say("jordan", A, "analysis", "no")
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status in {StoryStatus.NEEDS_ATTENTION, StoryStatus.FAILED}
-    settings = Settings.model_validate({"plan": {"expected_tasks": 1}, "provider": {"max_attempts": 1}})
-    assert len(stand.asked) <= most_calls(settings).total
-    for purpose in ("breakdown", "delivery", "suite", "analysis"):
-        turns = [int(one.split()[1]) for one in stand.asked if one.split()[0] == purpose]
-        assert turns == list(range(1, len(turns) + 1)), "attempts and iterations never reset a turn"
-
-
-async def test_a_file_that_was_left_out_is_asked_for(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.team.plan(A, ["us_1.py", "us_1_more.py"])
-    stand.team.deliver(A, 1, good())
-    stand.team.deliver(A, 1, {**good(), "us_1_more.py": "X = 1\n"})
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "suite 1"]
-    assert "`us_1_more.py` is a file of the task" in stand.step.prompts[2].text
-
-
 async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     stand.team.plan(A, ["us_1.py", "us_1_more.py"])
@@ -438,31 +371,3 @@ async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert statuses(outcome) == {"T-US-1-01": TaskStatus.PARTIAL}
     assert {"delivery.missing_file", "story.unfinished"} <= codes(outcome)
-
-
-async def test_what_other_files_use_is_not_lost(tmp_path: Path) -> None:
-    base = {
-        "us_1.py": "def value():\n    return 0\n\n\ndef other():\n    return 2\n",
-        "b.py": "from us_1 import other\n",
-    }
-    stand = Stand(tmp_path, base=base)
-    stand.team.plan(A, ["us_1.py"])
-    stand.team.deliver(A, 1, good())
-    stand.team.deliver(A, 1, {"us_1.py": f"{good()['us_1.py']}\n\ndef other():\n    return 2\n"})
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "suite 1"]
-    assert "lost the export `other`, which b.py imports" in stand.step.prompts[2].text
-
-
-async def test_sql_is_judged_by_the_dialect_of_the_recorded_stack(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    table = "CREATE TABLE people (\n  id INTEGER PRIMARY KEY,\n  user TEXT\n);\n"
-    stand.team.plan(A, ["us_1.py", "schema.sql"], tech_stack={"database": "PostgreSQL 16"})
-    stand.team.deliver(A, 1, {**good(), "schema.sql": table})
-    stand.team.deliver(A, 1, {**good(), "schema.sql": table.replace("user", '"user"')})
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert "`user` is a reserved word of SQL" in stand.step.prompts[2].text

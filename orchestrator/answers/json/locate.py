@@ -1,17 +1,13 @@
-"""The place in its contract where a text breaks off, and the part of the text that is cut out for repair.
+"""Where in its contract a text breaks off: the field that is being read there, and the part of the schema it needs.
 
-The model that is asked to repair is told the field and the part of the schema it needs. Strings cannot be told apart in
-a broken text, so the keys that the contract names are followed, not the brackets: good enough to show the right part,
-never used to read a value.
-
-A part comes back into its place when it says the same: only quotes, escapes, commas, brackets and blanks may differ, so
-that nothing is lost or invented. The whole text goes through `extract` again.
+Told to the model that is asked to repair the text. Strings cannot be told apart in a broken text, so the keys that the
+contract names are followed, not the brackets: good enough to show the right part, never used to read a value.
 """
 
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchestrator.answers.json.shape import Schema, flattened, properties
 from orchestrator.core.value import Value
@@ -141,19 +137,6 @@ def _whole(prop: Schema, root: Schema) -> Schema:
     return {**alternatives[0], **kept} if len(alternatives) == 1 else {"anyOf": alternatives, **kept}
 
 
-AROUND = 3000
-"""Characters on each side of the place; up to as many again are added to reach the end of a line."""
-_FENCED = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-
-
-class Part(NamedTuple):
-    """A stretch of a text: offsets, without blanks at its ends."""
-
-    start: int
-    end: int
-
-
 def offset_of(text: str, line: int, column: int) -> int:
     """The 0-based offset of a 1-based place; the end of the text when it has fewer lines."""
     at = 0
@@ -162,37 +145,3 @@ def offset_of(text: str, line: int, column: int) -> int:
         if not at:
             return len(text)
     return min(at + column - 1, len(text))
-
-
-def part_around(text: str, offset: int) -> Part:
-    """The part of `text` around `offset`: whole lines where lines are short."""
-    start, end = max(offset - AROUND, 0), min(offset + AROUND, len(text))
-    line_start = text.rfind("\n", max(start - AROUND, 0), start) + 1
-    line_end = text.find("\n", end, end + AROUND)
-    start = line_start if line_start or start <= AROUND else start
-    end = line_end if line_end >= 0 else end if end + AROUND < len(text) else len(text)
-    while start < offset and text[start].isspace():
-        start += 1
-    while end > offset and text[end - 1].isspace():
-        end -= 1
-    return Part(start, end)
-
-
-def patched(text: str, part: Part, reply: str) -> str | None:
-    """`text` with `reply` (raw or in one code fence) in the place of `part`; None when it does not say the same."""
-    fenced = _FENCED.fullmatch(reply)
-    new = (fenced[2] if fenced else reply).strip()
-    old = text[part.start : part.end]
-    if not new or new == old or _said(new) != _said(old):
-        return None
-    return text[: part.start] + new + text[part.end :]
-
-
-def _said(text: str) -> str:
-    """The letters and figures of a stretch of JSON, whatever its form."""
-    return "".join(filter(str.isalnum, _ESCAPE.sub(_meaning, text))).casefold()
-
-
-def _meaning(escape: re.Match[str]) -> str:
-    meant = escape[1]
-    return chr(int(meant[1:], 16)) if len(meant) > 1 else " " if meant in "nrtbf" else meant
