@@ -7,8 +7,8 @@ from pathlib import Path
 from orchestrator.checks.delivery import PLACEHOLDER
 from orchestrator.checks.paths import plan_problem
 from orchestrator.prompts.render import PROMPT_SLOTS, SHARED, without_examples
-from orchestrator.testing.prompt_rules import OWN_CODES, RULES
 from tests.prompts.packaged import packaged_files, packaged_texts
+from tests.prompts.rules import OWN_CODES, RULES
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()
@@ -47,7 +47,7 @@ def test_every_rule_is_told() -> None:
 def test_the_table_and_the_checks_name_the_same_codes() -> None:
     paths = ("../x", "database", "tests/test_x.py", "logo.png")
     problems = [plan_problem(path, frozenset(), frozenset()) for path in paths]
-    used = codes_in("answers", "checks", "contract", "personas", "sprint") | {p.code for p in problems if p}
+    used = codes_in("answers", "checks", "contract", "personas", "sprint", "story") | {p.code for p in problems if p}
     listed = {rule.code for rule in RULES}
     assert used - listed - OWN_CODES == set(), "codes that no prompt tells of"
     assert (listed | OWN_CODES) - used == set(), "codes that no check raises"
