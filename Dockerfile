@@ -35,7 +35,9 @@ RUN apt-get update \
 COPY --from=node /usr/local/bin/node /usr/local/bin/node
 COPY --from=node /usr/local/lib/node_modules/npm /usr/local/lib/node_modules/npm
 COPY --from=builder /opt/orchestrator /opt/orchestrator
-ENV PATH=/opt/orchestrator/bin:$PATH PYTHONUNBUFFERED=1 PORT=8080
+# glibc gives each thread an arena of its own and gives nothing back: fifty stories at once took half as much again.
+ENV PATH=/opt/orchestrator/bin:$PATH PYTHONUNBUFFERED=1 PORT=8080 \
+    MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072
 # An image whose programs do not start is none.
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
     && ln -s /opt/orchestrator/bin/orchestrator /usr/local/bin/orchestrator \

@@ -1,4 +1,4 @@
-"""What the daemon sees to now and then: its past, and its memory."""
+"""What the daemon sees to now and then: its past."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -7,7 +7,6 @@ from typing import Protocol
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import Pruned
-from orchestrator.files.process import give_back
 from orchestrator.maintenance.retention import prune
 from orchestrator.settings import Environment, Settings
 
@@ -18,24 +17,6 @@ class Tell(Protocol):
     def __call__(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> Awaitable[None]:
         """See Daemon.emit."""
         ...
-
-
-GIVE_BACK_S = 15.0
-"""How often freed memory goes back to the system: it is in pieces between what calls under way hold."""
-
-
-class Thrift:
-    """Gives freed memory back to the system."""
-
-    def __init__(self) -> None:
-        self._due = 0.0
-
-    async def look(self, *, at_once: bool) -> None:
-        """Do so when it is time, or now: a sprint that has ended leaves much."""
-        now = asyncio.get_running_loop().time()
-        if at_once or now >= self._due:
-            self._due = now + GIVE_BACK_S
-            await asyncio.to_thread(give_back)
 
 
 class Keeper:

@@ -19,15 +19,16 @@ from typing import Any, Literal
 
 from orchestrator import __version__
 from orchestrator.app.runtime import Works
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News
-from orchestrator.daemon.maintenance import Keeper, Thrift
+from orchestrator.daemon.maintenance import Keeper
 from orchestrator.daemon.planning import Planner
-from orchestrator.daemon.sprint_registry import NOT_NOW, Equipment, Fleet
+from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon, shared_repository
 from orchestrator.daemon.submitting import submit, withdraw
 from orchestrator.files.disk import short_of_disk
@@ -169,7 +170,6 @@ class Daemon:
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
         self._replaced = Replaced()
-        self._thrift = Thrift()
         self._planner = Planner(options, environment, self._folder, self._clock)
         self.analyses = Analyses(self)
         self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
@@ -252,7 +252,7 @@ class Daemon:
 
     async def _tick(self) -> None:
         """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
-        await self._thrift.look(at_once=await self._fleet.reap())
+        await self._fleet.reap()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.app.sprints import event_url
 from orchestrator.app.team import prompt_library
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.suite import Tier
-from orchestrator.daemon.sprint_registry import Equipment
-from orchestrator.files.process import SystemClock, be_thrifty, end_at_once
+from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
@@ -49,7 +49,6 @@ async def open_daemon(
     listen: Callable[[Event], None],
 ) -> Opened:
     """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
-    be_thrifty()  # before the threads begin
     folder = StateFolder(environment.home)
     if warning := await asyncio.to_thread(folder.make):
         listen(folder_event(warning))
