@@ -1,16 +1,11 @@
-"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, obeys orders, and ends cleanly.
-
-How the daemon is at this moment, for those who ask over HTTP.
-
-What a daemon does that has been told to end: it is given up where a database that is away would hold it for ever.
-
-Settings read anew while the daemon runs: what changes at once, what only with the next start.
-"""
+"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, applies commands, reloads its settings and
+stops cleanly."""
 
 import asyncio
+import json
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +26,7 @@ from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon, shared_repository
 from orchestrator.daemon.submitting import submit, withdraw
+from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
@@ -326,6 +322,21 @@ class Daemon:
                 data=data,
             )
         )
+
+    @asynccontextmanager
+    async def announced(self, url: str) -> AsyncIterator[None]:
+        """Commands of its state folder find the daemon at `url` inside."""
+        place = self._folder.daemon_address
+        await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
+        await self.emit("daemon_listens", f"the daemon answers at {url}", url=url)
+        if self.environment.token is None:
+            told = f"--no-auth: every user and program of this machine may give orders at {url}"
+            await self.emit("daemon_unguarded", told, level=Level.WARN, url=url)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a full disk: a command that reads the address finds no process there
+                await asyncio.to_thread(place.unlink, missing_ok=True)
 
     def state(self) -> DaemonState:
         """How it is now."""

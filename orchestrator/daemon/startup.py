@@ -82,6 +82,18 @@ async def open_daemon(
     return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
 
 
+def with_token(environment: Environment) -> tuple[Environment, str | None]:
+    """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder; and the warning of `make` for that.
+
+    Raises ConfigError. Blocks.
+    """
+    if environment.token is not None:
+        return environment, None
+    folder = StateFolder(environment.home)
+    warning = folder.make()
+    return environment.with_token(folder.make_token()), warning
+
+
 def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:
     """Raises ConfigError where a command of a sprint could give orders to a daemon that wants no token."""
     plain = sandbox.facts.tier is Tier.PLAIN
