@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -38,44 +37,6 @@ from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder
 
 Phase = Literal["starting", "ready", "stopping"]
-
-
-def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime, phase: Phase) -> DaemonState:
-    """Blocks for nothing."""
-    sites = [served.site for served in fleet.served if served.site is not None]
-    return DaemonState(
-        version=__version__,
-        pid=os.getpid(),
-        started_at=started,
-        phase=phase,
-        executor_id=planner.executor_id,
-        backlogs=planner.states(fleet.why_waiting),
-        sprints=(*fleet.states(), *_waiting(fleet, planner)),
-        calls_in_flight=works.switchboard.at_work,
-        stories_at_work=works.slots.at_work,
-        stories_waiting=len(works.slots.waiting),
-        stories_queued=sum(site.queued for site in sites),
-    )
-
-
-async def readiness_of(works: Works, phase: Phase, disk: str) -> dict[str, str]:
-    """Component → what is wrong with it, "" when nothing is; `disk` is what was found about that."""
-    try:
-        await works.sink.find(["-"])
-        database = works.sink.waits
-    except ConfigError as error:
-        database = error.message
-    engine = "" if phase == "ready" else f"the daemon is {phase}"
-    return {"database": database, "engine": engine, "disk": disk}
-
-
-def _waiting(fleet: Fleet, planner: Planner) -> list[SprintState]:
-    """Sprints with work left that cannot be worked on now."""
-    return [
-        SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
-        for record in planner.own
-        if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
-    ]
 
 
 LAST_S = 2.0
@@ -339,12 +300,36 @@ class Daemon:
                 await asyncio.to_thread(place.unlink, missing_ok=True)
 
     def state(self) -> DaemonState:
-        """How it is now."""
-        return state_of(self.works, self._fleet, self._planner, started=self._started, phase=self._phase)
+        """Returns how it is now. Blocks for nothing."""
+        fleet, works = self._fleet, self.works
+        waiting = [  # sprints with work left that cannot be worked on now
+            SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
+            for record in self._planner.own
+            if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
+        ]
+        return DaemonState(
+            version=__version__,
+            pid=os.getpid(),
+            started_at=self._started,
+            phase=self._phase,
+            executor_id=self._planner.executor_id,
+            backlogs=self._planner.states(fleet.why_waiting),
+            sprints=(*fleet.states(), *waiting),
+            calls_in_flight=works.switchboard.at_work,
+            stories_at_work=works.slots.at_work,
+            stories_waiting=len(works.slots.waiting),
+            stories_queued=sum(served.site.queued for served in fleet.served if served.site is not None),
+        )
 
     async def readiness(self) -> Mapping[str, str]:
         """Component → what is wrong with it, "" when nothing is."""
-        return await readiness_of(self.works, self._phase, await self._short_of_disk())
+        try:
+            await self.works.sink.find(["-"])
+            database = self.works.sink.waits
+        except ConfigError as error:
+            database = error.message
+        engine = "" if self._phase == "ready" else f"the daemon is {self._phase}"
+        return {"database": database, "engine": engine, "disk": await self._short_of_disk()}
 
     async def _short_of_disk(self) -> str:
         return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
