@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks import databases, samples
 from benchmarks.measure import Figure, Result, metered
+from orchestrator.app import sprint_runtime
 from orchestrator.core.event import Event
-from orchestrator.daemon import sprint_registry
 from orchestrator.daemon.serve import Daemon
 from orchestrator.settings import load
 from orchestrator.settings.options import ServeOptions
@@ -87,7 +87,7 @@ class Life:
 
 async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
     """One daemon over one backlog, to its end, or until all wait for a person. Raises TimeoutError after an hour."""
-    sprint_registry.project_runner = lambda *_args, **_kwargs: SimulatedRunner()
+    sprint_runtime.project_runner = lambda *_args, **_kwargs: SimulatedRunner()
     backlog = folder / "backlog.csv"
     sizes = [f"concurrency.stories={crowd.at_once}", f"concurrency.turns={crowd.at_once}", "serve.poll_s=0.5"]
     words = [*sizes, "sandbox.mode=plain", "sandbox.require=none", "review.enabled=false", "log.level=error"]

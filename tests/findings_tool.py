@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 from orchestrator.core.exchange import ErrorKind
 from orchestrator.core.suite import RunProblem
 from orchestrator.story.context import PROBLEMS
-from orchestrator.testing.prompt_rules import RULES
+from tests.prompts.rules import RULES
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"

@@ -1,4 +1,4 @@
-"""`analyse`: an improvement plan and a backlog of a repository, from a process of its own."""
+"""`analyse`: an improvement plan and a backlog of a repository, in the foreground."""
 
 import asyncio
 from collections.abc import Callable

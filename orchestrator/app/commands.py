@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.app.gate_answers import Asked, give, given_json, project, question, waits
 from orchestrator.app.sprint_reader import Reader
-from orchestrator.app.sprints import event_url, numbered_events
+from orchestrator.app.sprints import event_url, numbered_events, workspace_of
 from orchestrator.app.views import begun_by
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -323,13 +323,7 @@ async def _apply(
             raise ConfigError(f"the record of sprint {sprint} is gone")
         expect_kept(record)  # it may have been pruned since the order was given
         events = await asyncio.to_thread(numbered_events, environment, folder, record)
-        workspace = GitWorkspace(
-            mirror=folder.mirror(Path(record.repo)),
-            folder=folder.worktrees(sprint),
-            sprint=sprint,
-            base=record.base,
-            lock_fds=(lock.fd,),
-        )
+        workspace = workspace_of(folder, record, (lock.fd,))
         board, clock = Board(sprint), SystemClock()
         board.read(events)
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.app.sprint_reader import Reader, history_of
-from orchestrator.app.sprints import event_url
+from orchestrator.app.sprints import event_url, workspace_of
 from orchestrator.app.views import begun_by
 from orchestrator.core.command import GATE_ANSWERED, Choice, Gate, GateAnswer, answer_id
 from orchestrator.core.errors import ConfigError, WorkspaceError
@@ -17,7 +17,6 @@ from orchestrator.core.paths import is_manifest
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.files.process import SystemClock
-from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment
 from orchestrator.sprint.gate_answers import answered_first, expect_choice, open_gate, settled
 from orchestrator.storage.event_store import EventStore
@@ -169,9 +168,7 @@ async def project(environment: Environment, asked: Asked) -> tuple[frozenset[str
     mirror = folder.mirror(Path(record.repo))
     if not await asyncio.to_thread(mirror.exists):
         raise WorkspaceError(f"the branch of {asked.story} cannot be read: there is no {mirror}")
-    workspace = GitWorkspace(
-        mirror=mirror, folder=folder.worktrees(record.sprint), sprint=record.sprint, base=record.base
-    )
+    workspace = workspace_of(folder, record)
     files = await workspace.files(asked.story)
     manifests = await workspace.read(asked.story, [path for path in scan_paths(files) if is_manifest(path)])
     surface = build_surface("", files, manifests)

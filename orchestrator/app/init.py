@@ -24,7 +24,8 @@ from orchestrator.sprint.proposal import configuration, foundation_backlog, look
 from orchestrator.story.project_scan import build_surface, scan_paths
 from orchestrator.test_runners.choice import RUNNERS
 
-CONFIG, BACKLOG = "config.yaml", "backlog.csv"
+CONFIG, BACKLOG, TEAM = "config.yaml", "backlog.csv", "team.jsonl"
+_SCRIPT, _NO_SCRIPT = "script: team.jsonl      #", "script: null            #"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,9 @@ class Started:
 async def start(
     folder: Path, variables: Mapping[str, str], take: Callable[[Sequence[str]], bool] | None = None
 ) -> Started:
-    """Write config.yaml and backlog.csv into `folder`, which is made when it is absent; both or none.
+    """Writes config.yaml and backlog.csv into `folder`, which is made when it is absent; all or none.
+
+    An empty folder gets an example that runs: team.jsonl is the scripted team that builds its stories.
 
     `take` is asked whether commands that the repository's files give belong into the configuration; without it, or
     where it says no, they stand there as comments. `variables` is the process environment: nothing of it is written,
@@ -64,7 +67,7 @@ async def start(
 
 def _prepare(folder: Path) -> None:
     try:
-        for path in (folder / CONFIG, folder / BACKLOG):
+        for path in (folder / CONFIG, folder / BACKLOG, folder / TEAM):
             if path.exists() or path.is_symlink():
                 raise ConfigError(f"{path} is there already and is never overwritten; move it, or name another folder")
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,7 @@ def _prepare(folder: Path) -> None:
 
 def _packaged() -> dict[str, str]:
     source = packaged("examples") / "init"
-    return {name: (source / name).read_text(encoding="utf-8") for name in (CONFIG, BACKLOG)}
+    return {name: (source / name).read_text(encoding="utf-8") for name in (CONFIG, BACKLOG, TEAM)}
 
 
 async def _proposed(
@@ -100,7 +103,7 @@ async def _proposed(
     python = await asyncio.to_thread(installed, variables.get("PATH", "")) if setups.python else ()
     environment = section(setups, [str(one.number) for one in python if one.usable], take=taken)
     proposal = {
-        CONFIG: configuration(templates[CONFIG], found) + environment,
+        CONFIG: configuration(templates[CONFIG].replace(_SCRIPT, _NO_SCRIPT), found) + environment,
         BACKLOG: foundation_backlog(header, found, surface),
     }
     return proposal, tuple(told)

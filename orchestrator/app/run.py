@@ -2,28 +2,25 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from orchestrator.app.given_plans import read_plans, require_valid, to_read_again
 from orchestrator.app.plan_files import brought, with_plans
-from orchestrator.app.runners import begun_events, project_runner, sandbox_for
+from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets
-from orchestrator.app.sprint_reader import RunResult, facts_told, push, save_report
-from orchestrator.app.sprint_runtime import Site
+from orchestrator.app.sprint_reader import RunResult, push, save_report
+from orchestrator.app.sprint_runtime import Equipment, Site
 from orchestrator.app.sprints import (
     Chosen,
     continued_sprint,
-    failed_before,
     finished,
     histories_of,
     new_sprint,
-    require_rows,
-    sprint_events,
     sprints_elsewhere,
+    workspace_of,
 )
 from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
@@ -34,17 +31,15 @@ from orchestrator.core.event import Event
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
-from orchestrator.core.ports import Backlog, Clock, SuiteRunner
+from orchestrator.core.ports import Clock
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
 from orchestrator.engine.durable import DurableEngine
-from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import RoutedProvider, open_providers, policies_of
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
@@ -74,7 +69,6 @@ class Run:
         self._tell, self._listen, self._waits = tell, listen, waits
         self._folder = StateFolder(environment.home)
         self._clock: Clock = SystemClock()
-        self._secrets = secrets_of(environment.variables)
 
     async def go(self) -> RunResult:
         """The whole run. Raises UserError before anything is spent."""
@@ -88,38 +82,52 @@ class Run:
             await provider.close()
 
     async def _go(self, content: BacklogContent, provider: RoutedProvider) -> RunResult:
-        options = self._options
-        library = await asyncio.to_thread(prompt_library, self._settings, self._environment)
-        self._sandbox = await sandbox_for(self._settings, self._environment)
+        options, environment = self._options, self._environment
+        library = await asyncio.to_thread(prompt_library, self._settings, environment)
+        sandbox = await sandbox_for(self._settings, environment)
         if warning := await asyncio.to_thread(self._folder.make):
-            self._tell(f"warning: {warning}")
+            self._warn(warning)
         default = await asyncio.to_thread(default_repository)
         repository = await open_repository(options.repo or default)
         chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)
-        for warning in (*repository.warnings, *(str(finding) for finding in chosen.record.warnings)):
-            self._tell(f"warning: {warning}")
+        for warning in (*repository.warnings, *map(str, chosen.record.warnings)):
+            self._warn(warning)
         async with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
             chosen = await asyncio.to_thread(self._settled, chosen)
-            workspace = GitWorkspace(
-                mirror=self._folder.mirror(repository.path),
-                folder=self._folder.worktrees(chosen.record.sprint),
-                sprint=chosen.record.sprint,
-                base=chosen.record.base,
-                lock_fds=(lock.fd,),
-                object_format=repository.object_format,
+            record = chosen.record
+            workspace = workspace_of(self._folder, record, (lock.fd,), repository.object_format)
+            works = Works(
+                self._settings, environment, provider, executor_id=f"run-{record.sprint}", listen=self._listen
             )
             try:
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
-                self._secrets = await known_secrets(workspace, self._secrets, self._tell)
+                secrets = await known_secrets(workspace, secrets_of(environment.variables), self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
-                record, paused = await self._begun(chosen, provider, library, workspace, lock.fd)
-                chosen = replace(chosen, record=record)
+                equipment = Equipment(
+                    works=works, environment=environment, library=library, sandbox=sandbox, secrets=secrets,
+                    provider=options.provider, provider_told=str(provider),
+                )  # fmt: skip
+                record, paused = await self._work(chosen, equipment, workspace, lock.fd)
                 unpushed = await push(workspace, repository.path, options.push_to)
-                return await asyncio.to_thread(self._result, chosen, workspace, paused, unpushed)
+                report, path, _ = await asyncio.to_thread(
+                    save_report, environment, record, content.stories, paused, secrets, PATIENCE_S
+                )
+                return RunResult(
+                    report=report,
+                    report_path=path,
+                    fetch_command=workspace.fetch_command,
+                    repo=repository.path,
+                    pushed=None if unpushed else options.push_to,
+                    unpushed=unpushed,
+                    paused=paused,
+                )
             finally:
                 workspace.close()
+
+    def _warn(self, text: str) -> None:
+        self._tell(f"warning: {text}")
 
     def _read(self) -> BacklogContent:
         """The backlog; a broken one is told before anything else is looked at or made. Raises BacklogError."""
@@ -154,7 +162,7 @@ class Run:
         if self._options.plans:
             found = brought(self._options.plans, record.story_ids, chosen.content, record.plans)
             histories = histories_of(self._environment, self._folder, record)
-            record = with_plans(record, found, histories, lambda text: self._tell(f"warning: {text}"))
+            record = with_plans(record, found, histories, self._warn)
         if record != current:
             self._folder.save(record)
         return Chosen(record=record, continued=goes_on, content=chosen.content)
@@ -171,63 +179,41 @@ class Run:
         self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
         return Chosen(record=record, continued=False, content=content)
 
-    async def _begun(
-        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
-    ) -> tuple[SprintRecord, str | None]:
-        """`_work`. Raises BaseUnusable, and the sprint has then not begun: the next one starts from a better base."""
-        try:
-            return await self._work(chosen, provider, library, workspace, lock_fd)
-        except BaseUnusable:
-            histories = await asyncio.to_thread(histories_of, self._environment, self._folder, chosen.record)
-            if all(history.outcome is None for history in histories.values()):  # nobody cancelled one meanwhile
-                await self._not_begun(chosen.record, workspace)
-            raise
-
     async def _work(
-        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
+        self, chosen: Chosen, equipment: Equipment, workspace: GitWorkspace, lock_fd: int
     ) -> tuple[SprintRecord, str | None]:
-        """Drive the sprint; its record as it is then, and why it paused, or None."""
-        record, settings = chosen.record, self._settings
+        """Drives the sprint. Returns its record as it is then, and why it paused, or None.
+
+        Raises BaseUnusable; a sprint that was new has then not begun: the next one starts from a better base.
+        """
+        record = chosen.record
         histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
-            await self._write_cells(record, histories)
+            # The run that finished it may have been killed before the backlog file was written.
+            backlog = await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
+            if warning := await asyncio.to_thread(backlog.write, known_cells(record, histories)):
+                self._warn(warning)
             return record, None
-        require_rows(chosen, histories)
-        failed = await self._recall(record, histories)
-        works = Works(settings, self._environment, provider, executor_id=f"run-{record.sprint}", listen=self._listen)
-        works.sink.hide(self._secrets)
-        async with works:
-            for event in begun_events(chosen, str(provider), self._sandbox.facts, self._clock.now()):
-                await works.sink.emit(event)
-            site = await asyncio.to_thread(self._site, works, chosen, workspace, library, lock_fd)
-            async with site:
+        for story, history in histories.items():
+            if history.waits_for is not None:
+                self._waits(story, history.waits_for)
+        site = await asyncio.to_thread(
+            Site, equipment, chosen, workspace, self._settings, histories, secrets=equipment.secrets, lock_fd=lock_fd
+        )
+        try:
+            async with equipment.works, site:
                 if record.plans and all(history.started is None for history in histories.values()):
                     await site.require_base()  # reading a person's plan is paid for
-                policies = policies_of(settings, self._options.provider)
-                site.plans.update(await self._plans(chosen, histories, works.engine, policies, workspace))
-                backlog = await self._backlog()
-
-                def warn(text: str) -> None:
-                    self._tell(f"warning: {text}")
-
-                paused = await site.drive(histories, backlog, warn, failed=failed)
+                policies = policies_of(self._settings, self._options.provider)
+                site.plans.update(await self._plans(chosen, histories, equipment.works.engine, policies, workspace))
+                paused = await site.drive(self._warn)
                 return site.record, paused
-
-    def _site(
-        self, works: Works, chosen: Chosen, workspace: GitWorkspace, library: PromptLibrary, lock_fd: int
-    ) -> Site:
-        return Site(
-            works,
-            chosen,
-            workspace,
-            settings=self._settings,
-            environment=self._environment,
-            library=library,
-            runner=self._runner(works, chosen.record, lock_fd),
-            secrets=self._secrets,
-            provider=self._options.provider,
-        )
+        except BaseUnusable:
+            histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
+            if all(history.outcome is None for history in histories.values()):  # none was cancelled meanwhile
+                await self._not_begun(record, workspace)
+            raise
 
     async def _plans(
         self, chosen: Chosen, histories: Histories, engine: DurableEngine, policies: Policies, workspace: GitWorkspace
@@ -246,42 +232,3 @@ class Run:
                 await asyncio.to_thread(self._folder.save, record)
             raise
         return plans
-
-    async def _recall(self, record: SprintRecord, histories: Histories) -> Sequence[str]:
-        """Tell who waits for a person; the stories that failed in a row before this process."""
-        for story, gate in ((story, history.waits_for) for story, history in histories.items()):
-            if gate is not None:
-                self._waits(story, gate)
-        return await asyncio.to_thread(failed_before, self._environment, self._folder, record, histories)
-
-    async def _write_cells(self, record: SprintRecord, histories: Histories) -> None:
-        """The run that finished the sprint may have been killed before the backlog file was written."""
-        warning = await asyncio.to_thread((await self._backlog()).write, known_cells(record, histories))
-        if warning is not None:
-            self._tell(f"warning: {warning}")
-
-    async def _backlog(self) -> Backlog:
-        return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
-
-    def _runner(self, works: Works, record: SprintRecord, lock_fd: int) -> SuiteRunner:
-        place = (self._folder.environments(record.sprint), self._sandbox)
-        base = BaseCommit(self._folder.mirror(Path(record.repo)), record.base, Path(record.repo))
-        return project_runner(
-            self._settings, self._environment, *place, slots=works.commands, lock_fds=(lock_fd,), base=base
-        )
-
-    def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
-        place = (self._environment, self._folder, chosen.record)
-        histories = histories_of(*place, patience_s=PATIENCE_S)
-        facts = facts_told(sprint_events(*place, patience_s=PATIENCE_S))
-        told = (chosen.content.stories, paused, self._secrets, facts)
-        report, path = save_report(self._folder, chosen.record, histories, *told)
-        return RunResult(
-            report=report,
-            report_path=path,
-            fetch_command=workspace.fetch_command,
-            repo=Path(chosen.record.repo),
-            pushed=None if unpushed else self._options.push_to,
-            unpushed=unpushed,
-            paused=paused,
-        )

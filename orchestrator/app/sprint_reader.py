@@ -6,14 +6,15 @@ The report of a sprint as files: report.json and report.md in the state folder.
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from rapidfuzz import process
 
 from orchestrator.app.runners import sandbox_told
-from orchestrator.app.sprints import event_url, histories_of, saved_report, sprint_events
+from orchestrator.app.sprints import event_url, histories_of, last_end, saved_report, sprint_events, workspace_of
 from orchestrator.core.errors import RepositoryError, UnknownName, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.history import StoryHistory, why_it_rests
@@ -61,23 +62,27 @@ async def push(workspace: GitWorkspace, repo: Path, branch: str | None) -> str |
 
 
 def save_report(
-    folder: StateFolder,
+    environment: Environment,
     record: SprintRecord,
-    histories: Mapping[str, StoryHistory],
     stories: Iterable[Story],
     paused: str | None = None,
     secrets: Sequence[str] = (),
-    facts: Mapping[str, Value | None] | None = None,
-) -> tuple[SprintReport, Path]:
-    """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
+    patience_s: float = 0.0,
+) -> tuple[SprintReport, Path, datetime]:
+    """Writes both files of a sprint as the log has it. Returns the report, the path of report.json and when the last
+    story ended. Blocks.
 
-    `paused` is why no further story began. Neither file holds what looks like a secret, nor one of `secrets`.
+    `stories` serve where an older record lacks words; `paused` is why no further story began. Neither file holds what
+    looks like a secret, nor one of `secrets`. A database that is away is waited for so long.
     """
+    folder = StateFolder(environment.home)
+    histories = histories_of(environment, folder, record, patience_s=patience_s)
+    facts = facts_told(sprint_events(environment, folder, record, patience_s=patience_s))
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
-    told = with_facts(told, facts or {})
+    told = with_facts(told, facts)
     # Of a thousand stories each form takes room: none is held longer than the next one needs it.
     plain = redacted(told.model_dump(mode="json"), secrets)
     del told
@@ -85,7 +90,7 @@ def save_report(
     text = json.dumps(plain, indent=2)
     del plain
     markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
-    return report, folder.save_report(record.sprint, text, markdown)
+    return report, folder.save_report(record.sprint, text, markdown), last_end(record, histories)
 
 
 def facts_told(events: Sequence[Event]) -> dict[str, Value | None]:
@@ -209,11 +214,8 @@ class Reader:
         mirror = self._folder.mirror(Path(record.repo))
         if not await asyncio.to_thread(mirror.exists):
             return "no branch yet"
-        workspace = GitWorkspace(
-            mirror=mirror, folder=self._folder.worktrees(record.sprint), sprint=record.sprint, base=record.base
-        )
         try:
-            return await workspace.diff_stat(story)
+            return await workspace_of(self._folder, record).diff_stat(story)
         except WorkspaceError as error:
             return f"no branch yet ({error.message})"
 

@@ -8,31 +8,36 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 
 from orchestrator import __version__
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import Renewal
 from orchestrator.app.given_plans import is_current
+from orchestrator.app.runners import begun_events, project_runner
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprints import Chosen, numbered_events
+from orchestrator.app.sprints import Chosen, failed_before, numbered_events, require_rows
 from orchestrator.app.team import plan_body, story_body
+from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
 from orchestrator.core.command import Order
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import Event, Level
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
-from orchestrator.core.ports import Backlog, SuiteRunner
+from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, TRYING, BaseTrial, TriedBase
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
+from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import policies_of
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Spending
 from orchestrator.sprint.state import Board
@@ -120,27 +125,47 @@ def key_of(tree: str, settings: Settings) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """What a process gives to each of its sprints."""
+
+    works: Works
+    environment: Environment
+    library: PromptLibrary
+    sandbox: Sandbox
+    secrets: tuple[str, ...]
+    provider: str | None
+    """The provider that answers every persona (`--provider`), if one does."""
+    provider_told: str
+
+
 class Site:
     """The place of one sprint among the works; the caller holds its lock. Use as an async context manager."""
 
     def __init__(
         self,
-        works: Works,
+        equipment: Equipment,
         chosen: Chosen,
         workspace: GitWorkspace,
-        *,
         settings: Settings,
-        environment: Environment,
-        library: PromptLibrary,
-        runner: SuiteRunner,
+        histories: Mapping[str, StoryHistory],
+        *,
         secrets: Sequence[str],
-        provider: str | None,
+        lock_fd: int,
     ) -> None:
-        """`provider` is who answers everybody, if somebody does (`--provider`)."""
-        self._works, self._chosen = works, chosen
-        self._settings, self._environment, self._provider = settings, environment, provider
+        """`histories` are its stories as the log has them, `secrets` what is known of them now. Blocks.
+
+        Raises BacklogError when a story with work left has no row any more.
+        """
+        require_rows(chosen, histories)
+        self._equipment, self._works, self._environment = equipment, equipment.works, equipment.environment
+        self._chosen, self._settings, self._provider = chosen, settings, equipment.provider
+        self.histories = histories
+        works, library = self._works, equipment.library
+        works.sink.hide(secrets)
         masks = masks_of(works.folder, secrets)
         older = OlderTests()
+        runner = self._runner(lock_fd)
         self.bodies: dict[str, Body] = {
             WORKFLOW_NAME: story_body(library, workspace, runner, masks, older),
             PLAN_WORKFLOW_NAME: plan_body(library, masks),
@@ -155,8 +180,23 @@ class Site:
         self._supervisor: Supervisor | None = None
         self._briefs = self._make_briefs()
 
+    def _runner(self, lock_fd: int) -> SuiteRunner:
+        record, folder = self.record, self._works.folder
+        return project_runner(
+            self._settings,
+            self._environment,
+            folder.environments(record.sprint),
+            self._equipment.sandbox,
+            slots=self._works.commands,
+            lock_fds=(lock_fd,),
+            base=BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo)),
+        )
+
     async def __aenter__(self) -> "Site":
-        """Blocks no loop; reads the whole log of the sprint."""
+        """Reports that the sprint starts or resumes, and reads its whole log."""
+        facts, now = self._equipment.sandbox.facts, self._works.clock.now()
+        for event in begun_events(self._chosen, self._equipment.provider_told, facts, now):
+            await self._works.sink.emit(event)
         self._following.__enter__()
         events = await asyncio.to_thread(numbered_events, self._environment, self._works.folder, self._chosen.record)
         self._spending = Spending(event for _, event in events)
@@ -192,19 +232,14 @@ class Site:
         self._briefs = self._make_briefs()
         self.board.look_again()
 
-    async def drive(
-        self,
-        histories: Mapping[str, StoryHistory],
-        backlog: Backlog,
-        warn: Callable[[str], object],
-        *,
-        failed: Sequence[str] = (),
-        stays: bool = False,
-    ) -> str | None:
-        """Until every story has its outcome, or the sprint rests (with `stays`: until it goes on and ends).
+    async def drive(self, warn: Callable[[str], object], *, stays: bool = False) -> str | None:
+        """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends).
 
-        Why it rests, or None. Raises BaseUnusable before anything is paid for.
+        Returns why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
+        histories, folder = self.histories, self._works.folder
+        failed = await asyncio.to_thread(failed_before, self._environment, folder, self.record, histories)
+        backlog = await asyncio.to_thread(open_backlog, Path(self.record.backlog), self._settings, folder)
         begun = any(history.started for history in histories.values())
         if begun:
             await self._base.recall(self._settings)

@@ -27,6 +27,7 @@ from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
+from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
@@ -67,6 +68,20 @@ def begun_event(chosen: Chosen, provider: str, now: datetime) -> Event:
 def event_url(environment: Environment, folder: StateFolder) -> str:
     """Where the event log lives."""
     return environment.database_url or sqlite_url(folder.event_database)
+
+
+def workspace_of(
+    folder: StateFolder, record: SprintRecord, lock_fds: tuple[int, ...] = (), object_format: str = "sha1"
+) -> GitWorkspace:
+    """Returns the workspace of a sprint; commands in it keep `lock_fds` open."""
+    return GitWorkspace(
+        mirror=folder.mirror(Path(record.repo)),
+        folder=folder.worktrees(record.sprint),
+        sprint=record.sprint,
+        base=record.base,
+        lock_fds=lock_fds,
+        object_format=object_format,
+    )
 
 
 def histories_of(

@@ -20,7 +20,9 @@ def init_command(
     context: Context,
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="An empty or new folder, or a repository.")] = Path(),
 ) -> int:
-    """Write a commented config.yaml and an example backlog.csv; in a repository, propose both from what is there.
+    """Write a commented config.yaml, an example backlog.csv and a scripted team that builds it.
+
+    In a repository, propose configuration and backlog from what is there.
 
     Nothing is ever overwritten. Commands that the repository's files give are asked for, and else stand in comments.
 
@@ -44,6 +46,8 @@ def init_command(
         print(f"wrote {path}")
     if started.files:
         print("the backlog has one row, the foundation: correct it and add your stories")
+    else:
+        print("the example runs without a model: its team is scripted (team.jsonl)")
     for provider, variable in started.keys.items():
         print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
     print(f"next: {next_command}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 app = command_group()
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
+STDOUT = 1
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
 
@@ -93,16 +94,17 @@ async def _serve(
     options: ServeOptions, settings: Settings, environment: Environment, again: Callable[[], Settings]
 ) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
-    from orchestrator.daemon.process import found_at, open_log, watchdog
     from orchestrator.daemon.serve import Daemon
     from orchestrator.daemon.startup import folder_event
+    from orchestrator.files.process import Watchdog
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import listening
     from orchestrator.server.metrics import Metrics
+    from orchestrator.storage.log_stream import LogStream
     from orchestrator.telemetry.tracing import open_traces
 
     environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
-    metrics, stream = Metrics(), open_log(settings, environment)
+    metrics, stream = Metrics(), LogStream(STDOUT, settings.log, environment.variables)
     traces = open_traces(environment, stream.event)
 
     def listen(event: Event) -> None:
@@ -119,10 +121,10 @@ async def _serve(
     try:
         async with (
             _signals(daemon),
-            watchdog(settings),
+            Watchdog(settings.serve.watchdog_s),
             daemon,
             listening(build_app(daemon, metrics), settings, environment) as address,
-            found_at(address.url, daemon),
+            daemon.announced(address.url),
         ):
             await daemon.run()
     finally:
@@ -134,7 +136,7 @@ async def _serve(
 
 def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
     """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
-    from orchestrator.daemon.process import with_token
+    from orchestrator.daemon.startup import with_token
     from orchestrator.server.access import hosts_of, is_loopback
 
     if options.no_auth and environment.token is not None:

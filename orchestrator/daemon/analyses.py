@@ -11,11 +11,11 @@ from orchestrator.analysis.input import packed_repository, read_request
 from orchestrator.analysis.run import AnalysisRun, freeze
 from orchestrator.analysis.store import BACKLOGS, RESULTS, AnalysisJob, AnalysisStore
 from orchestrator.app.secrets import masks_of
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisState, AnalysisStatus, Packed
 from orchestrator.core.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Level
 from orchestrator.daemon.maintenance import Tell
-from orchestrator.daemon.sprint_registry import Equipment
 from orchestrator.files.process import SystemClock
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.mirror import Mirror

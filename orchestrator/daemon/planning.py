@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.app.sprints import end_is_told, new_sprint, sprints_elsewhere
 from orchestrator.core.daemon import BacklogState
@@ -15,24 +14,15 @@ from orchestrator.daemon.backlog_watcher import News, Watched, backlogs_at
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
 from orchestrator.settings import Environment, Settings
-from orchestrator.settings.options import RunOptions
+from orchestrator.settings.options import RunOptions, ServeOptions
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
-
-
-class Asked(Protocol):
-    """What the command line says."""
-
-    @property
-    def backlogs(self) -> tuple[Path, ...]:
-        """Files and folders."""
-        ...
 
 
 class Planner:
     """Knows what is to be done; does none of it."""
 
-    def __init__(self, asked: Asked, environment: Environment, folder: StateFolder, clock: Clock) -> None:
+    def __init__(self, asked: ServeOptions, environment: Environment, folder: StateFolder, clock: Clock) -> None:
         self._asked, self._environment, self._folder, self._clock = asked, environment, folder, clock
         self._watched: dict[Path, Watched] = {}
         self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}

@@ -1,24 +1,19 @@
-"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, obeys orders, and ends cleanly.
-
-How the daemon is at this moment, for those who ask over HTTP.
-
-What a daemon does that has been told to end: it is given up where a database that is away would hold it for ever.
-
-Settings read anew while the daemon runs: what changes at once, what only with the next start.
-"""
+"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, applies commands, reloads its settings and
+stops cleanly."""
 
 import asyncio
+import json
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from orchestrator import __version__
 from orchestrator.app.runtime import Works
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event, Level
@@ -27,9 +22,10 @@ from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News
 from orchestrator.daemon.maintenance import Keeper
 from orchestrator.daemon.planning import Planner
-from orchestrator.daemon.sprint_registry import NOT_NOW, Equipment, Fleet
+from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon, shared_repository
 from orchestrator.daemon.submitting import submit, withdraw
+from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
@@ -41,44 +37,6 @@ from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder
 
 Phase = Literal["starting", "ready", "stopping"]
-
-
-def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime, phase: Phase) -> DaemonState:
-    """Blocks for nothing."""
-    sites = [served.site for served in fleet.served if served.site is not None]
-    return DaemonState(
-        version=__version__,
-        pid=os.getpid(),
-        started_at=started,
-        phase=phase,
-        executor_id=planner.executor_id,
-        backlogs=planner.states(fleet.why_waiting),
-        sprints=(*fleet.states(), *_waiting(fleet, planner)),
-        calls_in_flight=works.switchboard.at_work,
-        stories_at_work=works.slots.at_work,
-        stories_waiting=len(works.slots.waiting),
-        stories_queued=sum(site.queued for site in sites),
-    )
-
-
-async def readiness_of(works: Works, phase: Phase, disk: str) -> dict[str, str]:
-    """Component → what is wrong with it, "" when nothing is; `disk` is what was found about that."""
-    try:
-        await works.sink.find(["-"])
-        database = works.sink.waits
-    except ConfigError as error:
-        database = error.message
-    engine = "" if phase == "ready" else f"the daemon is {phase}"
-    return {"database": database, "engine": engine, "disk": disk}
-
-
-def _waiting(fleet: Fleet, planner: Planner) -> list[SprintState]:
-    """Sprints with work left that cannot be worked on now."""
-    return [
-        SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
-        for record in planner.own
-        if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
-    ]
 
 
 LAST_S = 2.0
@@ -326,13 +284,52 @@ class Daemon:
             )
         )
 
+    @asynccontextmanager
+    async def announced(self, url: str) -> AsyncIterator[None]:
+        """Commands of its state folder find the daemon at `url` inside."""
+        place = self._folder.daemon_address
+        await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
+        await self.emit("daemon_listens", f"the daemon answers at {url}", url=url)
+        if self.environment.token is None:
+            told = f"--no-auth: every user and program of this machine may give orders at {url}"
+            await self.emit("daemon_unguarded", told, level=Level.WARN, url=url)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a full disk: a command that reads the address finds no process there
+                await asyncio.to_thread(place.unlink, missing_ok=True)
+
     def state(self) -> DaemonState:
-        """How it is now."""
-        return state_of(self.works, self._fleet, self._planner, started=self._started, phase=self._phase)
+        """Returns how it is now. Blocks for nothing."""
+        fleet, works = self._fleet, self.works
+        waiting = [  # sprints with work left that cannot be worked on now
+            SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
+            for record in self._planner.own
+            if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
+        ]
+        return DaemonState(
+            version=__version__,
+            pid=os.getpid(),
+            started_at=self._started,
+            phase=self._phase,
+            executor_id=self._planner.executor_id,
+            backlogs=self._planner.states(fleet.why_waiting),
+            sprints=(*fleet.states(), *waiting),
+            calls_in_flight=works.switchboard.at_work,
+            stories_at_work=works.slots.at_work,
+            stories_waiting=len(works.slots.waiting),
+            stories_queued=sum(served.site.queued for served in fleet.served if served.site is not None),
+        )
 
     async def readiness(self) -> Mapping[str, str]:
         """Component → what is wrong with it, "" when nothing is."""
-        return await readiness_of(self.works, self._phase, await self._short_of_disk())
+        try:
+            await self.works.sink.find(["-"])
+            database = self.works.sink.waits
+        except ConfigError as error:
+            database = error.message
+        engine = "" if self._phase == "ready" else f"the daemon is {self._phase}"
+        return {"database": database, "engine": engine, "disk": await self._short_of_disk()}
 
     async def _short_of_disk(self) -> str:
         return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)

@@ -8,21 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.app.runners import begun_events, project_runner
-from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets
-from orchestrator.app.sprint_reader import facts_told, save_report
-from orchestrator.app.sprint_runtime import Site
-from orchestrator.app.sprints import (
-    Chosen,
-    ending_id,
-    failed_before,
-    histories_of,
-    last_end,
-    require_rows,
-    sprint_events,
-)
-from orchestrator.backlogs.files import open_backlog
+from orchestrator.app.sprint_reader import save_report
+from orchestrator.app.sprint_runtime import Equipment, Site
+from orchestrator.app.sprints import Chosen, ending_id, histories_of, workspace_of
 from orchestrator.core.daemon import SprintState
 from orchestrator.core.errors import (
     BacklogError,
@@ -35,29 +24,12 @@ from orchestrator.core.errors import (
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.prompts.render import PromptLibrary
 from orchestrator.reports.report import exit_code
-from orchestrator.sandbox.tier import Sandbox
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Settings
 from orchestrator.storage.locks import SprintLock
-
-
-@dataclass(frozen=True, kw_only=True)
-class Equipment:
-    """What the daemon gives to each of its sprints."""
-
-    works: Works
-    environment: Environment
-    library: PromptLibrary
-    sandbox: Sandbox
-    secrets: tuple[str, ...]
-    provider: str | None
-    """Who answers everybody, if somebody does."""
-    provider_told: str
 
 
 class ServedSprint:
@@ -66,7 +38,7 @@ class ServedSprint:
     def __init__(self, record: SprintRecord, content: BacklogContent, equipment: Equipment, settings: Settings) -> None:
         self.record, self._content = record, content
         self._equipment, self.settings = equipment, settings
-        self._works, self._environment = equipment.works, equipment.environment
+        self._works = equipment.works
         self.site: Site | None = None
 
     def change(self, settings: Settings) -> None:
@@ -87,21 +59,13 @@ class ServedSprint:
             if record.base:
                 await asyncio.to_thread(expect_there, source)
             found = await open_repository(source)
-            workspace = GitWorkspace(
-                mirror=folder.mirror(source),
-                folder=folder.worktrees(record.sprint),
-                sprint=record.sprint,
-                base=record.base,
-                lock_fds=(lock.fd,),
-                object_format=found.object_format,
-            )
+            workspace = workspace_of(folder, record, (lock.fd,), found.object_format)
             try:
                 await workspace.prepare(source)
                 if await self._moved(workspace, found.base):
                     return
                 await repository.check_push(workspace, record)
                 secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
-                self._works.sink.hide(secrets)
                 try:
                     await self._work(workspace, secrets, lock.fd)
                 except BaseUnusable as error:
@@ -137,54 +101,29 @@ class ServedSprint:
         return False
 
     async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
-        folder, environment, record = self._works.folder, self._environment, self.record
-        histories = await asyncio.to_thread(histories_of, environment, folder, record)
-        chosen = Chosen(
-            record=record, continued=any(history.started for history in histories.values()), content=self._content
+        record = self.record
+        histories = await asyncio.to_thread(histories_of, self._equipment.environment, self._works.folder, record)
+        continued = any(history.started for history in histories.values())
+        chosen = Chosen(record=record, continued=continued, content=self._content)
+        site = await asyncio.to_thread(
+            Site, self._equipment, chosen, workspace, self.settings, histories, secrets=secrets, lock_fd=lock_fd
         )
-        require_rows(chosen, histories)
-        failed = await asyncio.to_thread(failed_before, environment, folder, record, histories)
-        now, equipment = self._works.clock.now(), self._equipment
-        for event in begun_events(chosen, equipment.provider_told, equipment.sandbox.facts, now):
-            await self._works.sink.emit(event)
-        for warning in () if chosen.continued else record.warnings:
-            await self._warn(str(warning))
-        site = await asyncio.to_thread(self._site, chosen, workspace, secrets, lock_fd)
-        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self.settings, folder)
         async with site:
             self.site = site
-            await site.drive(histories, backlog, self._warn, failed=failed, stays=True)
+            for warning in () if continued else record.warnings:
+                await self._warn(str(warning))
+            await site.drive(self._warn, stays=True)
             self.record = site.record
-
-    def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
-        folder, record = self._works.folder, chosen.record
-        base = BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo))
-        place = (folder.environments(record.sprint), self._equipment.sandbox)
-        slots = self._works.commands
-        runner = project_runner(self.settings, self._environment, *place, slots=slots, lock_fds=(lock_fd,), base=base)
-        return Site(
-            self._works,
-            chosen,
-            workspace,
-            settings=self.settings,
-            environment=self._environment,
-            library=self._equipment.library,
-            runner=runner,
-            secrets=secrets,
-            provider=self._equipment.provider,
-        )
 
     async def _warn(self, text: str) -> None:
         await self._emit("backlog_warning", text, level=Level.WARN)
 
     async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
-        folder, record, environment = self._works.folder, self.record, self._environment
-        histories = await asyncio.to_thread(histories_of, environment, folder, record)
-        facts = facts_told(await asyncio.to_thread(sprint_events, environment, folder, record))
+        record = self.record
         # In this order: a sprint with a report and this event is not looked at again.
         unpushed = await repository.push(workspace, record)
-        report, path = await asyncio.to_thread(
-            save_report, folder, record, histories, self._content.stories, None, secrets, facts
+        report, path, ended = await asyncio.to_thread(
+            save_report, self._equipment.environment, record, self._content.stories, None, secrets
         )
         counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
         done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
@@ -194,7 +133,7 @@ class ServedSprint:
         await self._emit(
             "sprint_ended",
             told,
-            which=ending_id(record.sprint, last_end(record, histories)),
+            which=ending_id(record.sprint, ended),
             level=level,
             report=str(path),
             good=good,
@@ -290,9 +229,8 @@ class Fleet:
         task.add_done_callback(lambda _task: self._wake())
         self._tasks[task] = served
 
-    async def reap(self) -> bool:
-        """See what became of sprints that are at work no more; whether there are any. Raises what one failed of that
-        nobody can see to."""
+    async def reap(self) -> None:
+        """Looks what became of sprints that are at work no more. Raises what one failed of that no person can mend."""
         done = [task for task in self._tasks if task.done()]
         for task in done:
             served = self._tasks.pop(task)
@@ -303,7 +241,6 @@ class Fleet:
             else:
                 self.goes(served.record.sprint)
                 self.ended[served.record.sprint] = served.record
-        return bool(done)
 
     async def waits(self, what: str, reason: str, *, for_a_moment: bool = False) -> None:
         """It cannot be worked on for a while; said once until the reason is another one.

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.app.sprints import event_url
 from orchestrator.app.team import prompt_library
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.suite import Tier
-from orchestrator.daemon.sprint_registry import Equipment
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
@@ -80,6 +80,18 @@ async def open_daemon(
         provider_told=str(provider),
     )
     return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
+
+
+def with_token(environment: Environment) -> tuple[Environment, str | None]:
+    """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder; and the warning of `make` for that.
+
+    Raises ConfigError. Blocks.
+    """
+    if environment.token is not None:
+        return environment, None
+    folder = StateFolder(environment.home)
+    warning = folder.make()
+    return environment.with_token(folder.make_token()), warning
 
 
 def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:

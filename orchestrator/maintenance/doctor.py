@@ -342,7 +342,7 @@ async def rows_of(settings: Settings, environment: Environment, *, sandbox: bool
     """The same with settings that were read already."""
     rows = [
         *await asyncio.to_thread(_configuration, settings, environment),
-        *_keys(settings, environment),
+        *await asyncio.to_thread(_keys, settings, environment),
         *await asyncio.to_thread(_machine, environment),
         *await tier_rows(settings, environment),
         *(await battery_rows(settings, environment) if sandbox else ()),
@@ -410,9 +410,10 @@ def _keys(settings: Settings, environment: Environment) -> list[DoctorRow]:
 def _seat(seat: Seat, settings: Settings, environment: Environment) -> DoctorRow:
     if seat.provider == "scripted":
         script = settings.provider.script
-        told = script or "none in the configuration: `run` then needs --script FILE or --provider NAME"
-        problem = "not there" if script and not (environment.base_dir / script).is_file() else ""
-        return _row("scripted", "keys", "no key; a script", problem, f"correct provider.script ({script})", told)
+        is_there = script is not None and (environment.base_dir / script).is_file()
+        problem = "" if is_there else f"{script} is not there" if script else "no script is configured"
+        todo = "name a model (provider.name), or a script: provider.script, or `run --script FILE`"
+        return _row("scripted", "keys", "no key; a script", problem, todo, script or "")
     variable = key_variable(seat.provider)
     problem, todo = key_problem(seat, environment), f"name provider.model, and put the key into {variable}"
     there = "present" if environment.variables.get(variable, "").strip() else "absent, and not needed at this address"

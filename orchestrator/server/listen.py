@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -231,23 +231,12 @@ def _resolved(hosts: Sequence[str]) -> list[tuple[socket.AddressFamily, str]]:
 def _bound(family: socket.AddressFamily, host: str, port: int) -> list[socket.socket]:
     """The bound socket; none where the machine lacks the family. Raises OSError."""
     try:
-        one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once then
+        one = socket.create_server((host, port), family=family, backlog=_BACKLOG)  # IPv6 alone, too
     except OSError as error:
         if error.errno in _ABSENT:
             return []
         raise
-    try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            with suppress(OSError):
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a socket of its own
-        one.bind((host, port))
-        one.listen(_BACKLOG)
-    except OSError as error:
-        one.close()
-        if error.errno in _ABSENT:
-            return []
-        raise
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
     one.setblocking(False)
     return [one]
 

@@ -9,13 +9,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.exchange import Case, CaseSource, CaseWritten, Seen
 
+V = TypeVar("V", bound=BaseModel)
 TEXT, CONTRACT, EXTRACTION, SOURCE = "text.txt", "contract.json", "extraction.json", "source.json"
 FILES = (TEXT, CONTRACT, EXTRACTION, SOURCE)
 
@@ -73,37 +74,25 @@ def _put(place: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _case(place: Path) -> Case:
-    contract = _load(place / CONTRACT)
+    contract = _json(place / CONTRACT)
     if contract is not None and not isinstance(contract, dict):
         raise ConfigError(f"{place / CONTRACT} is damaged: a contract is an object or null")
     return Case.model_construct(
         name=place.name,
         text=_text(place / TEXT),
         contract=contract,
-        seen=_seen(place / EXTRACTION),
-        source=_source(place / SOURCE),
+        seen=_value(Seen, place / EXTRACTION),
+        source=_value(CaseSource, place / SOURCE),
     )
 
 
-def _seen(path: Path) -> Seen:
-    loaded = _load(path)
+def _value(kind: type[V], path: Path) -> V:
     try:
-        return Seen.model_validate(loaded)
+        return kind.model_validate(_json(path))
     except ValidationError as error:
-        raise _damaged(path, error) from error
-
-
-def _source(path: Path) -> CaseSource:
-    loaded = _load(path)
-    try:
-        return CaseSource.model_validate(loaded)
-    except ValidationError as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: ValidationError) -> ConfigError:
-    first = error.errors()[0]
-    return ConfigError(f"{path} is damaged: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}")
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise ConfigError(f"{path} is damaged: {where}: {first['msg']}") from error
 
 
 def _text(path: Path) -> str:
@@ -115,7 +104,7 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} is damaged: it is no UTF-8 (byte {error.start})") from error
 
 
-def _load(path: Path) -> Any:
+def _json(path: Path) -> Any:
     try:
         return json.loads(_text(path))
     except (ValueError, RecursionError) as error:

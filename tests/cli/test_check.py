@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import ActionPlan, Create, Execute
 from orchestrator.testing.action_plan_text import render_plan
-from orchestrator.testing.prompt_rules import RULES
 from tests.contracts_tool import FOLDER
 from tests.example_project import STORY, lay_out, task_files
+from tests.prompts.rules import RULES
 from tests.support import breakdown, delivery, git, make_repo, task, write_backlog
 
 EXAMPLES = FOLDER / "examples"

@@ -9,9 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from orchestrator.settings import packaged
 from tests.support import git, make_repo, run_cli
 
 KEY = "plain-key-1234"
+
+
+TEAM = packaged("examples") / "init" / "team.jsonl"
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +27,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def looked(*args: str) -> tuple[int, dict[str, dict[str, Any]], str]:
-    done = CliRunner().invoke(app, ["doctor", "--json", *args])
+    """What doctor says where a scripted team is configured."""
+    done = CliRunner().invoke(app, ["doctor", "--json", "--set", f"provider.script={TEAM}", *args])
     said = json.loads(done.stdout)
     rows = {row["name"]: row for row in said["rows"]}
     assert said["ok"] == all(row["ok"] for row in said["rows"]) == (done.exit_code == 0)
@@ -44,6 +49,12 @@ def test_a_machine_that_has_all_is_told_so_and_nothing_is_left_behind(here: Path
     }
     assert {"settings", "personas", "prompts", "git", "python", "state folder", "database"} <= set(rows)
     assert list(here.iterdir()) == []
+
+
+def test_it_says_what_run_would_say_of_a_script(here: Path) -> None:
+    for script, said in (("none.jsonl", "none.jsonl is not there"), ("null", "no script is configured")):
+        code, rows, _ = looked("--set", f"provider.script={script}")
+        assert (code, rows["scripted"]["happened"]) == (1, said)
 
 
 def test_what_is_amiss_is_told_with_what_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import open_providers
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.support import Team, make_repo, play
+from tests.support import Team, make_repo, plain_environment, play, run_cli
 
 PYTHON = {
     "README.md": "# Shop\n",
@@ -71,9 +71,10 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
     said = init(str(folder))
     assert said.exit_code == 0, said.output
     assert f"next: cd {folder} && orchestrator run backlog.csv --dry-run" in said.stdout
-    assert sorted(path.name for path in folder.iterdir()) == ["backlog.csv", "config.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["backlog.csv", "config.yaml", "team.jsonl"]
     settings, environment = load(folder / "config.yaml", (), {}, folder)
-    assert settings == load(None, (), {}, tmp_path)[0], "the example changes no default"
+    changed = load(None, ("provider.script=team.jsonl",), {}, tmp_path)[0]
+    assert settings == changed, "the example changes no other default"
     content = read_backlog(folder / "backlog.csv", settings, environment)
     assert content.problems == ()
     assert [story.dependencies for story in content.stories][1:] == [("NFR-001",), ("US-001",), ("US-001", "US-002")]
@@ -83,6 +84,13 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
     )
     assert planned.exit_code == 0
     assert json.loads(planned.stdout)["problems"] == []
+
+
+def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
+    assert init(str(tmp_path / "new")).exit_code == 0
+    words = ["run", "backlog.csv", "--stories", "NFR-001,US-001"]
+    done = run_cli(words, tmp_path / "new", plain_environment(), timeout_s=300)
+    assert "2 done; 8 calls" in done.stdout, done.stdout + done.stderr
 
 
 def blocks(text: str, name: str) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from orchestrator.checks.delivery import PLACEHOLDER
 from orchestrator.checks.paths import plan_problem
 from orchestrator.prompts.render import PROMPT_SLOTS, SHARED, without_examples
-from orchestrator.testing.prompt_rules import OWN_CODES, RULES
 from tests.prompts.packaged import packaged_files, packaged_texts
+from tests.prompts.rules import OWN_CODES, RULES
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()

@@ -19,12 +19,12 @@ import pytest
 from orchestrator.analysis.input import read_options
 from orchestrator.analysis.store import AnalysisStore
 from orchestrator.app.runtime import Works
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.app.team import prompt_library
 from orchestrator.core.analysis import AnalysisRequest, AnalysisStatus
 from orchestrator.core.errors import ConfigError, SprintLocked, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.daemon.analyses import Analyses, Host
-from orchestrator.daemon.sprint_registry import Equipment
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.app import sprint_runtime
 from orchestrator.app.commands import Renewal, SprintCommands, order
 from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.command import ReplanBody, Verb
@@ -154,7 +155,7 @@ OLD_TESTS = {"tests/test_old.py": "def test_old():\n    assert True is not None\
 async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
     field: Field, monkeypatch: pytest.MonkeyPatch, mended_by: str
 ) -> None:
-    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(sprint_runtime, "project_runner", lambda *_args, **_kwargs: Rooms())
     monkeypatch.setattr(sprint_registry, "AGAIN_S", 0.3)
     repo = await asyncio.to_thread(make_repo, field.folder / "repo", {**OLD_TESTS, "broken": "x"})
     field.team.good("US-001")
@@ -182,7 +183,7 @@ async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
 async def test_orders_and_the_end_of_the_daemon_do_not_wait_for_the_base(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(sprint_runtime, "project_runner", lambda *_args, **_kwargs: Rooms())
     monkeypatch.setattr(Rooms, "lasts_s", 60.0)
     await asyncio.to_thread(make_repo, field.folder / "repo", OLD_TESTS)
     for story in ("US-001", "US-002"):
@@ -201,7 +202,7 @@ async def test_orders_and_the_end_of_the_daemon_do_not_wait_for_the_base(
 @pytest.fixture
 def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
     """Suites are green at once: what is tried here is not what they say."""
-    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Green())
+    monkeypatch.setattr(sprint_runtime, "project_runner", lambda *_args, **_kwargs: Green())
     return Field(tmp_path)
 
 
