@@ -32,10 +32,10 @@ MAY_BLOCK = (
     ("orchestrator/code/sql/rules.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
     ("dbos/_dbos.py", {"__new__", "__init__", "_launch"}),  # has to be launched on the loop it works for
     (
-        "tests/wiring/test_serve.py",
+        "tests/daemon/test_serve.py",
         {"settings", "report", "calls", "write", "rows", "script_again"},
     ),  # what a test does
-    ("tests/adapters/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
+    ("tests/git/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
 )
 """Where our code may block an event loop, by file and function."""
 

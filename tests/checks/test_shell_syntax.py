@@ -6,7 +6,7 @@ from pathlib import Path
 from orchestrator.app.judge import CheckOptions, check, check_shell
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.core.delivery import Delivery, FileChange
-from tests.syntax.corpus_files import FOLDER, text_of
+from tests.code.corpus_files import FOLDER, text_of
 
 SOUND = {
     "quotes.sh": 'f() (x)\ncase a in (b|c) d;; *) ;; esac\necho $((1+(2*3))) "${a:-$(b "c")}" \'it\'"\'"\'s\'\n',

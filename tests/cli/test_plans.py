@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
 from orchestrator.testing.action_plan_text import render_plan
-from tests.adapters.git_samples import snapshot
+from tests.git.git_samples import snapshot
 from tests.support import make_repo
 
 FILES = {"a.py": "def f():\n    return 1\n", "old.txt": "o\n", "crlf.txt": "x\r\ny\r\n", "src/b.py": "B = 1\n"}

@@ -18,7 +18,7 @@ from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.finding import Severity
 from orchestrator.core.paths import is_test_file
 from orchestrator.files.safe_files import open_root, write_all
-from tests.adapters.git_samples import fill, snapshot
+from tests.git.git_samples import fill, snapshot
 
 BASE = {
     "README.md": "x\n",

@@ -14,8 +14,8 @@ from orchestrator.git.remote_access import RemoteAddress, remote_address, remove
 from orchestrator.git.remote_repository import RemoteRepositories
 from orchestrator.git.repository import open_repository
 from orchestrator.settings.sections import RemoteSettings
-from tests.adapters.git_samples import fill, git, save, snapshot, user_repo
 from tests.deploy.git_server import GitServer, git_server
+from tests.git.git_samples import fill, git, save, snapshot, user_repo
 
 TOKEN = "ghs_" + "k3Rq9Zt7" * 4
 QUICK = RemoteSettings(wait_initial_s=0, max_attempts=3)

@@ -13,7 +13,7 @@ from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import load
 from orchestrator.storage.state_folder import StateFolder
-from tests.adapters.git_samples import git, user_repo
+from tests.git.git_samples import git, user_repo
 
 
 def shared(folder: Path, repo: str | None, push_to: str | None = None) -> SharedRepository:

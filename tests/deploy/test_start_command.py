@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.git_samples import git, user_repo
 from tests.deploy.recipe import ROOT, copied, healthcheck, railway, start_command, variables
+from tests.git.git_samples import git, user_repo
 from tests.support import Team, suite_text, write_backlog
 
 TOKEN = "Zt7k3Rq9" * 5

@@ -1,6 +1,6 @@
 """A backlog as a product owner exports it: twenty columns, CRLF, prose in every cell, no rule kept everywhere."""
 
-from tests.adapters.backlog_samples import HEADER
+from tests.backlogs.backlog_samples import HEADER
 
 RAN = ("NFR-001", "US-001", "US-002")
 """The stories that the scripted team works on."""

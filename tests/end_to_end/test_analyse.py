@@ -17,8 +17,8 @@ from orchestrator.core.analysis import Mark
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
-from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
+from tests.providers.http_server import Answer, completion, message, model_server
 from tests.support import Team, git, plain_environment, play, run_cli, suite_text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from orchestrator.app.sprint_reader import RunResult
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.adapters.http_server import Answer, Asked, completion, message, model_server
+from tests.providers.http_server import Answer, Asked, completion, message, model_server
 from tests.support import (
     APPROVED,
     breakdown,

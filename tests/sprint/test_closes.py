@@ -7,7 +7,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Settings
 from orchestrator.sprint.dry_run import dry_run
 from orchestrator.sprint.selection import select
-from tests.domain.test_closing import story
+from tests.checks.test_closing import story
 from tests.sprint.test_supervisor import FAILED, Play
 
 

@@ -19,7 +19,7 @@ from orchestrator.sprint.state import Board
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.testing.simulated import MemorySink
 from tests.effort import examples
-from tests.sprint.test_history import START
+from tests.reports.test_history import START
 
 DONE, FAILED = StoryStatus.DONE, StoryStatus.FAILED
 End = StoryStatus | Exception | StoryOutcome

@@ -1,0 +1,73 @@
+"""Killed at any moment and called again, the workspace gives the same trees and commits nothing twice."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.git.git_samples import git, user_repo
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def start(state: Path, repo: Path, base: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "tests.git.kill_driver", str(state), str(repo), base]
+    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    if child.stdout.readline() != "ready\n":
+        pytest.fail(child.communicate()[1])
+    return child
+
+
+def finish(state: Path, repo: Path, base: str) -> float:
+    """Seconds that a run to the end takes."""
+    child = start(state, repo, base)
+    begun = time.monotonic()
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 0, said
+    return time.monotonic() - begun
+
+
+def facts(state: Path) -> tuple[str, list[str], int]:
+    """Tree of the result, step trailers of all its commits, number of commits."""
+    mirror, branch = state / "mirror.git", "orchestrator/s1/result"
+    trailers = git(mirror, "log", "--format=%(trailers:key=Orchestrator-Step,valueonly,separator=)", branch)
+    tree = git(mirror, "rev-parse", f"{branch}^{{tree}}")
+    return tree, sorted(trailers.split()), int(git(mirror, "rev-list", "--count", branch))
+
+
+def torture(tmp_path: Path, rounds: int, seed: int) -> None:
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    repo = user_repo(tmp_path / "user", {"a.txt": "1"})
+    base = git(repo, "rev-parse", "HEAD")
+    for name in ("calm", "killed"):
+        (tmp_path / name).mkdir()
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    other = user_repo(tmp_path / "other", {"a.txt": "1"})
+    lasts = finish(calm, other, git(other, "rev-parse", "HEAD"))
+    for _ in range(rounds):
+        child = start(killed, repo, base)
+        time.sleep(chance.random() * lasts)
+        child.kill()
+        child.communicate()
+    finish(killed, repo, base)
+    assert facts(killed) == facts(calm)
+    git(killed / "mirror.git", "fsck", "--strict", "--no-dangling")
+    assert [path.name for path in killed.rglob("*.lock")] == ["sprint.lock"]
+    assert git(repo, "rev-parse", "result") == git(killed / "mirror.git", "rev-parse", "orchestrator/s1/result")
+    stories = {f"US-{number}" for number in range(3)}
+    assert {entry.name for entry in (killed / "trees").iterdir()} <= {*stories, ".state", ".trash", ".merge"}
+
+
+def test_kills_change_nothing(tmp_path: Path) -> None:
+    torture(tmp_path, rounds=2, seed=int(time.time()))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_many_kills_change_nothing(tmp_path: Path) -> None:
+    torture(tmp_path, rounds=150, seed=int(time.time()))

@@ -1,0 +1,166 @@
+"""A story that takes in what was merged before it: what every `Workspace` must do, and what git alone can show."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.delivery import Conflict, Sides
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.ports import Workspace
+from orchestrator.git.workspace import GitWorkspace
+from tests.git.git_samples import change, git, note, user_repo
+from tests.git.test_workspace import agree, tree, workspace
+
+__all__ = ["workspace"]
+APP = "src/app.py"
+
+
+async def apart(workspace: Workspace, path: str = APP) -> str:
+    """US-1 is merged, US-2 changed the same file; the commit of the result."""
+    for story, text in (("US-1", "x = 'one'\n"), ("US-2", "x = 'two'\n")):
+        await workspace.open(story)
+        changes = [change(path, text), change(f"{story}.txt", story)]
+        await workspace.commit(story, changes, note("1", story, f"Work of {story}"))
+    return (await workspace.merge("US-1", note("m", subject="Merge US-1: One"), agree)).commit
+
+
+async def test_both_sides_of_a_conflict_are_told(workspace: Workspace) -> None:
+    onto = await apart(workspace)
+    refused = await workspace.merge("US-2", note("m2", "US-2"), agree)
+    assert (refused.merged, refused.conflicts, refused.onto) == (False, (APP,), onto)
+    sides = await workspace.sides("US-2", onto)
+    assert sides.conflicts == (Conflict(path=APP, base="x = 1\n", result="x = 'one'\n", story="x = 'two'\n"),)
+    assert (sides.onto, sides.head, sides.unreadable) == (onto, await workspace.head("US-2"), ())
+    assert (sides.result_diff, sides.story_diff) == ("", "")
+    (merged,) = sides.merged
+    assert (merged.story, merged.subjects[-1]) == ("US-1", "Merge US-1: One")
+    marked = f"<<<<<<< {onto}\nx = 'one'\n=======\nx = 'two'\n>>>>>>> {sides.head}\n"
+    assert await workspace.read_at(sides.tree, [APP, "US-1.txt", "none"]) == {APP: marked, "US-1.txt": "US-1"}
+    assert await workspace.files_at(sides.tree) == ("README.md", "US-1.txt", "US-2.txt", APP)
+    assert await workspace.files_at(onto) == ("README.md", "US-1.txt", APP)
+
+
+async def test_a_resolution_brings_both_together_once(workspace: Workspace) -> None:
+    onto = await apart(workspace)
+    before = await workspace.head("US-2")
+    for changes in ([], [change("other.py", "1")]):
+        with pytest.raises(WorkspaceError, match=APP):
+            await workspace.take_in("US-2", onto, changes, note("t", "US-2"))
+    assert await workspace.head("US-2") == before
+    both = [change(APP, "x = 'both'\n")]
+    made = await workspace.take_in("US-2", onto, both, note("t", "US-2"))
+    assert await workspace.take_in("US-2", onto, [change(APP, "again")], note("t", "US-2")) == made
+    assert await workspace.head("US-2") == made
+    assert await workspace.files("US-2") == ("README.md", "US-1.txt", "US-2.txt", APP)
+    # What was merged before is not this story's work.
+    assert {(entry.path, entry.status) for entry in await workspace.diff("US-2")} == {("US-2.txt", "A"), (APP, "M")}
+    assert await workspace.read_base("US-2", [APP, "US-1.txt", "US-2.txt"]) == {
+        APP: "x = 'one'\n", "US-1.txt": "US-1",
+    }  # fmt: skip
+    # Steps from before it are still found, and a later one comes on top.
+    assert await workspace.commit("US-2", [change("a", "b")], note("1", "US-2")) == before
+    later = await workspace.take_in("US-2", onto, [change(APP, "x = 3\n")], note("t2", "US-2"))
+    assert later != made
+    assert await workspace.take_in("US-2", onto, [], note("t3", "US-2")) == later
+    await workspace.reset("US-2")
+    assert tree(workspace, "US-2")[APP] == "x = 3\n"
+    merged = await workspace.merge("US-2", note("m2", "US-2"), agree)
+    assert merged.merged
+    await workspace.open("after")
+    assert await workspace.read("after", [APP, "US-1.txt", "US-2.txt"]) == {
+        APP: "x = 3\n", "US-1.txt": "US-1", "US-2.txt": "US-2",
+    }  # fmt: skip
+    assert {entry.path for entry in await workspace.diff("US-2")} == {"US-2.txt", APP}, "also when it is merged"
+
+
+async def test_without_a_conflict_the_patches_of_both_are_told(workspace: Workspace) -> None:
+    for story in ("US-1", "US-2"):
+        await workspace.open(story)
+        await workspace.commit(story, [change(f"{story}.txt", f"{story}\n")], note("1", story))
+    onto = (await workspace.merge("US-1", note("m"), agree)).commit
+    sides = await workspace.sides("US-2", onto)
+    assert (sides.conflicts, sides.unreadable) == ((), ())
+    assert "+US-1" in sides.result_diff
+    assert "US-2" not in sides.result_diff
+    assert "+US-2" in sides.story_diff
+    assert set(await workspace.files_at(sides.tree)) == {"README.md", APP, "US-1.txt", "US-2.txt"}
+    await workspace.take_in("US-2", onto, [], note("t", "US-2"))
+    again = await workspace.sides("US-2", onto)
+    assert (again.merged, again.result_diff) == ((), "")
+
+
+async def test_files_taken_away_on_one_side_are_for_a_person(workspace: Workspace) -> None:
+    for story in ("US-1", "US-2"):
+        await workspace.open(story)
+    await workspace.commit("US-1", [], note("1"), [APP])
+    await workspace.commit("US-2", [change(APP, "x = 2\n")], note("1", "US-2"))
+    onto = (await workspace.merge("US-1", note("m"), agree)).commit
+    sides = await workspace.sides("US-2", onto)
+    assert (sides.conflicts, sides.unreadable) == ((), (APP,))
+
+
+async def test_two_that_add_the_same_file_have_no_base(workspace: Workspace) -> None:
+    sides = await workspace.sides("US-2", await apart(workspace, "new.py"))
+    assert [(one.path, one.base) for one in sides.conflicts] == [("new.py", None)]
+
+
+async def real(tmp_path: Path, files: dict[str, str]) -> GitWorkspace:
+    repo = user_repo(tmp_path / "user", files)
+    made = GitWorkspace(
+        mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=git(repo, "rev-parse", "HEAD")
+    )
+    await made.prepare(repo)
+    return made
+
+
+async def test_git_merges_lines_and_marks_only_what_differs(tmp_path: Path) -> None:
+    lines = [f"line {number}\n" for number in range(40)]
+    workspace = await real(tmp_path, {"long.txt": "".join(lines), "run.sh": "true\n"})
+    for story, number in (("US-1", 2), ("US-2", 37)):
+        await workspace.open(story)
+        mine = {number: f"{story}\n", 20: f"both, says {story}\n"}
+        text = "".join(mine.get(at, line) for at, line in enumerate(lines))
+        await workspace.commit(story, [change("long.txt", text)], note("1", story))
+    onto = (await workspace.merge("US-1", note("m"), agree)).commit
+    sides = await workspace.sides("US-2", onto)
+    text = (await workspace.read_at(sides.tree, ["long.txt"]))["long.txt"]
+    assert (text.count("US-1"), text.count("US-2"), text.count("<<<<<<< "), text.count("line 5\n")) == (2, 2, 1, 1)
+    made = await workspace.take_in("US-2", onto, [change("long.txt", text.replace("<", ""))], note("t", "US-2"))
+    mirror = tmp_path / "mirror.git"
+    parents = git(mirror, "log", "-1", "--format=%P %(trailers:key=Orchestrator-Step,valueonly)", made).split()
+    assert parents == [sides.head, onto, "t"]
+    workspace.close()
+
+
+@pytest.mark.parametrize("other", ["bytes", "link", "renamed"])
+async def test_what_is_no_text_on_both_sides_is_told_apart(tmp_path: Path, other: str) -> None:
+    repo = user_repo(tmp_path / "user", {"thing": "a\nb\nc\nd\n", "x": "1"})
+    base = git(repo, "rev-parse", "HEAD")
+    workspace = GitWorkspace(mirror=tmp_path / "m.git", folder=tmp_path / "trees", sprint="s1", base=base)
+    await workspace.prepare(repo)
+    await workspace.open("US-1")
+    await workspace.open("US-2")
+    moved = [change("elsewhere", "a\nb\nc\nd\n")] if other == "renamed" else [change("thing", "two\n")]
+    await workspace.commit("US-2", moved, note("1", "US-2"), ["thing"] if other == "renamed" else ())
+    # What our own commits cannot hold may have come with the user's repository: it is put on the branch by hand.
+    work = tmp_path / "by-hand"
+    git(tmp_path, "clone", "-q", str(tmp_path / "m.git"), str(work))
+    git(work, "checkout", "-q", "-b", "US-1", "origin/orchestrator/s1/US-1")
+    (work / "thing").unlink()
+    if other == "link":
+        (work / "thing").symlink_to("x")
+    elif other == "bytes":
+        (work / "thing").write_bytes(b"\xff\xfe\x00\n")
+    else:
+        (work / "another").write_text("a\nb\nc\nd\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-q", "-m", "By hand")
+    git(work, "push", "-q", "origin", "US-1:orchestrator/s1/US-1")
+    onto = (await workspace.merge("US-1", note("m"), agree)).commit
+    refused = await workspace.merge("US-2", note("m2", "US-2"), agree)
+    sides: Sides = await workspace.sides("US-2", onto)
+    assert sides.conflicts == ()
+    assert set(sides.unreadable) == set(refused.conflicts) != set()
+    with pytest.raises(WorkspaceError, match="in conflict"):
+        await workspace.take_in("US-2", onto, [], note("t", "US-2"))
+    workspace.close()

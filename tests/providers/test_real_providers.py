@@ -1,0 +1,361 @@
+"""The providers of real models through their SDKs, against a server on loopback."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from orchestrator.core.errors import PermanentProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.anthropic import AnthropicProvider
+from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.settings import PriceSettings
+from tests.providers.http_server import Answer, completion, message, model_server
+
+KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
+SECRET = "sk-test-0123456789abcdef"
+NAMES = ("role", "rules", "contract", "project", "story", "feedback")
+PROMPT = Prompt(key=KEY, turn=3, segments=tuple(Segment(name=name, text=f"<{name}>") for name in NAMES))
+
+
+@dataclass(frozen=True)
+class Service:
+    """What differs between the two."""
+
+    provider: type[ModelProvider]
+    path: str
+    body: Callable[..., dict[str, Any]]
+    cut: str
+    refused: str
+    told_model: str
+
+    def __str__(self) -> str:
+        return self.provider.name
+
+
+CLAUDE = Service(AnthropicProvider, "/v1/messages", message, "max_tokens", "refusal", "claude-told")
+GPT = Service(OpenAIProvider, "/chat/completions", completion, "length", "content_filter", "gpt-told")
+both = pytest.mark.parametrize("service", [CLAUDE, GPT], ids=str)
+
+
+async def call(
+    service: Service,
+    url: str,
+    prompt: Prompt = PROMPT,
+    *,
+    prices: Mapping[str, PriceSettings] | None = None,
+    timeout_s: float = 20.0,
+    paid: Callable[[Prompt], None] | None = None,
+) -> Reply:
+    access = ModelAccess(model="asked", api_key=SECRET, base_url=url, timeout_s=timeout_s, max_output_tokens=30_000)
+    provider = await asyncio.to_thread(
+        service.provider, access, price=(prices or {}).get, clock=SystemClock(), on_paid=paid
+    )
+    try:
+        return await provider.complete(prompt)
+    finally:
+        await provider.close()
+
+
+@both
+async def test_a_reply_is_read_whole(service: Service) -> None:
+    with model_server(Answer(body=service.body("plan \ud83d\ude00"))) as server:
+        reply = await call(service, server.url)
+    assert (reply.text, reply.key, reply.turn) == ("plan 😀", KEY, 3)
+    assert (reply.stop_reason, reply.paid) == (StopReason.END_TURN, True)
+    assert reply.usage == Usage(input=20, cached=7, output=5)
+    assert (reply.model, reply.provider, reply.cost_usd) == (service.told_model, service.provider.name, None)
+    (asked,) = server.asked
+    assert asked.path == service.path
+    assert asked.headers["authorization"] == f"Bearer {SECRET}"
+
+
+async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
+    with model_server(Answer(body=message())) as server:
+        await call(CLAUDE, server.url)
+    body = server.asked[0].body
+    here = {"cache_control": {"type": "ephemeral"}}
+    assert (body["model"], body["max_tokens"]) == ("asked", 30_000)
+    assert body["system"] == [{"type": "text", "text": "<role>"}]
+    (user,) = body["messages"]
+    assert user["role"] == "user"
+    assert user["content"] == [
+        {"type": "text", "text": "<rules>"},
+        {"type": "text", "text": "<contract>", **here},
+        {"type": "text", "text": "<project>", **here},
+        {"type": "text", "text": "<story>", **here},
+        {"type": "text", "text": "<feedback>"},
+    ]
+    assert not {"temperature", "stream"} & set(body)
+
+
+@pytest.mark.parametrize("names", [("role",), ("role", "rules"), ("role", *NAMES[1:5], "sprint", "task", "feedback")])
+async def test_there_are_never_more_than_four_breakpoints_nor_an_empty_block(names: tuple[str, ...]) -> None:
+    segments = tuple(Segment(name=name, text="\n" if name == "project" else name) for name in names)
+    with model_server(Answer(body=message())) as server:
+        await call(CLAUDE, server.url, Prompt(key=KEY, turn=1, segments=segments))
+    body = server.asked[0].body
+    blocks = [*body.get("system", []), *body["messages"][0]["content"]]
+    assert [block["text"] for block in blocks] == [name for name in names if name != "project"]
+    assert sum("cache_control" in block for block in blocks) <= 4
+    assert body["messages"][0]["content"]
+
+
+async def test_the_chat_request_is_one_that_compatible_servers_take() -> None:
+    with model_server(Answer(body=completion())) as server:
+        await call(GPT, f"{server.url}/v1/")
+    assert server.asked[0].path == "/v1/chat/completions"
+    assert server.asked[0].body == {
+        "model": "asked",
+        "max_tokens": 30_000,
+        "messages": [
+            {"role": "system", "content": "<role>"},
+            {"role": "user", "content": "\n\n".join(f"<{name}>" for name in NAMES[1:])},
+        ],
+    }
+
+
+@both
+async def test_half_a_character_of_an_earlier_answer_does_not_stop_a_request(service: Service) -> None:
+    segments = (Segment(name="role", text="r\udc00"), Segment(name="task", text="a\ud800b \ud83d\ude00"))
+    with model_server(Answer(body=service.body("half \ud800"))) as server:
+        reply = await call(service, server.url, Prompt(key=KEY, turn=1, segments=segments))
+    assert reply.text == "half \ud800"
+    assert "a\ufffdb 😀" in str(server.asked[0].body)
+
+
+@both
+async def test_stop_reasons_are_told_in_our_words(service: Service) -> None:
+    words = {service.cut: StopReason.MAX_TOKENS, service.refused: StopReason.REFUSAL}
+    for word, reason in {**words, None: StopReason.UNKNOWN, "new_word": StopReason.UNKNOWN}.items():
+        with model_server(Answer(body=service.body("{", word))) as server:
+            assert (await call(service, server.url)).stop_reason is reason
+
+
+async def answers(service: Service, body: Any) -> Reply:
+    """The reply that is read in a body."""
+    with model_server(Answer(body=body)) as server:
+        return await call(service, server.url, prices={"asked": PriceSettings(input=10, output=50)})
+
+
+@both
+@pytest.mark.parametrize("begun", ["", "The plan"])
+async def test_the_words_of_a_refusal_are_the_text_where_nothing_else_came(service: Service, begun: str) -> None:
+    body = service.body(begun, "refusal")
+    if service is GPT:
+        body = service.body(begun, "content_filter")
+        body["choices"][0]["message"]["refusal"] = "I will not."
+    body["stop_details"] = {"type": "refusal", "category": None, "explanation": "I will not."}
+    reply = await answers(service, body)
+    assert (reply.text, reply.stop_reason) == (begun or "I will not.", StopReason.REFUSAL)
+
+
+@both
+async def test_the_text_parts_of_a_content_are_its_text(service: Service) -> None:
+    parts = [None, 7, {"type": "text"}, {"type": "text", "text": None}, {"type": "thinking", "thinking": ["hm"]}]
+    body = service.body(None)
+    for content in ([*parts, *({"type": "text", "text": text} for text in "ok")], "ok"):
+        if service is GPT:
+            body["choices"][0]["message"]["content"] = content
+        assert (await answers(service, {**body, "content": content})).text == "ok"
+
+
+ODD_USAGE: list[Any] = [
+    None, [], "many", {}, {"prompt_tokens": None, "input_tokens": None}, {"prompt_tokens": -1, "input_tokens": -1},
+    {"prompt_tokens": 1e400, "input_tokens": 1e400}, {"prompt_tokens": 5, "input_tokens": 5, "completion_tokens": "x",
+                                                      "output_tokens": "x"},
+]  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("usage", ODD_USAGE, ids=str)
+async def test_an_answer_whose_usage_cannot_be_read_is_read_at_an_unknown_cost(service: Service, usage: Any) -> None:
+    reply = await answers(service, service.body("plan", usage=usage, model=["x"]))
+    assert (reply.text, reply.usage, reply.cost_usd, reply.model) == ("plan", Usage(), None, "asked")
+
+
+@both
+async def test_what_cannot_be_read_beside_the_tokens_does_not_take_them_away(service: Service) -> None:
+    more = {"prompt_tokens_details": 3, "cache_read_input_tokens": "x", "cache_creation_input_tokens": -1}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5, "input_tokens": 20, "output_tokens": 5, **more}
+    assert (await answers(service, service.body("plan", usage=usage))).usage == Usage(input=20, output=5)
+
+
+@both
+async def test_cost_comes_from_the_price_of_the_told_or_the_asked_model(service: Service) -> None:
+    price = PriceSettings(input=10, cached=1, cache_write=12.5, output=50)
+    expected = (11 * 10 + 7 * 1 + 2 * 12.5 + 5 * 50) / 1_000_000
+    for name in (service.told_model, "asked"):
+        with model_server(Answer(body=service.body())) as server:
+            assert (await call(service, server.url, prices={name: price})).cost_usd == pytest.approx(expected)
+    plain = PriceSettings(input=10, output=50)
+    with model_server(Answer(body=service.body())) as server:
+        assert (await call(service, server.url, prices={"asked": plain})).cost_usd == pytest.approx(450 / 1_000_000)
+    with model_server(Answer(body=service.body(usage=None))) as server:
+        reply = await call(service, server.url, prices={"asked": price})
+    assert (reply.cost_usd, reply.usage) == (None, Usage())
+
+
+async def fails(service: Service, answer: Answer, **options: Any) -> TransientProviderError:
+    """The transient error of a call that gets `answer`, after one request."""
+    with model_server(answer) as server, pytest.raises(TransientProviderError) as caught:
+        await call(service, server.url, **options)
+    assert len(server.asked) == 1
+    return caught.value
+
+
+FAR = "Wed, 21 Oct 2915 07:28:99999999999999999999 GMT"
+"""A date that no machine can hold."""
+
+
+def refusal(message: str, **more: Any) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": "some_error", "message": message, **more}}
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "more", "kind", "code"),
+    [
+        (400, {}, "bad_request", "provider.bad_request"),
+        (401, {}, "auth", "provider.auth"),
+        (402, {}, "auth", "provider.quota"),
+        (403, {}, "auth", "provider.auth"),
+        (404, {}, "bad_request", "provider.bad_request"),
+        (413, {}, "bad_request", "provider.bad_request"),
+        (422, {}, "bad_request", "provider.bad_request"),
+        (429, {"code": "insufficient_quota"}, "auth", "provider.quota"),
+    ],
+)
+async def test_what_no_retry_mends(service: Service, status: int, more: dict[str, Any], kind: str, code: str) -> None:
+    body = refusal(f"no: {SECRET}", **more)
+    with model_server(Answer(status=status, body=body)) as server, pytest.raises(PermanentProviderError) as caught:
+        await call(service, server.url)
+    assert (caught.value.kind, caught.value.code) == (kind, code)
+    assert caught.value.message == f"{service.provider.name} answered {status}: no: [redacted]"
+    assert SECRET not in caught.value.original_message
+    assert len(server.asked) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(408, "timeout"), (409, "overloaded"), (429, "rate_limit"), (500, "overloaded"), (502, "overloaded"),
+     (503, "overloaded"), (504, "timeout"), (529, "overloaded")],
+)  # fmt: skip
+async def test_what_a_retry_may_mend_is_asked_once_here(service: Service, status: int, kind: str) -> None:
+    error = await fails(service, Answer(status=status, body="<html>\nbusy</html>"))
+    assert (error.kind, error.retry_after_s) == (kind, None)
+    assert error.message == f"{service.provider.name} answered {status}: <html> busy</html>"
+
+
+@both
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "7"}, 7, 7),
+        ({"retry-after": "2.5"}, 2.5, 2.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, 1.5),
+        ({"retry-after": "400"}, 400, 400),
+    ],
+)
+async def test_the_servers_wish_to_wait_is_told_in_seconds(
+    service: Service, headers: dict[str, str], low: float, high: float
+) -> None:
+    error = await fails(service, Answer(status=429, body=refusal("slow down"), headers=headers))
+    assert error.retry_after_s is not None
+    assert low <= error.retry_after_s <= high
+
+
+@both
+async def test_the_servers_wish_to_wait_is_told_as_a_date(service: Service) -> None:
+    wish = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    error = await fails(service, Answer(status=429, body=refusal("slow down"), headers={"Retry-After": wish}))
+    assert error.retry_after_s is not None
+    assert 30 <= error.retry_after_s <= 90
+
+
+@both
+@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf", FAR])
+async def test_an_unusable_wish_leaves_the_wait_to_us(service: Service, wish: str) -> None:
+    error = await fails(service, Answer(status=503, body=refusal("busy"), headers={"retry-after": wish}))
+    assert error.retry_after_s is None
+
+
+@both
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        ("<!doctype html><title>Sign in</title>", "text/html"),
+        ("", "application/json"),
+        ('{"broken": ', "application/json"),
+        ("[" * 100_000, "application/json"),
+        ({"error": {"message": "upstream failed"}}, "application/json"),
+        ({"type": "message", "object": "chat.completion", "choices": [], "content": None}, "application/json"),
+        (["not", "an", "object"], "application/json"),
+        ({"choices": [{"text": "of another interface"}], "usage": {}, "type": "completion"}, "application/json"),
+        ({"status": "ok", "usage": {"cpu": 5}, "content": "x", "choices": []}, "application/json"),
+    ],
+)
+async def test_a_success_that_is_no_reply_is_transient(service: Service, body: Any, content_type: str) -> None:
+    paid: list[Prompt] = []
+    error = await fails(service, Answer(body=body, headers={"content-type": content_type}), paid=paid.append)
+    assert "base URL" in error.message
+    assert (error.kind, error.code) == ("overloaded", "provider.shape")
+    assert error.original_message == (body if isinstance(body, str) else json.dumps(body))[:500]
+    assert paid == []
+
+
+@both
+@pytest.mark.parametrize("slow", [Answer(wait_s=30), Answer(drip_s=0.05)], ids=["silent", "dripping"])
+async def test_the_time_limit_is_for_the_whole_call(service: Service, slow: Answer) -> None:
+    answer = Answer(body=service.body("x" * 2000), wait_s=slow.wait_s, drip_s=slow.drip_s)
+    started = time.monotonic()
+    error = await fails(service, answer, timeout_s=0.4)
+    assert error.kind == "timeout"
+    assert 0.3 < time.monotonic() - started < 10
+
+
+@both
+async def test_a_server_that_is_not_there_is_a_lost_connection(service: Service) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(TransientProviderError) as caught:
+        await call(service, f"http://127.0.0.1:{port}")
+    assert caught.value.kind == "connection"
+    assert SECRET not in caught.value.message
+
+
+@both
+async def test_a_paid_reply_is_told_before_it_is_handed_over(service: Service) -> None:
+    paid: list[Prompt] = []
+    with model_server(Answer(body=service.body())) as server:
+        await call(service, server.url, paid=paid.append)
+    assert paid == [PROMPT]
+
+
+@both
+async def test_a_call_can_be_cancelled(service: Service) -> None:
+    with model_server(Answer(body=service.body(), wait_s=30)) as server:
+        task = asyncio.create_task(call(service, server.url))
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+@both
+def test_a_key_does_not_show_in_a_representation(service: Service) -> None:
+    access = ModelAccess(model="m", api_key=SECRET, timeout_s=1, max_output_tokens=1)
+    provider = service.provider(access, price={}.get, clock=SystemClock())
+    assert SECRET not in repr(access) + repr(provider)

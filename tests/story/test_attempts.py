@@ -1,0 +1,235 @@
+"""A story's attempts: what comes back, what is flaky, what breaks older tests, what lies in files of no task."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.command import Verdict
+from orchestrator.core.delivery import CommitNote, FileChange
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import SimulatedRunner, report
+from tests.story.test_story import RED, A, Stand, codes, good, provider
+from tests.support import suite_text
+
+OTHER = report(failed=["test_us_1"], message="us_1.py: assert 7 == 1")
+
+
+def mended(stand: Stand, *values: int, fix: str = "us_1.py", told: str = "return 1") -> None:
+    """A plan with one file, delivered with these values, one after the other."""
+    stand.team.plan(A, ["us_1.py"])
+    for value in values:
+        stand.team.deliver(A, 1, good(value=value))
+        stand.team.analyse(A, (fix, told))
+    stand.team.suite(A, suite_text(A))
+
+
+def of(name: str, result: CaseResult, file: str = "tests/test_us_1.py") -> ReportedCase:
+    return ReportedCase(name=name, id=f"{file.removesuffix('.py').replace('/', '.')}::{name}", file=file, result=result)
+
+
+async def told(stand: Stand, folder: Path, **policies: Any) -> tuple[Any, list[str]]:
+    outcome = await stand.run(await provider(stand.team, folder), **policies)
+    return outcome, [event.data["verdict"] for event in stand.sink.named("failure_repeated")]
+
+
+async def test_the_same_failure_changes_the_way_once_and_ends_the_attempts_then(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED] * 9)
+    mended(stand, *range(2, 8))
+    outcome, repeated = await told(stand, tmp_path, test={"max_attempts": 6}, stronger=["alex"])
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 3)
+    assert repeated == [Verdict.OTHER_WAY, Verdict.GIVE_UP]
+    assert codes(outcome) >= {"test.failed", "test.same_failure"}
+    (finding,) = [one for one in outcome.findings if one.code == "test.same_failure"]
+    assert "3 times" in finding.message
+    assert stand.sink.named("failure_repeated")[0].data["signature"] in finding.message
+    first, second, third = [one for one in stand.step.prompts if one.key.purpose == "delivery"]
+    assert [one.name for one in (first, second, third)] == [*["developer/delivery_plan"] * 2, "developer/delivery"]
+    assert [one.stronger for one in (first, second, third)] == [False, False, True]
+    assert ["The same failure came back" in one.text for one in (first, second, third)] == [False, False, True]
+    assert "us_1.py: assert 2 == 1" in third.text
+    assert '## Earlier attempts\n\n<data of="history">\n### Attempt 1' in third.text
+    assert "Earlier attempts" not in second.text
+    analyses = [one for one in stand.step.prompts if one.key.purpose == "analysis"]
+    assert ["### Attempt 1" in one.text for one in analyses] == [False, True]
+    assert stand.sink.named("failure_repeated")[1].data["budget_left"] == 0
+
+
+async def test_failures_that_come_in_turns_come_back_too_and_other_ones_do_not(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED, OTHER, RED, OTHER, RED])
+    mended(stand, *range(2, 8))
+    outcome, repeated = await told(stand, tmp_path, test={"max_attempts": 9})
+    assert (outcome.attempts, repeated) == (4, [Verdict.OTHER_WAY, Verdict.GIVE_UP])
+    fresh = [report(failed=["test_us_1"], message=f"assert {n} == 1") for n in (5, 6, 7)]
+    stand = Stand(tmp_path, stories=fresh)
+    mended(stand, *range(2, 8))
+    outcome, repeated = await told(stand, tmp_path, test={"max_attempts": 9})
+    assert (outcome.status, outcome.attempts, repeated) == (StoryStatus.DONE, 4, [])
+
+
+async def test_plans_are_kept_to_where_only_plans_are_wanted(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED, RED])
+    mended(stand, 2, 3, 1)
+    await told(stand, tmp_path, formats={"alex": "plan"})
+    assert {one.name for one in stand.step.prompts if one.key.purpose == "delivery"} == {"developer/delivery_plan"}
+
+
+FAILED = TestReport(cases=(of("test_us_1", CaseResult.FAILED), of("test_b", CaseResult.PASSED)), exit_code=1)
+PASSED = TestReport(cases=(of("test_us_1", CaseResult.PASSED),), exit_code=0)
+
+
+async def test_a_test_that_passes_when_run_again_alone_is_flaky_and_told(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[FAILED, PASSED])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1)
+    (finding,) = [one for one in outcome.findings if one.code == "test.flaky"]
+    assert "tests.test_us_1::test_us_1" in finding.message
+    assert outcome.tests.passed == 2
+    (event,) = stand.sink.named("tests_finished")
+    assert event.data["flaky"] == ["tests.test_us_1::test_us_1"]
+    assert "2 passed, 1 of them flaky, 0 failed" in event.message
+    assert [case.name for case in stand.runner.alone[1]] == ["test_us_1"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "policies", "runs"),
+    [
+        (FAILED, FAILED, {}, 2),
+        (FAILED, TestReport(problem=RunProblem.TIMEOUT), {}, 2),
+        (FAILED, PASSED, {"flaky_reruns": 0}, 1),
+        (TestReport(problem=RunProblem.NO_REPORT, cases=FAILED.cases), PASSED, {}, 1),
+        (TestReport(problem=RunProblem.MISSING_NAMES, cases=FAILED.cases), PASSED, {}, 1),
+        (RED, PASSED, {}, 1),
+    ],
+    ids=["red again", "no second result", "switched off", "no report", "names missing", "no file known"],
+)
+async def test_what_is_not_flaky(
+    tmp_path: Path, first: TestReport, second: TestReport, policies: dict[str, Any], runs: int
+) -> None:
+    stand = Stand(tmp_path, stories=[first, second])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 1, **policies})
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "test.flaky" not in codes(outcome)
+    assert len(stand.runner.ran) == runs
+
+
+OLD = "tests/test_old.py"
+BROKEN = TestReport(
+    cases=(of("test_us_1", CaseResult.PASSED), of("test_old", CaseResult.FAILED, OLD)), output="us_1.py broke it"
+)
+BASE = TestReport(cases=(of("test_old", CaseResult.PASSED, OLD),))
+BAD = of("test_bad", CaseResult.FAILED, OLD)
+WHOLE = TestReport(cases=(of("test_us_1", CaseResult.PASSED), of("test_old", CaseResult.PASSED, OLD)))
+
+
+async def test_a_story_that_breaks_older_tests_hears_of_it_and_mends_it_before_the_merge(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base={OLD: "def test_old(): ..."}, wholes=[BROKEN, BASE, BROKEN, WHOLE, WHOLE, BASE])
+    mended(stand, 2, 1)
+    outcome, _ = await told(stand, tmp_path)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2), outcome.findings
+    (event,) = stand.sink.named("older_tests_failed")
+    assert (event.data["verdict"], event.data["attempt"], event.data["budget_left"]) == ("mend", 1, 2)
+    assert event.data["findings"][0]["code"] == "test.regression"
+    (analysis,) = [one for one in stand.step.prompts if one.key.purpose == "analysis"]
+    assert "## Older tests that fail now" in analysis.text
+    assert "def test_old(): ..." in analysis.text
+
+
+async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_before_counts_for_nobody(
+    tmp_path: Path,
+) -> None:
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 1})
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    (finding,) = [one for one in outcome.findings if one.code == "test.regression"]
+    assert "tests.test_old::test_old" in finding.message
+    assert outcome.tests.passed == 1, "the story's own suite is green"
+    bad, base = TestReport(cases=(*WHOLE.cases, BAD)), TestReport(cases=(*BASE.cases, BAD))
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[bad, base, bad, base, base])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
+
+
+async def test_an_older_test_may_be_flaky_before_the_merge_and_in_it(tmp_path: Path) -> None:
+    again = TestReport(cases=(of("test_old", CaseResult.PASSED, OLD),))
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, again, BROKEN, BASE, again, BASE])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
+    assert [one.code for one in outcome.findings].count("test.flaky") == 1, "the same is said once"
+
+
+async def granted(stand: Stand, folder: Path, files: list[str]) -> Any:
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good(value=2))
+    stand.team.suite(A, suite_text(A))
+    stand.team.analyse(A, ("helper.py", "hold 1"))
+    stand.team.analyse(A, ("helper.py", "hold 1 and nothing else"))
+    stand.team.say("mike", A, "amendment", {"files": files, "dependencies": {}, "reason": "it holds the value"})
+    stand.team.deliver(A, 1, {**good(), "helper.py": "VALUE = 1\n"} if files else good())
+    return await stand.run(await provider(stand.team, folder))
+
+
+@pytest.mark.parametrize("base", [{}, {"helper.py": "VALUE = 2\n"}], ids=["new", "there already"])
+async def test_a_fix_for_a_file_of_no_task_is_asked_for_and_given_to_one(tmp_path: Path, base: dict[str, str]) -> None:
+    stand = Stand(tmp_path, base=base, stories=[RED])
+    outcome = await granted(stand, tmp_path, ["helper.py"])
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.workspace.result["helper.py"] == "VALUE = 1\n"
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "amendment 1", "delivery 2"]
+    asked, again = stand.step.prompts[-2:]
+    assert "the cause is in helper.py" in asked.text
+    assert "hold 1" in again.text
+    (event,) = stand.sink.named("contract_amended")
+    assert event.data["contract"]["task_files"] == {"T-US-1-01": ["helper.py", "us_1.py"]}
+    assert "analysis.outside_tasks" not in codes(outcome)
+
+
+async def test_what_is_not_granted_stays_outside_and_is_asked_once(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED, OTHER])
+    outcome = await granted(stand, tmp_path, [])
+    assert outcome.status in {StoryStatus.DONE, StoryStatus.FAILED}
+    assert stand.asked.count("amendment 1") == 1
+    assert "amendment 2" not in stand.asked
+    assert "analysis.outside_tasks" in codes(outcome)
+    assert len(stand.sink.named("amendment_refused")) == 1
+
+
+@pytest.mark.parametrize("file", ["tests/test_us_1.py", "conftest.py", "../x.py", "logo.png"])
+async def test_what_no_amendment_may_name_is_only_noted(tmp_path: Path, file: str) -> None:
+    stand = Stand(tmp_path, stories=[RED])
+    mended(stand, 2, 1, fix=file)
+    outcome, _ = await told(stand, tmp_path)
+    assert outcome.status is StoryStatus.DONE
+    assert "analysis.outside_tasks" in codes(outcome)
+    assert "amendment 1" not in stand.asked
+
+
+class Rewrites(SimulatedRunner):
+    """A run that fails and gets another text of the tests into the branch."""
+
+    workspace: MemoryWorkspace
+
+    async def run(self, root: Path, **how: Any) -> TestReport:
+        """See the port."""
+        note = CommitNote(subject="x", sprint="sprint", story=A, step="elsewhere")
+        weaker = FileChange(path="tests/test_us_1.py", content="def test_us_1():\n    assert 1\n")
+        await self.workspace.commit(A, [weaker], note)
+        return RED
+
+
+async def test_a_suite_that_is_not_what_the_tester_wrote_shows_nothing(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.runner = runner = Rewrites()
+    runner.workspace = stand.workspace
+    mended(stand, 2, 1)
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 2})
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "test.tampered" in codes(outcome)
+    assert [event.data["problem"] for event in stand.sink.named("tests_finished")] == [None, "tampered"]

@@ -1,0 +1,72 @@
+"""A story whose environment lacks something: no delivery is asked for in vain, and the cause is told."""
+
+from pathlib import Path
+
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.testing.simulated import report
+from tests.checks.test_environment import SAID
+from tests.story.test_story import RED, A, Stand, codes, good, provider
+from tests.support import suite_text
+
+BASE = {"old.py": "X = 1\n", "tests/test_old.py": "from old import X\n\n\ndef test_old():\n    assert X\n"}
+WORD = {"failure_analysis": [], "environment": {"reason": "libtide is missing"}}
+
+
+def lacking(code: str) -> TestReport:
+    return report(failed=["test_us_1"], message=SAID[code])
+
+
+def planned(stand: Stand) -> None:
+    stand.team.plan(A, ["us_1.py"])
+    for value in range(1, 4):
+        stand.team.deliver(A, 1, good(value=value))
+        stand.team.analyse(A, ("us_1.py", "do without it"))
+    stand.team.suite(A, suite_text(A))
+
+
+async def test_what_no_file_can_bring_ends_the_story_at_once(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[lacking("no_library")] * 9)
+    planned(stand)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 1)
+    assert codes(outcome) == {"environment.no_library"}
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+    assert not outcome.stop_sprint
+    assert outcome.tests.failed == 1
+
+
+async def test_where_it_is_the_foundation_the_sprint_stops(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[lacking("no_library")] * 9)
+    stand.foundation = True
+    planned(stand)
+    assert (await stand.run(await provider(stand.team, tmp_path))).stop_sprint
+
+
+async def test_what_files_may_do_without_is_told_to_the_tester_once(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[lacking("no_service")] * 9)
+    planned(stand)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 2)
+    assert "environment.no_service" in codes(outcome)
+    assert "no PostgreSQL answers" in next(one.text for one in stand.step.prompts if one.key.purpose == "analysis")
+    stand = Stand(tmp_path, stories=[lacking("no_service")])
+    planned(stand)
+    assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
+
+
+async def test_the_testers_word_counts_where_the_base_fails_as_well(tmp_path: Path) -> None:
+    broken = TestReport(problem=RunProblem.NO_REPORT, output="segmentation fault")
+    for base, status, asked in ((broken, StoryStatus.NEEDS_ATTENTION, 1), (RED, StoryStatus.DONE, 2)):
+        stand = Stand(
+            tmp_path, base=BASE, stories=[RED], wholes=[base if base is broken else report(passed=["test_old"])]
+        )
+        stand.team.plan(A, ["us_1.py"])
+        stand.team.deliver(A, 1, good())
+        stand.team.deliver(A, 1, good(value=2))
+        stand.team.suite(A, suite_text(A))
+        stand.team.say("jordan", A, "analysis", WORD)
+        outcome = await stand.run(await provider(stand.team, tmp_path))
+        assert outcome.status is status, outcome.findings
+        assert sum(one.startswith("delivery") for one in stand.asked) == asked
+        assert ("environment.base" in codes(outcome), outcome.stop_sprint) == (base is broken, base is broken)

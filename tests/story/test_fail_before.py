@@ -1,0 +1,183 @@
+"""The tests of a story on the tree without the story's change: what passes there too shows nothing about it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.finding import Severity
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import TestCase, TestReport, TestSuite
+from orchestrator.story.fail_before import reason_to_ask, results_before, unnoticed
+from orchestrator.testing.simulated import report
+from tests.story.test_story import A, Stand, codes, provider
+from tests.support import suite_text
+
+NAMES = ("test_new", "test_old", "test_kept")
+SUITE = TestSuite(
+    test_file="tests/test_a.py",
+    test_content="",
+    test_cases=tuple(TestCase(name=name, criterion=name.removeprefix("test_")) for name in NAMES),
+    expected_names=NAMES,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "results"),
+    [
+        (report(failed=["test_new"], passed=["test_old"]), ["failed", "passed", "not judged"]),
+        (report(failed=["test_new"], message="E   ModuleNotFoundError: No module named 'shop'"), ["not judged"] * 3),
+        (report(failed=["tests.test_a"]), ["not judged"] * 3),  # the file could not be imported: none of them ran
+        (report(passed=["test_old", "test_old"], failed=["test_old"]), ["not judged", "failed", "not judged"]),
+        (TestReport(), ["not judged"] * 3),
+    ],
+)
+def test_each_test_has_a_result_before(before: TestReport, results: list[str]) -> None:
+    assert [*results_before(SUITE, before).values()] == results
+
+
+@pytest.mark.parametrize(
+    ("message", "judged"),
+    [
+        ("AttributeError: module 'shop' has no attribute 'total'", False),
+        ("E   ImportError: cannot import name 'total' from 'shop'", False),
+        ("TypeError: shop.total is not a function", False),
+        ("SyntaxError: The requested module './shop.js' does not provide an export named 'total'", False),
+        ("assert 1 == 2", True),
+        ("KeyError: 'nobody'", True),
+    ],
+)
+def test_what_fails_for_want_of_a_name_is_not_judged_before(message: str, judged: bool) -> None:
+    before = results_before(SUITE, report(failed=["test_new"], message=message))
+    assert before["test_new"] == ("failed" if judged else "not judged")
+
+
+FAILED, PASSED, NOT_JUDGED = "failed", "passed", "not judged"
+
+
+@pytest.mark.parametrize(
+    ("before", "hollow", "why"),
+    [
+        (FAILED, "", ()),
+        (FAILED, PASSED, ()),  # it noticed the change: nothing may be what it brought
+        (PASSED, "", ("test.passes_before",)),
+        (PASSED, FAILED, ("test.passes_before",)),
+        (NOT_JUDGED, FAILED, ()),
+        (NOT_JUDGED, PASSED, ("test.passes_hollow",)),
+        (NOT_JUDGED, NOT_JUDGED, ()),
+        ("", "", ()),
+    ],
+)
+def test_a_criterion_is_unnoticed_when_none_of_its_tests_shows_anything(
+    before: str, hollow: str, why: tuple[str, ...]
+) -> None:
+    rows = unnoticed(("new", "untested"), SUITE, report(passed=NAMES), {"test_new": before}, {"test_new": hollow})
+    assert [(one.row.criterion, one.why) for one in rows] == ([("new", why)] if why else [])
+
+
+def test_one_test_that_shows_something_is_enough_and_skipped_ones_show_nothing() -> None:
+    cases = tuple(TestCase(name=name, criterion="all") for name in NAMES)
+    suite = SUITE.model_copy(update={"test_cases": cases})
+    before = {"test_new": PASSED, "test_old": NOT_JUDGED}
+    after = report(passed=NAMES)
+    skipped = after.cases[2].model_copy(update={"result": "skipped"})
+    after = after.model_copy(update={"cases": (*after.cases[:2], skipped)})
+    assert unnoticed(("all",), suite, after, before, {"test_old": FAILED}) == ()
+    rows = unnoticed(("all",), suite, after, before, {"test_old": PASSED})
+    assert rows[0].why == ("test.passes_before", "test.passes_hollow", "test.skipped")
+    assert "- all: test_new, test_old, test_kept pass without the story's change as well, or " in reason_to_ask(rows)
+
+
+def stand_with(folder: Path, *befores: TestReport, **runs: Any) -> Stand:
+    """A story with one criterion that its one test stands for."""
+    stand = Stand(folder, befores=befores, **runs)
+    stand.criteria = (CRITERION,)
+    stand.team.good(A)
+    return stand
+
+
+FIX = {"file": "us_1.py", "function": "value", "issue": "wrong", "fix": "mend"}
+CRITERION = "it works"  # what the scripted tester says of its tests
+PASSES = report(passed=["test_us_1"])
+FAILS = report(failed=["test_us_1"])
+
+
+async def test_a_test_that_fails_before_is_enough(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, FAILS)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+    assert outcome.before == {"test_us_1": "failed"}
+    assert "test.passes_before" not in codes(outcome)
+
+
+async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, FAILS)
+    stronger = suite_text(A) + "\n\n# stronger\n"
+    stand.team.suite(A, stronger)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "suite 2"]
+    shown = stand.step.prompts[-1].text
+    assert f"{CRITERION}: test_us_1" in shown
+    assert stand.workspace.result["tests/test_us_1.py"] == stronger
+    assert "test.passes_before" not in codes(outcome)
+
+
+async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_once(tmp_path: Path) -> None:
+    """The module is new, so its tests fail without the change whatever they assert."""
+    stand = stand_with(tmp_path, hollows=[PASSES, FAILS])
+    stronger = suite_text(A) + "\n\n# stronger\n"
+    stand.team.suite(A, stronger)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "suite 2"]
+    assert f"{CRITERION}: test_us_1 pass with functions that return nothing" in stand.step.prompts[-1].text
+    assert (outcome.before, outcome.hollow) == ({"test_us_1": "not judged"}, {"test_us_1": "failed"})
+    assert "test.passes_hollow" not in codes(outcome)
+
+
+async def test_an_honest_none_is_advice(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, hollows=[PASSES, PASSES])
+    stand.team.suite(A, suite_text(A) + "\n\n# it is still nothing\n")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_hollow"]
+    assert finding.severity is Severity.MINOR
+
+
+RUNS = [report(passed=["test_us_1"]), report(failed=["test_us_1"])]
+
+
+async def test_one_that_does_not_pass_is_a_red_run(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, FAILS, stories=RUNS)
+    stand.team.suite(A, suite_text(A) + "\n\n# stronger\n")
+    stand.team.say("jordan", A, "analysis", {"failure_analysis": [FIX]})
+    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 2\n"})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked[3:] == ["suite 2", "analysis 1", "delivery 2"]
+    assert outcome.before == {"test_us_1": "failed"}
+
+
+async def test_one_that_does_not_pass_in_the_last_attempt_is_put_back(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, stories=RUNS)
+    wrong = suite_text(A) + "\n\n# wrong\n"
+    stand.team.suite(A, wrong)
+    outcome = await stand.run(await provider(stand.team, tmp_path), test={"max_attempts": 1})
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A)
+    assert "test.passes_before" in codes(outcome)
+    assert outcome.before == {"test_us_1": "passed"}
+
+
+@pytest.mark.parametrize("answered", ["the same suite", "nothing"])
+async def test_what_stays_unnoticed_is_advice(tmp_path: Path, answered: str) -> None:
+    stand = stand_with(tmp_path, PASSES, PASSES)
+    if answered == "the same suite":
+        stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_before"]
+    assert repr(CRITERION) in finding.message
+    assert outcome.before == {"test_us_1": "passed"}

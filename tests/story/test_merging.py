@@ -1,0 +1,374 @@
+"""Stories that do not go together: the developer is asked once with both sides, then a person; without a process."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.command import Choice, GateAnswer, GateKind
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.paths import RepoPath
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
+from orchestrator.testing.simulated import SimulatedRunner, report
+from tests.git.git_samples import note
+from tests.git.test_workspace import agree
+from tests.story.test_gate import People
+from tests.story.test_story import Stand, codes, provider
+from tests.support import delivery, suite_text
+
+ZERO = "def zero():\n    return 0\n"
+ONE = f"{ZERO}\n\ndef one():\n    return 1\n"
+TWO = f"{ZERO}\n\ndef two():\n    return 2\n"
+BOTH = f"{ONE}\n\ndef two():\n    return 2\n"
+BASE = {"shared.py": ZERO, "other.py": "X = 1\n", "tests/test_old.py": "def test_old():\n    assert True\n"}
+RED = report(failed=["test_together"], message="shared.py: two is not what it was")
+FINE = report(passed=["test_together"])
+
+
+def suite_of(story: str) -> str:
+    return f"import shared\n\n\ndef test_{file_of(story)[11:-3]}():\n    assert shared.__name__ == 'shared'\n"
+
+
+def file_of(story: str) -> str:
+    return f"tests/test_{story.lower().replace('-', '_')}.py"
+
+
+class Pair(Stand):
+    """US-1 is merged while US-2, which has changed the same file, is at work."""
+
+    def __init__(self, folder: Path, *people: Any, one: str = ONE, two: str = TWO, **runs: Any) -> None:
+        super().__init__(folder, base=BASE, **runs)
+        self.people = People(*people)
+        self.person = self.people
+        for story, text in (("US-1", one), ("US-2", two)):
+            self.team.plan(story, ["shared.py"] if story == "US-1" else ["shared.py", "mine.py"])
+            mine = {"mine.py": "from shared import two\n"} if story == "US-2" else {}
+            self.team.deliver(story, 1, {"shared.py": text, **mine})
+            self.team.suite(story, suite_of(story), file_of(story))
+
+    def merge(self, files: Mapping[str, str] | str, **more: Any) -> None:
+        answer = files if isinstance(files, str) else delivery("US-2", 1, files)
+        self.team.say("alex", "US-2", "merge", answer, task=1, **more)
+
+    async def ends(self, mode: str = "auto", **gate: Any) -> StoryOutcome:
+        replies = await provider(self.team, self.folder)
+        await self.workspace.open("US-2")
+        first = await self.run(replies)
+        assert first.status is StoryStatus.DONE, first.findings
+        self.sink.events.clear()
+        return await self.run(replies, "US-2", gate={"mode": mode, **gate})
+
+    @property
+    def merges(self) -> list[str]:
+        """The prompts about the merge."""
+        return [prompt.text for prompt in self.step.prompts if prompt.key.purpose == "merge"]
+
+    @property
+    def told(self) -> list[tuple[str, str, int, int]]:
+        """Event, verdict, attempt, budget left of what became of the merge, in order."""
+        return [
+            (event.name, event.data["verdict"], event.data["attempt"], event.data["budget_left"])
+            for event in self.sink.events
+            if event.data.get("stage") == "merge" and event.name != "diff_checked"
+        ]
+
+
+async def test_a_conflict_is_resolved_once_tested_again_and_merged(tmp_path: Path) -> None:
+    stand = Pair(tmp_path)
+    stand.merge({"shared.py": BOTH})
+    outcome = await stand.ends()
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.workspace.result["shared.py"] == BOTH
+    assert stand.workspace.result["mine.py"] == "from shared import two\n"
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "merge 1"]
+    own = ("tests/test_us_2.py",)
+    told = "its own suite and the older tests before, its own after, then the whole one, and which tests ran before it"
+    assert stand.runner.ran[-5:] == [own, None, own, None, None], told
+    assert stand.told == [
+        ("merge_refused", "conflict", 1, 1), ("merge_resolved", "resolved", 1, 0), ("story_merged", "merged", 2, 0),
+    ]  # fmt: skip
+    (resolved,) = stand.sink.named("merge_resolved")
+    assert (resolved.data["files"], resolved.data["by"], resolved.task) == (["shared.py"], "alex", "T-US-2-01")
+    assert resolved.message == "alex brought shared.py together with what US-1 changed; tested again"
+    assert "shared.py" in resolved.data["contract"]["baseline_files"]
+    assert outcome.attempts == 1
+    assert {entry.path for entry in await stand.workspace.diff("US-2")} == {
+        "shared.py", "mine.py", "tests/test_us_2.py",
+    }  # fmt: skip
+
+
+async def test_what_the_developer_is_told(tmp_path: Path) -> None:
+    stand = Pair(tmp_path)
+    stand.merge({"shared.py": BOTH})
+    await stand.ends()
+    (prompt,) = stand.merges
+    assert "- US-1: Merge US-1: A value" in prompt
+    assert "<<<<<<< merged meanwhile\n" + ONE + "=======\n" + TWO + ">>>>>>> your story\n" in prompt
+    for side, text in (("where both began", ZERO), ("merged meanwhile", ONE), ("your story", TWO)):
+        assert f"#### shared.py, {side}\n\n```\n{text}```" in prompt
+    assert "from shared import two" in prompt, "the story's other files"
+    assert "tests/test_us_1.py" in prompt, "the tree as it is with both"
+    assert "## Why the merged tree was turned down" not in prompt
+    assert "Corrections Required" not in prompt
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        ({"shared.py": ONE}, "delivery.lost_export", "`two`"),
+        ({"shared.py": TWO}, "delivery.lost_export", "`one`"),
+        ({"shared.py": f"<<<<<<< merged meanwhile\n{ONE}=======\n{TWO}>>>>>>> your story\n"}, "merge.marker", "marker"),
+        ({"shared.py": f"{BOTH}=======\n"}, "merge.marker", "marker"),
+        ({"mine.py": "from shared import two, one\n"}, "delivery.missing_file", "shared.py"),
+        ({"shared.py": BOTH, "other.py": "X = 2\n"}, "contract.other_task", "other.py"),
+        ({"shared.py": BOTH, "new.py": "X = 2\n"}, "contract.file", "new.py"),
+        ({"shared.py": BOTH, "tests/test_old.py": "def test_old(): pass\n"}, "contract.test_file", "test_old"),
+        ({"shared.py": BOTH, "tests/test_us_2.py": "def test_us_2(): pass\n"}, "contract.test_file", "test_us_2"),
+        ({"shared.py": f"import requests\n\n\n{BOTH}"}, "contract.import", "requests"),
+        ({"shared.py": BOTH + "def broken(:\n"}, "delivery.syntax", ""),
+        ({"shared.py": ""}, "delivery.shrunk", "content"),
+        ({"shared.py": "# rest of the code unchanged\n"}, "answer.", ""),
+        ({}, "delivery.no_files", "no file"),
+        ("I would keep both functions.", "answer.", ""),
+        ("", "answer.", ""),
+        ('{"story_id": "US-2", "files": [{"path": "shared.py", "content": "def ze', "answer.truncated", ""),
+    ],
+)
+async def test_an_answer_that_loses_a_side_or_leaves_the_contract_changes_nothing(
+    tmp_path: Path, answer: Mapping[str, str] | str, code: str, said: str
+) -> None:
+    stand = Pair(tmp_path)
+    stand.merge(answer)
+    outcome = await stand.ends()
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert {"merge.conflict", "merge.unresolved"} <= codes(outcome)
+    (event,) = stand.sink.named("merge_unresolved")
+    assert [one for one in event.data["findings"] if one["code"].startswith(code) and said in one["message"]], event
+    assert stand.merges != []
+    assert stand.asked.count("merge 1") == 1
+    assert stand.asked[-1] == "merge 1", "one request, no repair, no second reply"
+    assert stand.workspace.result["shared.py"] == ONE
+    assert (await stand.workspace.read("US-2", ["shared.py"]))["shared.py"] == TWO
+
+
+def plan(*actions: str) -> str:
+    return "\n\n---\n\n".join([f"# Both\n\n## Rationale\n\nTogether.\n\n## Action Plan\n\n{actions[0]}", *actions[1:]])
+
+
+READ = "### `READ`\n\n- **Resource:** [other.py](/other.py)"
+DELETE = "### `DELETE`\n\n- **File Path:** [mine.py](/mine.py)"
+
+
+async def test_what_one_side_takes_away_on_purpose_may_be_gone(tmp_path: Path) -> None:
+    """US-1 renames what both began with; the resolution has its name and the story's own function."""
+    stand = Pair(tmp_path, one="def nought():\n    return 0\n")
+    stand.team.deliver("US-1", 1, {"shared.py": "def nought():\n    return 0\n"})
+    renamed = "def nought():\n    return 0\n\n\ndef two():\n    return 2\n"
+    stand.merge({"shared.py": renamed})
+    outcome = await stand.ends()
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.workspace.result["shared.py"] == renamed
+
+
+async def test_a_red_tree_is_shown_with_the_output_and_both_diffs(tmp_path: Path) -> None:
+    stand = Pair(tmp_path, one=ZERO.replace("0", "1"), two=ZERO, wholes=[*[FINE] * 4, RED, FINE, FINE, FINE])
+    stand.merge({"mine.py": "from shared import zero as two\n"})
+    outcome = await stand.ends()
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (prompt,) = stand.merges
+    assert "two is not what it was" in prompt
+    assert "+    return 1" in prompt.partition("## What was changed meanwhile")[2]
+    assert "+from shared import two" in prompt.partition("## What your story changed")[2]
+    assert "## Files in conflict" not in prompt
+    assert [told[:2] for told in stand.told] == [
+        ("merge_refused", "red"), ("merge_resolved", "resolved"), ("story_merged", "merged"),
+    ]  # fmt: skip
+    assert stand.workspace.result["mine.py"] == "from shared import zero as two\n"
+
+
+async def test_a_resolution_with_red_tests_is_not_merged_and_nobody_is_asked_again(tmp_path: Path) -> None:
+    for runs in (
+        {"stories": [report(passed=["test_us_1"]), report(passed=["test_us_2"]), report(failed=["test_us_2"])]},
+        {"wholes": [*[FINE] * 4, RED, FINE]},
+    ):
+        stand = Pair(tmp_path, **runs)
+        stand.merge({"shared.py": BOTH})
+        outcome = await stand.ends()
+        assert outcome.status is StoryStatus.NEEDS_ATTENTION
+        assert "merge.red" in codes(outcome)
+        assert stand.workspace.result["shared.py"] == ONE
+        assert stand.asked.count("merge 1") == 1
+        assert "merge 2" not in stand.asked
+        assert (await stand.workspace.read("US-2", ["shared.py"]))["shared.py"] == BOTH, "what exists is kept"
+
+
+async def test_packages_of_both_sides_stay(tmp_path: Path) -> None:
+    for answer, status in (
+        ("flask==3.0\nrich==13.0\nattrs==23.0\n", StoryStatus.DONE),
+        ("flask==3.0\nrich==13.0\n", StoryStatus.NEEDS_ATTENTION),
+        ("flask==3.0\nattrs==23.0\n", StoryStatus.NEEDS_ATTENTION),
+        ("flask==3.0\nrich==13.0\nattrs==23.0\nnumpy==2.0\n", StoryStatus.NEEDS_ATTENTION),
+    ):
+        stand = Stand(tmp_path, base={**BASE, "requirements.txt": "flask==3.0\n"})
+        for story, package in (("US-1", "rich==13.0"), ("US-2", "attrs==23.0")):
+            name, _, version = package.partition("==")
+            packages = {"dependencies": {name: version}, "devDependencies": {}}
+            stand.team.plan(story, ["requirements.txt"], dependencies=packages)
+            stand.team.deliver(story, 1, {"requirements.txt": f"flask==3.0\n{package}\n"})
+            stand.team.suite(story, suite_of(story), file_of(story))
+        merged = delivery("US-2", 1, {"requirements.txt": answer})
+        stand.team.say("alex", "US-2", "merge", merged, task=1)
+        replies = await provider(stand.team, tmp_path)
+        await stand.workspace.open("US-2")
+        await stand.run(replies)
+        outcome = await stand.run(replies, "US-2")
+        assert outcome.status is status, (answer, outcome.findings)
+        assert ("attrs" in stand.workspace.result["requirements.txt"]) is (status is StoryStatus.DONE)
+
+
+async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path) -> None:
+    for mode, people in (("auto", ()), ("escalations", (Choice.CANCEL,))):
+        stand = Stand(tmp_path, base=BASE)
+        stand.people = People(*people)
+        stand.person = stand.people
+        for story in ("US-1", "US-2"):
+            stand.team.plan(story, [f"{story}.py".lower().replace("-", "_")])
+            stand.team.deliver(story, 1, {f"{story}.py".lower().replace("-", "_"): "def value():\n    return 1\n"})
+            stand.team.suite(story, suite_text(story), "tests/test_both.py")
+        replies = await provider(stand.team, tmp_path)
+        await stand.workspace.open("US-2")
+        await stand.run(replies)
+        outcome = await stand.run(replies, "US-2", gate={"mode": mode})
+        assert outcome.status is StoryStatus.NEEDS_ATTENTION
+        assert {"merge.conflict", "merge.not_asked"} <= codes(outcome)
+        assert "merge 1" not in stand.asked
+        assert [gate.choices for gate in stand.people.asked] == [(Choice.CANCEL,)] * (mode != "auto")
+
+
+async def test_without_an_answer_the_story_is_finished_and_waits(tmp_path: Path) -> None:
+    outcome = await (stand := Pair(tmp_path)).ends()
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert {"merge.conflict", "script.missing"} <= codes(outcome)
+    assert "persona=alex story=US-2 task=T-US-2-01 purpose=merge" in str(outcome.findings)
+    assert stand.asked[-1] == "merge 1"
+
+
+async def test_a_refused_key_stops_the_sprint(tmp_path: Path) -> None:
+    stand = Pair(tmp_path)
+    stand.merge("", error="auth")
+    outcome = await stand.ends("escalations")
+    assert (outcome.status, outcome.stop_sprint) == (StoryStatus.FAILED, True)
+    assert "merge.conflict" in codes(outcome)
+
+
+class Meanwhile(SimulatedRunner):
+    """Something happens while a story is tested again."""
+
+    def __init__(self, then: Callable[[], Awaitable[object]]) -> None:
+        super().__init__()
+        self._then = then
+
+    async def run(self, root: Path, *, files: Sequence[str] | None = None, **more: Any) -> TestReport:
+        done = await super().run(root, files=files, **more)
+        if files is not None and self.ran.count(tuple(files)) == 2:
+            await self._then()
+        return done
+
+
+@pytest.mark.parametrize("path", ["shared.py", "elsewhere.py"])
+async def test_somebody_else_is_merged_while_the_resolution_is_tested(tmp_path: Path, path: str) -> None:
+    """Without a conflict it is one more merge on top; a second conflict is a person's, who may have it tried again."""
+    stand = Pair(tmp_path, said(Choice.REJECT, "the third one stays, too"))
+    third = f"{ONE}\n\ndef three():\n    return 3\n"
+    all_three = f"{BOTH}\n\ndef three():\n    return 3\n"
+    stand.merge({"shared.py": BOTH})
+    stand.merge({"shared.py": all_three})
+
+    async def third_story() -> None:
+        await stand.workspace.open("US-3")
+        changes = [FileChange(path=RepoPath(path), content=third)]
+        await stand.workspace.commit("US-3", changes, note("w", "US-3", "Three"))
+        assert (await stand.workspace.merge("US-3", note("m", "US-3", "Merge US-3"), agree)).merged
+
+    stand.runner = Meanwhile(third_story)
+    outcome = await stand.ends("escalations")
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    again = path == "shared.py"
+    assert stand.asked.count("merge 2") == len(stand.people.asked) == again
+    assert stand.workspace.result[path] == (all_three if again else third)
+    if again:
+        assert "- US-3: " in stand.merges[1]
+        assert "US-1" not in stand.merges[1].partition("## Merged meanwhile")[2].partition("## Files")[0]
+        assert [told[:2] for told in stand.told if told[0] == "merge_refused"] == [("merge_refused", "conflict")] * 3
+
+
+def said(choice: Choice, comment: str = "") -> GateAnswer:
+    return GateAnswer(number=1, choice=choice, comment=comment, by="anna")
+
+
+async def test_a_person_wants_it_tried_once_more_with_a_comment(tmp_path: Path) -> None:
+    stand = Pair(tmp_path, said(Choice.REJECT, "keep both functions"), Choice.CANCEL)
+    stand.merge({"shared.py": TWO})
+    stand.merge({"shared.py": BOTH})
+    outcome = await stand.ends("escalations")
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (gate,) = stand.people.asked
+    assert (gate.kind, gate.choices, gate.iteration) == (GateKind.MERGE, (Choice.REJECT, Choice.CANCEL), 1)
+    assert (gate.branch, gate.valid) == ("orchestrator/sprint/US-2", False)
+    assert "shared.py" in gate.reason
+    assert gate.issues[0].code == "merge.conflict"
+    first, second = stand.merges
+    assert "keep both functions" not in first
+    assert "anna turned it down: keep both functions" in second
+    assert "lost the export `one`" in second, "and why the first answer was refused"
+    assert [told[0] for told in stand.told] == [
+        "merge_refused", "merge_unresolved", "merge_refused", "merge_resolved", "story_merged",
+    ]  # fmt: skip
+
+
+async def test_what_an_answer_was_refused_for_is_refused_again(tmp_path: Path) -> None:
+    stand = Pair(tmp_path, said(Choice.REJECT, "look again"), Choice.CANCEL)
+    for text in (TWO, TWO.replace("0", "-0")):
+        stand.merge({"shared.py": text})
+    outcome = await stand.ends("escalations")
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert [told[0] for told in stand.told] == ["merge_refused", "merge_unresolved"] * 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "policy", "code"),
+    [
+        ([Choice.CANCEL], {}, "gate.unmerged"),
+        ([Choice.TIME_OUT], {}, "gate.unanswered"),
+        ([Choice.TIME_OUT], {"on_timeout": "approve"}, "gate.unanswered"),
+        ([Choice.TIME_OUT], {"on_timeout": "cancel"}, "gate.unanswered"),
+        ([said(Choice.APPROVE), said(Choice.EDIT), said(Choice.REPLAN), Choice.CANCEL], {}, "gate.unmerged"),
+    ],
+)
+async def test_a_conflict_is_never_waved_through(
+    tmp_path: Path, answers: list[Choice | GateAnswer], policy: dict[str, Any], code: str
+) -> None:
+    stand = Pair(tmp_path, *answers)
+    stand.merge("no")
+    outcome = await stand.ends("escalations", **policy)
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert {"merge.conflict", code} <= codes(outcome)
+    assert stand.workspace.result["shared.py"] == ONE
+
+
+async def test_a_person_may_let_tests_go_and_nothing_else(tmp_path: Path) -> None:
+    old = ReportedCase(name="test_old", id="old::test_old", file="tests/test_old.py", result=CaseResult.PASSED)
+    before = TestReport(cases=(*FINE.cases, old), exit_code=0)
+    stand = Stand(tmp_path, base=BASE, wholes=[FINE, FINE, before, FINE, FINE, before])
+    stand.people = People(Choice.APPROVE, Choice.CANCEL)
+    stand.person = stand.people
+    stand.team.good("US-1")
+    outcome = await stand.run(await provider(stand.team, tmp_path), gate={"mode": "escalations"})
+    (gate,) = stand.people.asked
+    assert gate.choices == (Choice.APPROVE, Choice.REJECT, Choice.CANCEL)
+    assert "old::test_old" in gate.issues[0].message
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (let_go,) = [finding for finding in outcome.findings if finding.code == "merge.tests_let_go"]
+    assert let_go.message == "anna let tests go that ran before: old::test_old"

@@ -1,0 +1,243 @@
+"""Stories that do not go together, with real git and real pytest, one after the other and so in a known order."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.app.runners import project_runner
+from orchestrator.app.team import story_body, story_payload
+from orchestrator.core.exchange import StoryBrief
+from orchestrator.core.ports import SuiteRunner
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.story import Story
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.settings import Policies, load
+from orchestrator.testing.simulated import MemorySink, SimulatedStep
+from tests.sandboxes import TIERS, sandbox
+from tests.story.test_story import LIBRARY, codes, provider
+from tests.support import Team, delivery, git, make_repo, plain_environment
+
+RATES = "RATE = 1\n\n\ndef total(count):\n    return count * RATE\n"
+INVOICE = "from rates import RATE\n\n\ndef invoice():\n    return RATE * 3\n"
+FIXED = "def invoice():\n    return 3\n"
+
+
+class Sprint:
+    """A sprint over one repository; every story begins at its base."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], *stories: str) -> None:
+        self.repo = make_repo(folder / "repo", files)
+        self.folder, self.stories, self.team, self.sink = folder, stories, Team(), MemorySink()
+        self.prompts: list[str] = []
+
+    def deliver(self, story: str, files: Mapping[str, str], test: str, merge: Any = None) -> None:
+        self.team.plan(story, sorted(files))
+        self.team.deliver(story, 1, files)
+        self.team.suite(story, test, f"tests/test_{story.lower()}.py")
+        if merge is not None:
+            self.team.say("alex", story, "merge", delivery(story, 1, merge), task=1)
+
+    def run(self) -> list[StoryOutcome]:
+        settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(self.folder)), self.folder)
+        runner = project_runner(settings, environment, self.folder / "environments", sandbox(TIERS[0]))
+        return asyncio.run(self._run(runner, git(self.repo, "rev-parse", "HEAD")))
+
+    async def _run(self, runner: SuiteRunner, base: str) -> list[StoryOutcome]:
+        workspace = GitWorkspace(
+            mirror=self.folder / "mirror.git", folder=self.folder / "trees", sprint="s1", base=base
+        )
+        await workspace.prepare(self.repo)
+        body = story_body(LIBRARY, workspace, runner)
+        for story in self.stories:
+            await workspace.open(story)
+        replies, outcomes = await provider(self.team, self.folder), []
+        for story in self.stories:
+            step = SimulatedStep(replies, self.sink, sprint="s1", story=story)
+            brief = StoryBrief(story=Story(id=story, title=f"Story {story}"), sprint="s1")
+            outcomes.append(await body(step, story_payload(brief, Policies())))
+            self.prompts += [prompt.text for prompt in step.prompts if prompt.key.purpose == "merge"]
+        workspace.close()
+        return outcomes
+
+    def result(self, path: str) -> str:
+        return git(self.folder / "mirror.git", "show", f"orchestrator/s1/result:{path}")
+
+
+def rates(folder: Path) -> Sprint:
+    """US-2 counts on what US-1 changes: no line in conflict, both green, and red together."""
+    sprint = Sprint(folder, {"rates.py": RATES}, "US-1", "US-2")
+    doubled = "from rates import total\n\n\ndef test_total():\n    assert total(2) == 4\n"
+    sprint.deliver("US-1", {"rates.py": RATES.replace("1", "2")}, doubled)
+    return sprint
+
+
+THREE = "from invoice import invoice\n\n\ndef test_invoice():\n    assert invoice() == 3\n"
+
+
+def test_a_story_that_merges_without_a_conflict_is_tested_on_the_merged_tree(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE)
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
+    assert second.tests.passed == 1, "green alone"
+    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
+    assert "test_invoice" in red.message
+    assert "assert 6 == 3" in red.message
+
+
+def test_what_is_red_together_is_mended_in_the_storys_own_files(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED})
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.DONE), second.findings
+    assert "return 3" in sprint.result("invoice.py")
+    assert "RATE = 2" in sprint.result("rates.py")
+    (prompt,) = sprint.prompts
+    assert "assert 6 == 3" in prompt
+    assert "-RATE = 1\n+RATE = 2" in prompt.partition("## What was changed meanwhile")[2]
+    assert "- US-1: US-1: tests" in prompt or "T-US-1-01: Work 1" in prompt
+    assert second.tests.passed == 1
+
+
+def test_a_mend_may_change_what_was_merged_meanwhile_but_not_undo_it(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"rates.py": RATES})
+    _, second = sprint.run()
+    assert second.status is StoryStatus.NEEDS_ATTENTION
+    assert {"merge.red"} <= codes(second)
+    assert "RATE = 2" in sprint.result("rates.py")
+
+
+def test_a_resolution_that_breaks_the_storys_own_test_is_not_merged(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED.replace("3", "4")})
+    _, second = sprint.run()
+    assert second.status is StoryStatus.NEEDS_ATTENTION
+    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
+    assert "assert 4 == 3" in red.message
+    assert second.tests.failed == 1, "the report tells the last run"
+
+
+def test_what_the_other_story_brought_may_be_used(tmp_path: Path) -> None:
+    """Its modules and its packages are part of the closed world of the resolution."""
+    base = {"app.py": "def steps():\n    return []\n"}
+    sprint = Sprint(tmp_path, base, "US-1", "US-2")
+    for story, name in (("US-1", "one"), ("US-2", "two")):
+        app = f"from {name} import {name}\n\n\ndef steps():\n    return [{name}]\n"
+        files = {"app.py": app, f"{name}.py": f"def {name}():\n    return '{name}'\n"}
+        test = f"from app import steps\n\n\ndef test_{name}():\n    assert '{name}' in [step() for step in steps()]\n"
+        both = "from one import one\nfrom two import two\n\n\ndef steps():\n    return [one, two]\n"
+        sprint.deliver(story, files, test, merge={"app.py": both} if story == "US-2" else None)
+    outcomes = sprint.run()
+    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, outcomes[1].findings
+    assert "return [one, two]" in sprint.result("app.py")
+    assert sprint.prompts[0].count("<<<<<<< merged meanwhile") >= 1
+
+
+@pytest.mark.parametrize("whose", ["its own", pytest.param("another story's", marks=pytest.mark.soak)])
+def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Path, whose: str) -> None:
+    """US-1 changes what a test reads that US-2 has mended, or the other way round: no line in conflict."""
+    old = "from value import value\n\n\ndef test_value():\n    assert value() == 1\n"
+    files = {"value.py": "def value():\n    return 0\n", "part.py": "PART = 0\n", "tests/test_value.py": old}
+    mends, breaks = ("US-2", "US-1") if whose == "its own" else ("US-1", "US-2")
+    sprint = Sprint(tmp_path, files, "US-1", "US-2")
+    sprint.deliver(breaks, {"part.py": "PART = 5\n"}, "import part\n\n\ndef test_part():\n    assert part.PART == 5\n")
+    sprint.team.plan(mends, ["value.py"])
+    sprint.team.deliver(mends, 1, {"value.py": "import part\n\n\ndef value():\n    return part.PART + 1\n"})
+    more = f"{old}\n\ndef test_more():\n    assert value()\n"
+    sprint.team.suite(mends, more, "tests/test_value.py")
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
+    assert "merge.red" in codes(second)
+    assert "test_value" in next(one.message for one in second.findings if one.code == "merge.red")
+
+
+HIDES = """import sys
+
+reports = sys.modules.get("_pytest.reports")
+if reports is not None:
+    old = reports.TestReport.from_item_and_call
+
+    def kind(item, call):
+        if "test_old" in item.nodeid:
+            call.excinfo = None
+        return old(item, call)
+
+    reports.TestReport.from_item_and_call = kind
+
+
+def price():
+    return 2
+"""
+
+
+OLD = """import pytest
+
+import shop
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_old(times):
+    assert shop.price() == {price}
+
+
+class TestOld:
+    def test_old(self):
+        assert shop
+"""
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Path, hides: bool) -> None:
+    old = OLD.format(price=1 if hides else 2)
+    base = {
+        "shop.py": "def price():\n    return 1\n",
+        "tests/test_old.py": old,
+        "pytest.ini": "[pytest]\naddopts = -x\n",
+    }
+    sprint = Sprint(tmp_path, base, "US-1")
+    code = HIDES if hides else HIDES[HIDES.index("def price") :]
+    sprint.deliver("US-1", {"shop.py": code}, "import shop\n\n\ndef test_price():\n    assert shop.price() == 2\n")
+    (story,) = sprint.run()
+    assert story.status is (StoryStatus.NEEDS_ATTENTION if hides else StoryStatus.DONE), story.findings
+    told = [finding.message for finding in story.findings if finding.code == "merge.red"]
+    assert [
+        "tests of tests/test_old.py, changed so that they must fail, were reported as passed" in message
+        for message in told
+    ] == [True] * hides
+
+
+SITE = {
+    "package.json": '{"name": "site", "private": true, "workspaces": ["x", "y", "zbase"]}\n',
+    "x/package.json": '{"name": "x"}\n',
+    "y/package.json": '{"name": "y"}\n',
+    "zbase/package.json": '{"name": "zbase", "version": "1.0.0"}\n',
+}
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm makes the lock file")
+def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> None:
+    """Both stories change the same lines of package-lock.json, each by a manifest of its own; npm needs no network."""
+    made = make_repo(tmp_path / "made", SITE)
+    argv = ["npm", "install", "--package-lock-only", "--offline", "--no-audit", "--no-fund"]
+    subprocess.run(argv, cwd=made, check=True, capture_output=True)
+    lock = (made / "package-lock.json").read_text("utf-8")
+    sprint = Sprint(tmp_path, {**SITE, "package-lock.json": lock}, "US-1", "US-2")
+    for story, member in (("US-1", "x"), ("US-2", "y")):
+        manifest = json.dumps({"name": member, "dependencies": {"zbase": "*"}})
+        code = f"def {member}():\n    return '{member}'\n"
+        test = f"from {member}_page import {member}\n\n\ndef test_{member}():\n    assert {member}() == '{member}'\n"
+        sprint.deliver(story, {f"{member}/package.json": f"{manifest}\n", f"{member}_page.py": code}, test)
+    outcomes = sprint.run()
+    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
+    assert sprint.prompts == [], "the developer is not asked about the lock file"
+    subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")
+    assert "US-2: with what was merged before" in subjects, "git could not merge the two"
+    packages = json.loads(sprint.result("package-lock.json"))["packages"]
+    assert packages["x"]["dependencies"] == packages["y"]["dependencies"] == {"zbase": "*"}

@@ -1,0 +1,277 @@
+"""The review loop of a task: judged, sent back with the comments, counted, and where it goes in the end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.delivery import Verdict
+from orchestrator.core.finding import Severity
+from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
+from orchestrator.core.suite import CommandResult
+from tests.answers.reviews import TEMPLATE, ended
+from tests.events_tool import untrue
+from tests.story.test_story import RED, A, Stand, codes, good, provider, statuses
+from tests.support import APPROVED, module_of, reviewed, suite_text, task
+
+NO = reviewed("No", "[us_1.py:2] It returns nothing useful")
+FIXES = reviewed("With fixes 2", "[us_1.py:1] A name", "[us_1.py:2] The wrong value")
+CRITICAL = reviewed("Yes", "[us_1.py:2] It deletes everything", severity="Critical (Blocking)")
+CUT = FIXES[: FIXES.index("## Good Patterns")]
+OTHER = {"other.py": "X = 1\n"}
+
+
+def prepared(folder: Path, *reviews: str, deliveries: int = 1, **runs: Any) -> Stand:
+    """A story of one task that is delivered with another value each time."""
+    stand = Stand(folder, **runs)
+    stand.team.plan(A, ["us_1.py"])
+    for value in range(deliveries):
+        stand.team.deliver(A, 1, good(value=value))
+    for text in reviews:
+        stand.team.review(A, 1, text)
+    stand.team.suite(A, suite_text(A))
+    return stand
+
+
+async def outcome_of(stand: Stand, **review: Any) -> StoryOutcome:
+    outcome = await stand.run(await provider(stand.team, stand.folder), review={"enabled": True, **review})
+    assert untrue(stand.sink.events) == []
+    return outcome
+
+
+def only_task(outcome: StoryOutcome) -> TaskOutcome:
+    (one,) = outcome.tasks
+    return one
+
+
+def judged(stand: Stand) -> list[tuple[str, int, int]]:
+    """Verdict, attempt and what is left, of every decision."""
+    told = (event.data for event in stand.sink.named("review_judged"))
+    return [(data["verdict"], data["attempt"], data["budget_left"]) for data in told]
+
+
+async def test_a_yes_goes_on_to_the_tests(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, APPROVED)
+    outcome = await outcome_of(stand)
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
+    assert judged(stand) == [("approved", 1, 4)]
+    (one,) = only_task(outcome).reviews
+    assert (one.iteration, one.by, one.verdict, one.approved) == (1, "reviewer", Verdict.YES, True)
+    assert "+    return 0" in stand.step.prompts[2].text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (NO, ["It returns nothing useful"]),
+        (FIXES, ["The wrong value"]),
+        (CRITICAL, ["It deletes everything"]),
+        (ended("Ready: No"), ["cannot be merged yet"]),
+    ],
+)
+async def test_what_is_not_approved_goes_back_with_the_comments_and_is_read_again(
+    tmp_path: Path, text: str, told: list[str]
+) -> None:
+    stand = prepared(tmp_path, text, APPROVED, deliveries=2)
+    outcome = await outcome_of(stand)
+    assert (outcome.status, outcome.findings) == (StoryStatus.DONE, ())
+    assert stand.asked == ["breakdown 1", "delivery 1", "review 1", "delivery 2", "review 2", "suite 1"]
+    assert judged(stand) == [("sent_back", 1, 4), ("approved", 2, 3)]
+    again, second = stand.step.prompts[3].text, stand.step.prompts[4].text
+    assert all(words in again for words in [*told, "## Review\n"])
+    assert "A name" not in again, "what is not named need not be mended"
+    assert "+    return 1" in second, "the diff is against the commit before the first delivery"
+    assert "return 0" not in second
+    assert "cannot be merged" in told[0] or f"1. ({'critical' if text is CRITICAL else 'major'}" in second
+    assert [one.approved for one in only_task(outcome).reviews] == [False, True]
+    assert only_task(outcome).comments == ()
+
+
+@pytest.mark.parametrize("text", ["LGTM, approved!", "", '{"approved": true}', ended(TEMPLATE)])
+async def test_no_verdict_twice_is_no_approval(tmp_path: Path, text: str) -> None:
+    stand = prepared(tmp_path, text, text, APPROVED, deliveries=2)
+    outcome = await outcome_of(stand)
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked[2:6] == ["review 1", "review 2", "delivery 2", "review 3"]
+    (told,) = [event for event in stand.sink.named("review_judged") if event.data["verdict"] == "sent_back"]
+    assert [finding["code"] for finding in told.data["findings"]] == ["review.no_verdict"]
+    assert "What to mend was not said" in stand.step.prompts[4].text
+
+
+async def test_comments_of_a_review_that_was_cut_off_are_kept(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, deliveries=2)
+    for _ in range(2):
+        stand.team.review(A, 1, CUT, stop_reason="max_tokens")
+    stand.team.review(A, 1, APPROVED)
+    assert (await outcome_of(stand)).status is StoryStatus.DONE
+    again = stand.step.prompts[4].text
+    assert "The wrong value" in again
+    assert "A name" in again
+
+
+@pytest.mark.parametrize("last", [True, False])
+async def test_reviews_that_are_used_up_let_the_story_go_on_to_a_person(tmp_path: Path, last: bool) -> None:
+    stand = Stand(tmp_path)
+    tasks = [["other.py"], ["us_1.py"]] if last else [["us_1.py"], ["other.py"]]
+    stuck, smooth = (2, 1) if last else (1, 2)
+    stand.team.plan(A, *tasks)
+    stand.team.deliver(A, smooth, OTHER)
+    for value in (5, 4, 1):
+        stand.team.deliver(A, stuck, good(value=value))
+        stand.team.review(A, stuck, FIXES)
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand, max_iterations=3)
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert stand.workspace.result == {}
+    assert outcome.tests.passed == 1, "its tests have run all the same"
+    assert list(statuses(outcome).values()) == [
+        TaskStatus.UNAPPROVED if number == stuck else TaskStatus.DONE for number in (1, 2)
+    ]
+    assert [one for one in judged(stand) if one[0] != "approved"] == [
+        ("sent_back", 1, 2), ("sent_back", 2, 1), ("unapproved", 3, 0),
+    ]  # fmt: skip
+    (finding,) = outcome.findings
+    assert (finding.code, finding.severity, finding.where.task) == (
+        "review.unapproved", Severity.MAJOR, f"T-{A}-{stuck:02d}",
+    )  # fmt: skip
+    assert "not approved in 3 reviews; open: us_1.py:2 The wrong value: It is wrong." in finding.message
+    open_ones = next(one for one in outcome.tasks if one.id == finding.where.task).comments
+    assert [(one.file, one.line, one.title) for one in open_ones] == [("us_1.py", 2, "The wrong value")]
+
+
+async def test_all_reviewers_must_approve_and_the_comments_of_all_go_back(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, APPROVED, NO, APPROVED, deliveries=3)
+    for text in (FIXES, NO, APPROVED):
+        stand.team.review(A, 1, text, by="security")
+    outcome = await outcome_of(stand, reviewers=["reviewer", "security"])
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked.count("delivery 3") == 1
+    assert [(one.iteration, one.by, one.approved) for one in only_task(outcome).reviews] == [
+        (1, "reviewer", True), (1, "security", False),
+        (2, "reviewer", False), (2, "security", False),
+        (3, "reviewer", True), (3, "security", True),
+    ]  # fmt: skip
+    asked = [prompt for prompt in stand.step.prompts if prompt.key.persona in {"reviewer", "security"}]
+    assert all("1. (major, line 2) `us_1.py` The wrong value" in prompt.text for prompt in asked[2:4])
+    third = [prompt for prompt in stand.step.prompts if prompt.key.purpose == "delivery"][2].text
+    assert third.count("It returns nothing useful") == 2
+
+
+async def test_review_can_be_switched_off(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, NO)
+    outcome = await stand.run(await provider(stand.team, tmp_path), review={"enabled": False})
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+    assert only_task(outcome).reviews == ()
+
+
+async def test_a_change_for_a_red_test_is_read_too_while_reviews_are_left(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, APPROVED, APPROVED, deliveries=2, stories=[RED])
+    stand.team.analyse(A, ("us_1.py", "return 1"))
+    outcome = await outcome_of(stand)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2)
+    assert stand.asked[-3:] == ["analysis 1", "delivery 2", "review 2"]
+    assert judged(stand) == [("approved", 1, 4), ("approved", 2, 3)]
+
+
+@pytest.mark.parametrize("same", [False, True])
+async def test_nobody_approves_what_nobody_saw(tmp_path: Path, same: bool) -> None:
+    stand = prepared(tmp_path, APPROVED, APPROVED, deliveries=1, stories=[RED])
+    stand.team.deliver(A, 1, good(value=0 if same else 1))
+    stand.team.analyse(A, ("us_1.py", "return 1"))
+    outcome = await outcome_of(stand, max_iterations=1)
+    assert "review 2" not in stand.asked, "attempts do not reset the count"
+    if same:
+        assert outcome.status is StoryStatus.DONE
+        assert judged(stand) == [("approved", 1, 0)]
+        return
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert judged(stand) == [("approved", 1, 0), ("unapproved", 1, 0)]
+    (finding,) = outcome.findings
+    assert finding.message == "nobody has read its last change, after 1 review"
+
+
+async def test_a_red_story_tells_its_unapproved_task_too(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, NO, deliveries=3, stories=[RED, RED, RED])
+    for _ in range(2):
+        stand.team.analyse(A, ("us_1.py", "return 1"))
+    outcome = await outcome_of(stand, max_iterations=1)
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert codes(outcome) == {"test.failed", "test.same_failure", "review.unapproved"}
+    assert "## Review\n" in stand.step.prompts[-1].text, "what is open is told with the tester's instructions"
+
+
+async def test_what_needs_a_person_anyway_and_what_changes_nothing_is_not_read(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base=good(), commands=[CommandResult(argv=("x",), exit_code=1, output="")] * 3)
+    stand.team.plan(A, task(A, 1, ["a.py"], "false"), task(A, 2, [], "true"), task(A, 3, ["us_1.py"]))
+    for _ in range(3):
+        stand.team.deliver(A, 1, {"a.py": "X = 1\n"})
+    stand.team.deliver(A, 3, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand)
+    assert list(statuses(outcome).values()) == [TaskStatus.PARTIAL, TaskStatus.DONE, TaskStatus.DONE]
+    assert not [asked for asked in stand.asked if asked.startswith("review")]
+
+
+async def test_a_change_that_is_taken_back_is_read(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base=good())
+    stand.team.plan(A, ["us_1.py"])
+    for value in (2, 1):
+        stand.team.deliver(A, 1, good(value=value))
+        stand.team.review(A, 1, NO)
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand, max_iterations=2)
+    assert statuses(outcome) == {f"T-{A}-01": TaskStatus.UNAPPROVED}
+    assert "The change is empty" in stand.step.prompts[4].text
+
+
+async def test_what_hides_from_the_reviewer_is_not_approved(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py", "run.sh"])
+    stand.team.deliver(A, 1, {**good(), "run.sh": "echo \0\nrm -rf ~\n"})
+    stand.team.review(A, 1, APPROVED)
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand, max_iterations=1)
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    (told,) = stand.sink.named("review_judged")
+    assert [finding["code"] for finding in told.data["findings"]] == ["review.diff_cut"]
+    assert "run.sh" in told.data["findings"][0]["message"]
+    (left,) = [one for one in outcome.findings if one.code == "review.unapproved"]
+    assert "no reviewer saw it whole" in left.message, "not what the reviewer praised"
+
+
+async def test_a_file_of_another_task_that_is_kept_is_read_with_the_change(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"], ["other.py"])
+    for _ in range(3):
+        stand.team.deliver(A, 1, {**good(), **OTHER})
+    stand.team.deliver(A, 2, OTHER)
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand)
+    assert outcome.status is StoryStatus.DONE
+    (prompt,) = [one for one in stand.step.prompts if one.key.purpose == "review"]
+    assert "### other.py" in prompt.text
+
+
+async def test_a_reviewer_may_ask_for_what_the_task_does_not_speak_of(tmp_path: Path) -> None:
+    both = f"{good()['us_1.py']}\n\ndef other():\n    return 2\n"
+    stand = Stand(tmp_path, base={"us_1.py": both, "b.py": "from us_1 import other\n"})
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, {"us_1.py": both.replace("2", "3")})
+    stand.team.deliver(A, 1, good(value=4))
+    stand.team.review(A, 1, reviewed("With fixes 1", "[us_1.py:5] `other` must go"))
+    stand.team.review(A, 1, APPROVED)
+    stand.team.suite(A, suite_text(A))
+    await outcome_of(stand)
+    assert stand.asked[1:5] == ["delivery 1", "review 1", "delivery 2", "review 2"]
+
+
+async def test_a_reviewer_who_cannot_be_asked_leaves_the_task_unapproved(tmp_path: Path) -> None:
+    stand = prepared(tmp_path)
+    stand.team.review(A, 1, "", error="auth")
+    outcome = await outcome_of(stand)
+    assert (outcome.status, outcome.stop_sprint) == (StoryStatus.FAILED, True)
+    assert statuses(outcome) == {f"T-{A}-01": TaskStatus.UNAPPROVED}
+    assert codes(outcome) == {"provider.auth", "review.unapproved"}
+    assert module_of(A) + ".py" in await stand.workspace.files(A)
