@@ -182,7 +182,8 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
         lines.append(f"- Path: {path}")
     if story.tasks:
         lines.append(f"- Tasks: {', '.join(f'{task.id} ({task.status.value})' for task in story.tasks)}")
-    files = list(dict.fromkeys(path for event in events for path in event.data.get("files", ())))
+    committed = (event.data.get("files", ()) for event in events if "commit" in event.data)  # not what was only shown
+    files = list(dict.fromkeys(path for paths in committed for path in paths))
     if files:
         lines.append(f"- Files: {', '.join(_code(path) for path in files)}")
     if replies:

@@ -61,10 +61,11 @@ EVENTS = [
     event("A", "1a", "plan_judged", message="plan 1: revise", stage="plan", verdict="revise"),
     event("A", "1b", "plan_judged", message="plan 2: approved", stage="plan", verdict="approved"),
     event("A", 2, "answer_healed", message="mike's breakdown was not valid JSON and healed: fence x1"),
+    event("A", "2a", "files_shown", files=["only_read.py"]),
     turn("A", 3, "delivery", 4000, None),
-    event("A", 4, "task_committed", task="T-A-01", files=["a.py", "b.py"]),
+    event("A", 4, "task_committed", task="T-A-01", commit="01", files=["a.py", "b.py"]),
     event("A", 5, "answer_sent_back", message="alex's delivery is sent back", task="T-A-02"),
-    event("A", 6, "suite_committed", files=["tests/test_a.py"]),
+    event("A", 6, "suite_committed", commit="02", files=["tests/test_a.py"]),
     event("A", 7, "tests_finished", duration_ms=500),
     ended(
         7.5, id="A", status=StoryStatus.NEEDS_ATTENTION, attempts=3, tests=TESTS, before={"test_lend": "not judged"},
