@@ -10,10 +10,10 @@ from pathlib import Path
 
 from benchmarks import databases, samples
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
-from orchestrator.app.run import Run
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
-from orchestrator.app.sprints import Chosen, event_url
+from orchestrator.app.sprint_runtime import Equipment, Site
+from orchestrator.app.sprints import Chosen, event_url, histories_of
 from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.event import Event
@@ -21,10 +21,8 @@ from orchestrator.core.history import fold
 from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.story import BacklogContent
-from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.settings.options import RunOptions
 from orchestrator.storage.event_store import EventReader
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.testing.memory_workspace import MemoryWorkspace
@@ -58,19 +56,10 @@ class Load:
         return max(one_story, self.calls * self.latency_ms / 1000 / self.turns)
 
 
-class MeteredRun(Run):
-    """`run` with suites that are green at once, so that the engine is what is measured."""
+class _GreenSite(Site):
+    """A sprint whose suites are green at once, so that the engine is what is measured."""
 
-    async def drive(
-        self, chosen: Chosen, provider: ScriptedProvider, library: PromptLibrary, workspace: MemoryWorkspace
-    ) -> Meter:
-        """Drive the sprint and say what it took, the engine's start and end included."""
-        self._sandbox = await sandbox_for(self._settings, self._environment)
-        with metered() as meter:
-            await self._work(chosen, provider, library, workspace, lock_fd=-1)
-        return meter
-
-    def _runner(self, works: Works, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+    def _runner(self, lock_fd: int) -> SuiteRunner:
         return SimulatedRunner()
 
 
@@ -110,14 +99,25 @@ class Sprint:
         )  # fmt: skip
 
     async def run(self) -> Meter:
-        """What `run` does behind its locks and its git, measured from the first story to the last."""
-        settings, record = self.settings, self.record
-        options = RunOptions(backlog=Path(record.backlog))
-        listed = MeteredRun(options, settings, self.environment, tell=print, listen=lambda _event: None)
+        """What `run` does behind its locks and its git, from the engine's start to its end."""
         provider = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
-        chosen = Chosen(record=record, continued=False, content=self.content)
-        library = await asyncio.to_thread(prompt_library, settings, self.environment)
-        return await listed.drive(chosen, provider, library, MemoryWorkspace(sprint=record.sprint))
+        chosen = Chosen(record=self.record, continued=False, content=self.content)
+        library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
+        sandbox = await sandbox_for(self.settings, self.environment)
+        with metered() as meter:
+            works = Works(self.settings, self.environment, provider, executor_id="bench", listen=lambda _event: None)
+            equipment = Equipment(
+                works=works, environment=self.environment, library=library, sandbox=sandbox, secrets=(),
+                provider=None, provider_told="scripted",
+            )  # fmt: skip
+            histories = await asyncio.to_thread(histories_of, self.environment, self.state, self.record)
+            workspace = MemoryWorkspace(sprint=self.record.sprint)
+            site = await asyncio.to_thread(
+                _GreenSite, equipment, chosen, workspace, self.settings, histories, secrets=(), lock_fd=-1
+            )
+            async with works, site:
+                await site.drive(print)
+        return meter
 
     def events(self) -> list[Event]:
         """What the event log holds."""

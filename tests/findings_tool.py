@@ -118,6 +118,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "core/finding.py": (),
     "backlogs/tree.py": ("backlog.field_twice", "backlog.type"),
     "backlogs/csv.py": (),
+    "backlogs/rows.py": (),
     "app/briefs.py": (),
     "checks/breakdown_rules.py": (),
     "engine/durable.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),

@@ -185,7 +185,8 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
     )
     if found.cut is None:
         return PlanExtraction(plan=plan, status=Status.REPAIRED if findings else Status.OK, findings=findings)
-    message = f"the plan was cut off in the action {found.cut.verb} {found.cut.path}".rstrip()
+    action = f"{found.cut.verb} {found.cut.path}".rstrip()
+    message = f"the plan was cut off in the action {action}"
     fix = "Send what is missing; the actions before it were kept."
     cut = major("plan.truncated", message, where=Where(line=found.cut.line), fix=fix)
     return PlanExtraction(plan=plan, status=Status.TRUNCATED, findings=(*findings, cut), cut=found.cut)

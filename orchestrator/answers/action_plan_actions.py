@@ -433,6 +433,7 @@ def _missing(body: _Body, what: str, fix: str) -> _Unfinished | None:
     """Without what it needs an action at the end of the text was cut off; another is faulty."""
     if body.last and not (what in _FIELDS and body.fences):
         return _Unfinished(_named(body))
+    fix = f"Write the whole action. {fix}"
     body.say(major("plan.incomplete", f"{body.verb} has no {what}", where=place_at(body.line), fix=fix))
     return None
 

@@ -90,9 +90,9 @@ class KeptFolders:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(
-        self, digest: str, make: Callable[[Path, Path], Awaitable[T | None]], incomplete: Callable[[Path], object]
+        self, digest: str, build: Callable[[Path, Path], Awaitable[T | None]], incomplete: Callable[[Path], object]
     ) -> Path | T:
-        """Returns the folder, or what `make`, given a begun one and its later place, says of its failure.
+        """Returns the folder, or what `build`, given a begun one and its later place, says of its failure.
 
         Whether a made one is `incomplete` is looked at in a thread. Of two processes that make the same, the first
         one's counts.
@@ -104,7 +104,7 @@ class KeptFolders:
                     return found
             begun = await asyncio.to_thread(begin, self.folder)
             try:
-                failed = await make(begun, place)
+                failed = await build(begun, place)
                 if failed is not None:
                     return failed
                 place = own if await asyncio.to_thread(incomplete, begun) else place
