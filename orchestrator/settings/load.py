@@ -3,14 +3,14 @@
 import ctypes
 import os
 import pwd
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import fuzz, process
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.secrets import is_secret_name
@@ -120,10 +120,36 @@ def _is_section(annotation: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
+class _Loader(yaml.SafeLoader):
+    """Scalars as YAML 1.2 has them: `on`, `yes` and `12:30` are texts, `012` is twelve; a name may not stand twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Returns the mapping. Raises ConstructorError with the line of a name that stands twice."""
+        names: set[str] = set()
+        for name, _ in node.value:
+            if isinstance(name, yaml.ScalarNode) and name.value != "<<" and name.value in names:
+                raise yaml.constructor.ConstructorError(None, None, f"{name.value!r} stands twice", name.start_mark)
+            names.add(str(name.value))
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {}
+# (type, its texts, the characters they begin with). PyYAML's own are those of YAML 1.1.
+for _type, _text, _first in (
+    ("null", "~|null|", ["~", "n", ""]),
+    ("bool", "true|false|True|False", list("tfTF")),
+    ("int", r"[-+]?\d+", list("-+0123456789")),
+    ("float", r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", list("-+.0123456789")),
+    ("merge", "<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"(?:{_text})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+
+
 def _parse_yaml(text: str, source: str) -> Any:
     try:
-        return YAML(typ="safe").load(text)
-    except YAMLError as error:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{source}{place}: not valid YAML ({getattr(error, 'problem', error)})") from error
