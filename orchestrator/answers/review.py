@@ -546,8 +546,9 @@ def _says_nothing(text: str) -> bool:
 
 _GLAD = "✅✔☑🟢👍🎉🚀💯\ufe0f"
 """Signs that may stand beside a Yes and mean the same; any other sign leaves it unclear."""
+# Signs of doubt may stand there too: such a line counts as the last one, and is no Yes.
 _READY_LINE = re.compile(
-    rf"(?:[•→➡ ]|[\W\d_]*{VERDICT}\s*[:：—–-]?\s*)?(?P<signs>\W*){READY}\s*[:：]\s*(?P<said>.*)", re.I | re.S
+    rf"[•→➡ ]*(?P<signs>[{_GLAD}⚠❌🔴🟡🚫⛔ ]*)(?:{VERDICT}\s*[:：—–-]?\s*)?{READY}\s*[:：]\s*(?P<said>.*)", re.I | re.S
 )
 _YES = re.compile(
     rf"[{_GLAD}\s]*[\"(\[]?{CHOICES[Verdict.YES]}[\")\]]?[{_GLAD}\s]*[.!]?[{_GLAD}\s]*"
@@ -555,7 +556,7 @@ _YES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # `No issues found` is no No.
-_NO = re.compile(rf"\W*{CHOICES[Verdict.NO]}\s*(?:[.,;:!()\]\"—–-]|$)", re.IGNORECASE)
+_NO = re.compile(rf"\W*(?:{CHOICES[Verdict.NO]}\s*(?:[.,;:!()\]\"—–-]|$)|not\b)", re.IGNORECASE)
 _WITH_FIXES = re.compile(r"\W*(?:(?:yes|no)\W+)?with\s+(?:\w+\s+)?fix(?:es)?\b", re.IGNORECASE)
 _NUMBERS = re.compile(
     r"[\s:(\[#]*(?:(?:issues?|fix(?:es)?|numbers?)\b)?(?:[\s#,;&+–—-]|\d{1,6}|\b(?:to|and|N)\b)*", re.I

@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeGuard
 
 from orchestrator.answers.json.code import broken_code
-from orchestrator.answers.json.fast_reader import swift_reading
 from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, prefix
 from orchestrator.answers.json.guide import ended_inside
 from orchestrator.answers.json.reader import Reader
@@ -251,8 +250,6 @@ class Scan:
     """Characters that may still be read a second time."""
     lenient: int = 0
     """How many candidates were read leniently."""
-    passed: int = 0
-    """Characters that the swift reader may have looked at."""
     overrun: bool = False
     """There were too many of them: nothing of the text can be trusted."""
     failures: int = 0
@@ -364,7 +361,7 @@ class Scan:
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
-        reading = self._swiftly(start) or Reader(self.text, start, self.contract).read()
+        reading = Reader(self.text, start, self.contract).read()
         best = Candidate(checked(reading, self.text), "repair")
         if best.reading.outcome == "template" or self._fits(best):
             return best
@@ -379,14 +376,6 @@ class Scan:
             elif _rank(candidate.reading) > _rank(best.reading):
                 best = candidate
         return doubted or best
-
-    def _swiftly(self, start: int) -> Reading | None:
-        """The same in one pass over the text, while few characters were passed over for nothing."""
-        if self.text[start] != "{" or self.passed > 2 * len(self.text):
-            return None
-        reading = swift_reading(self.text, start)
-        self.passed += len(self.text) - start
-        return reading
 
     def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
