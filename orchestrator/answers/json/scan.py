@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from orchestrator.answers.json.code import broken_code
 from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, prefix
@@ -104,38 +104,8 @@ class Fit(NamedTuple):
     """All required keys are there with the right types."""
 
 
-def surely_whole(value: object, shape: Shape) -> TypeGuard[dict[str, Any]]:
-    """A quick look at a plain answer: True only when `fit` says whole, with every item of its lists; False may be.
-
-    What it costs is part of the price of every answer that was valid from the start.
-    """
-    if type(value) is not dict or not shape.aliases.isdisjoint(value):
-        return False
-    for name, types, items, needed in shape.essentials:
-        member = value.get(name, shape)
-        if type(member) not in types:
-            return False
-        if items is not None and type(member) is list and not _items_hold(member, items, needed):
-            return False
-    return bool(shape.essentials)
-
-
-def _items_hold(members: list[Any], types: frozenset[type], needed: frozenset[str]) -> bool:
-    if not types.issuperset(map(type, members)):
-        return False
-    for item in members if needed else ():
-        if type(item) is dict:
-            if not needed <= item.keys():
-                return False
-        elif dict in types:  # a string among objects may say that others were left out: only the slow look knows
-            return False
-    return True
-
-
 def fit(value: object, shape: Shape) -> Fit | None:
     """How well `value` answers the contract; None when it shows nothing of it and so is no answer."""
-    if surely_whole(value, shape):
-        return Fit(len(shape.required), len(shape.required), True, True)
     if shape is ANYTHING:
         filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
         return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
