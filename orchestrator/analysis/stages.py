@@ -109,72 +109,42 @@ async def run_stages(
     never), or one that concerns every stage, none is begun any more; while there are some, never more than are left
     are in flight, so that a provider that is down is asked no more often than that.
     """
-    stages = _Stages(prompts, at_once, stop_after, warm)
+    results: dict[int, StageResult] = {}
+    waiting = list(range(len(prompts)))
     running: dict[asyncio.Task[StageResult], int] = {}
+    failures, stopped = 0, ""
     try:
         while True:
-            while (at := stages.next(len(running))) is not None:
-                earlier = [stages.results[one] for one in range(at)] if prompts[at].history else []
+            limit = at_once if warm else 1
+            if failures and stop_after:
+                limit = min(limit, stop_after - failures)
+            ready = [at for at in waiting if not prompts[at].history or all(one in results for one in range(at))]
+            for at in [] if stopped else ready[: max(0, limit - len(running))]:
+                waiting.remove(at)
+                earlier = [results[one] for one in range(at)] if prompts[at].history else []
                 running[asyncio.ensure_future(ask(prompts[at], earlier))] = at
             if not running:
-                return stages.all()
+                break
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=lambda task: running[task]):
-                stages.ended(running.pop(task), task.result())
+                result = results[running.pop(task)] = task.result()
+                warm, failures = True, failures + 1 if result.failed else 0
+                if result.stop:
+                    stopped = f"{result.id} failed for a reason that concerns every stage"
+                elif stop_after and failures >= stop_after:
+                    stopped = f"{failures} stages failed in a row (analysis.stop_after_failures)"
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+    return tuple(results.get(at) or _not_begun(prompt, stopped) for at, prompt in enumerate(prompts))
 
 
-class _Stages:
-    """Which stage may begin next."""
-
-    def __init__(self, prompts: Sequence[StagePrompt], at_once: int, stop_after: int, warm: bool) -> None:
-        self._prompts, self._at_once, self._stop_after = prompts, at_once, stop_after
-        self._open = list(range(len(prompts)))
-        self._warm = warm
-        self._failures = 0
-        self._stopped = ""
-        self.results: dict[int, StageResult] = {}
-
-    def next(self, running: int) -> int | None:
-        """The place of a stage that may begin now; it counts as begun."""
-        if self._stopped or running >= self._limit():
-            return None
-        for at in self._open:
-            if not self._prompts[at].history or all(one in self.results for one in range(at)):
-                self._open.remove(at)
-                return at
-        return None
-
-    def ended(self, at: int, result: StageResult) -> None:
-        """A stage has its result."""
-        self.results[at], self._warm = result, True
-        self._failures = self._failures + 1 if result.failed else 0
-        if result.stop:
-            self._stopped = f"{result.id} failed for a reason that concerns every stage"
-        elif self._stop_after and self._failures >= self._stop_after:
-            self._stopped = f"{self._failures} stages failed in a row (analysis.stop_after_failures)"
-
-    def _limit(self) -> int:
-        if not self._warm:
-            return 1
-        return (
-            min(self._at_once, self._stop_after - self._failures)
-            if self._failures and self._stop_after
-            else self._at_once
-        )
-
-    def all(self) -> tuple[StageResult, ...]:
-        """All results in order."""
-        return tuple(self.results.get(at) or self._not_begun(prompt) for at, prompt in enumerate(self._prompts))
-
-    def _not_begun(self, prompt: StagePrompt) -> StageResult:
-        message = f"{prompt.id} was not begun: {self._stopped}"
-        fix = "remove the cause; the same command goes on with the stages that are missing"
-        said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
-        return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
+def _not_begun(prompt: StagePrompt, why: str) -> StageResult:
+    message = f"{prompt.id} was not begun: {why}"
+    fix = "remove the cause; the same command goes on with the stages that are missing"
+    said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
+    return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
 
 
 @dataclass
@@ -184,31 +154,25 @@ class Ledger:
     results: dict[str, StageResult] = field(default_factory=dict)
     """Stage → its result in its present generation."""
     calls: int = 0
+    """Paid calls, of whatever generation."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     """None when the price of a call is unknown."""
 
-    def add_call(self, event: Event) -> None:
-        """One paid call, of whatever generation."""
-        data = event.data
-        self.calls += 1
-        self.tokens = Tokens(
-            input=self.tokens.input + data["input_tokens"],
-            cached=self.tokens.cached + data["cached_tokens"],
-            output=self.tokens.output + data["output_tokens"],
-        )
-        cost = data["cost_usd"]
-        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-
 
 def fold(record: AnalysisRecord, events: Iterable[Event]) -> Ledger:
-    """`events` are those of the analysis, in order."""
+    """Returns the ledger; `events` are those of the analysis, in order."""
     ledger = Ledger()
     for event in events:
-        if event.name == "turn_finished" and event.data.get("paid"):
-            ledger.add_call(event)
+        data = event.data
+        if event.name == "turn_finished" and data.get("paid"):
+            ledger.calls += 1
+            spent = {name: data[f"{name}_tokens"] + getattr(ledger.tokens, name) for name in Tokens.model_fields}
+            ledger.tokens = Tokens(**spent)
+            cost = data["cost_usd"]
+            ledger.cost_usd = None if cost is None or ledger.cost_usd is None else ledger.cost_usd + cost
         elif event.name == "stage_finished" and event.id.rpartition(":")[0] == record.workflow_id(str(event.story)):
-            ledger.results[str(event.story)] = StageResult.model_validate(event.data["result"])
+            ledger.results[str(event.story)] = StageResult.model_validate(data["result"])
     return ledger
 
 
