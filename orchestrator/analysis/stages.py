@@ -255,8 +255,6 @@ def stage_calls(settings: Settings) -> int:
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
 _FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
 _KEYS = frozenset({"id", "goal", "stage", "category", "history"})
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
-_DOTS = re.compile(r"\.{2,}")
 _ASKS_HISTORY = re.compile(
     r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
 )
@@ -264,18 +262,26 @@ MAX_CHARS = 200_000
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
-    """`stage_prompts` of the Markdown files below `folder`. Raises ConfigError for what cannot be read, too."""
+    """Returns `stage_prompts` of the Markdown files below `folder`. Raises ConfigError for what cannot be read, too."""
     if not folder.is_dir():
         raise ConfigError(f"the prompt folder {folder} does not exist")
-    paths = [path for path in folder.rglob("*") if path.suffix.lower() in {".md", ".markdown"} and path.is_file()]
-    found = stage_prompts({path: _read(path) for path in paths if not _is_aside(path.relative_to(folder))}, folder)
-    if not found:
+    texts: dict[Path, str] = {}
+    for path in folder.rglob("*"):
+        if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _is_aside(path.relative_to(folder)):
+            continue
+        try:
+            texts[path] = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    if not texts:
         raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
-    return found
+    return stage_prompts(texts, folder)
 
 
 def stage_prompts(texts: Mapping[Path, str], folder: Path = Path()) -> dict[str, StagePrompt]:
-    """Id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
+    """Returns id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
 
     Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
     findings where it speaks of them. Raises ConfigError for an empty prompt and an id that stands twice.
@@ -296,37 +302,27 @@ def _is_aside(relative: Path) -> bool:
     return any(part.startswith((".", "_")) for part in relative.parts) or relative.stem.lower() in _NO_PROMPTS
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-
-
 def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
     front, body = _split(text.replace("\r\n", "\n"), path)
     if not body.strip():
         raise ConfigError(f"the prompt {path} is empty")
     if len(body) > MAX_CHARS:
         raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
-    told = front.get("history")
-    name = _text(front, "id") or "-".join(relative.with_suffix("").parts)
-    known, whole = _id(name, path)
+    told = {key: " ".join(str(front.get(key) or "").split()) for key in ("id", "goal", "stage", "category")}
+    name = unicodedata.normalize("NFC", told["id"] or "-".join(relative.with_suffix("").parts))
+    known = _id(name, path)
+    history = front.get("history")
     return StagePrompt(
-        id=known,
-        goal=_text(front, "goal") or ("" if whole else name),
-        stage=_text(front, "stage"),
-        category=_text(front, "category"),
-        history=told if isinstance(told, bool) else bool(_ASKS_HISTORY.search(body)),
+        # A name in another script is shown as the goal, because its letters are not in the id.
+        **{**told, "id": known, "goal": told["goal"] or (name if _is_foreign(name) else "")},
+        history=history if isinstance(history, bool) else bool(_ASKS_HISTORY.search(body)),
         text=body.strip("\n"),
         file=str(path),
     )
 
 
 def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
-    """Front matter and body. What stands between rules at the top and names none of our fields belongs to the text."""
+    """Returns front matter and body. What stands between rules and names none of our fields belongs to the text."""
     match = _FRONT.match(text)
     if match is None:
         return {}, text
@@ -341,24 +337,22 @@ def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
     return {}, text
 
 
-def _text(front: dict[str, object], key: str) -> str:
-    value = front.get(key)
-    return "" if value is None else " ".join(str(value).split())
-
-
-def _id(name: str, path: Path) -> tuple[str, bool]:
-    """The name as an id, which names folders of the state folder too, and whether all its letters stand in it."""
-    plain = unicodedata.normalize("NFC", name.strip())
-    found = _DOTS.sub(".", _UNFIT.sub("-", plain)).strip(".-")[:64].strip(".-").removesuffix(".lock")
-    whole = not any(letter.isalnum() and not letter.isascii() for letter in plain)
-    if not whole:
-        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+def _id(name: str, path: Path) -> str:
+    """Returns the name as an id, which names folders too: without separators, dots in a row and `.lock`."""
+    found = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._-]+", "-", name.strip())).strip(".-")[:64].strip(".-")
+    found = found.removesuffix(".lock")
+    if _is_foreign(name):  # else two such names would be one id
+        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(name.strip().encode()).hexdigest()[:8]}"
     if not found:
         raise ConfigError(f"the prompt {path}: its name has no letter or digit; give it an id")
-    return found, whole
+    return found
+
+
+def _is_foreign(name: str) -> bool:
+    return any(letter.isalnum() and not letter.isascii() for letter in name)
 
 
 def _natural(path: Path) -> tuple[list[list[tuple[bool, int, str]]], Path]:
-    """Names in the order people number them, numbers first."""
+    """Sorts names as people number them, numbers first."""
     parts = [re.findall(r"(\d+)|(\D+)", part) for part in path.parts]
     return [[(not digits, int(digits or 0), text) for digits, text in part] for part in parts], path
