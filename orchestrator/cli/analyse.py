@@ -107,7 +107,7 @@ def analyse_command(
         raise typer.Exit(_analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
 
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.analysis.command import Analysis
+    from orchestrator.analysis.run import Analysis
 
     if dry_run:
         planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
