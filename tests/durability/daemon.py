@@ -3,20 +3,30 @@
 import json
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.durability.driver import SPRINT, Bench, Ended
+from tests.durability.team import STORIES
+from tests.support import Team
 from tests.zygote import Forked
 
 
 class DaemonBench(Bench):
     """A bench whose one command is the daemon; its rows carry the sprint's name, as nobody else gives it one."""
 
-    def __init__(self, folder: Path, *, settings: Sequence[str] = (), more: Sequence[str] = ()) -> None:
-        super().__init__(folder, settings=settings, more=more, sprint=SPRINT)
+    def __init__(
+        self,
+        folder: Path,
+        stories: Mapping[str, str] = STORIES,
+        *,
+        script: Team | None = None,
+        settings: Sequence[str] = (),
+        more: Sequence[str] = (),
+    ) -> None:
+        super().__init__(folder, stories, script=script, settings=settings, more=more, sprint=SPRINT)
 
-    def _words(self) -> list[str]:
+    def _words(self, *, named: bool = True) -> list[str]:
         words = ["serve", "--backlog", "backlog.csv", "--repo", "repo", "--port", "0", "--provider", "scripted"]
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
         for setting in ("provider.wait_initial_s=0.2", "serve.poll_s=0.1", "shutdown.grace_s=5", *self.settings):

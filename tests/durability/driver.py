@@ -68,6 +68,8 @@ class Bench:
         self.folder, self.database = folder, database
         self.settings, self.more = settings, more
         """`--set` of every command; further words of `run`."""
+        self.source = ROOT
+        """The sources that commands run; a test may name another release's."""
         self.state = folder / ".orchestrator"
         self.mirror_folder = self.state / "mirrors"
         self.calls_file = folder / "calls.jsonl"
@@ -81,12 +83,15 @@ class Bench:
 
     def start(self, *, die_at: int | None = None, named: bool = True) -> Forked:
         """Start the one command of this bench, in its own session."""
+        return self._spawn(self._words(named=named), die_at)
+
+    def _words(self, *, named: bool = True) -> list[str]:
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
         words += ["--sprint", SPRINT] if named else []
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
         for setting in ("provider.wait_initial_s=0.2", *self.settings):
             words += ["--set", setting]
-        return self._spawn(words, die_at)
+        return words
 
     def command(self, *words: str) -> Ended:
         """Run another command beside it, to its end."""
@@ -109,7 +114,7 @@ class Bench:
         }  # fmt: skip
         if self.database:
             environment["DATABASE_URL"] = self.database
-        return zygote().start(module, words, cwd=self.folder, env=environment)
+        return zygote(self.source).start(module, words, cwd=self.folder, env=environment)
 
     def ended(self, process: Forked, timeout: float = 60) -> Ended:
         """Wait for the end of a process of this bench."""
@@ -147,6 +152,10 @@ class Bench:
     def die_at(self, deed: int) -> Ended:
         """The command, killed by itself at its `deed`-th deed; it may end before."""
         return self.ended(self.start(die_at=deed))
+
+    def die_at_boundary(self, point: str, number: int) -> Ended:
+        """The command, killed by itself at a boundary (see boundaries.py); it may end before."""
+        return self.ended(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
 
     def wait_for(self, moment: Callable[[], bool], process: Forked | None = None, *, timeout: float = 30) -> None:
         """Until `moment` holds; an error when the process ends or time passes first."""
