@@ -36,10 +36,9 @@ from orchestrator.git.command import OLDEST
 from orchestrator.git.repository import Repository, open_repository
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.providers.routing import (
-    PROVIDERS,
+    VENDORS,
     Seat,
     key_problem,
-    key_variable,
     policies_of,
     seats_of,
     stronger_of,
@@ -400,10 +399,10 @@ def _keys(settings: Settings, environment: Environment) -> list[DoctorRow]:
         return []
     used = {*seats_of(settings).values(), *stronger_of(settings).values()}
     rows = [_seat(seat, settings, environment) for seat in sorted(used, key=str)]
-    idle = {name for name in PROVIDERS if name != "scripted"} - {seat.provider for seat in used}
+    idle = VENDORS.keys() - {seat.provider for seat in used}
     for name in sorted(idle):
-        there = "present" if environment.variables.get(key_variable(name), "").strip() else "absent"
-        rows.append(_row(key_variable(name), "keys", f"nothing: {name} is not in use", "", "", there))
+        there = "present" if environment.variables.get(VENDORS[name].key, "").strip() else "absent"
+        rows.append(_row(VENDORS[name].key, "keys", f"nothing: {name} is not in use", "", "", there))
     return rows
 
 
@@ -414,7 +413,7 @@ def _seat(seat: Seat, settings: Settings, environment: Environment) -> DoctorRow
         problem = "" if is_there else f"{script} is not there" if script else "no script is configured"
         todo = "name a model (provider.name), or a script: provider.script, or `run --script FILE`"
         return _row("scripted", "keys", "no key; a script", problem, todo, script or "")
-    variable = key_variable(seat.provider)
+    variable = VENDORS[seat.provider].key
     problem, todo = key_problem(seat, environment), f"name provider.model, and put the key into {variable}"
     there = "present" if environment.variables.get(variable, "").strip() else "absent, and not needed at this address"
     return _row(str(seat), "keys", f"a model, and a key in {variable}", problem, todo, f"{variable}: {there}")

@@ -75,7 +75,7 @@ class AnthropicProvider(ModelProvider):
     def _open(self, access: ModelAccess) -> None:
         self._client = anthropic.AsyncAnthropic(
             api_key=access.api_key,
-            base_url=access.base_url or "https://api.anthropic.com",
+            base_url=access.base_url,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )

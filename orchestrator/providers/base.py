@@ -165,8 +165,7 @@ class ModelAccess:
 
     model: str
     api_key: str = field(repr=False)
-    base_url: str | None = None
-    """None: the service's own address."""
+    base_url: str
     timeout_s: float
     """For a whole call, from connecting to the last byte."""
     max_output_tokens: int

@@ -86,7 +86,7 @@ class OpenAIProvider(ModelProvider):
     def _open(self, access: ModelAccess) -> None:
         self._client = openai.AsyncOpenAI(
             api_key=access.api_key,
-            base_url=access.base_url or "https://api.openai.com/v1",
+            base_url=access.base_url,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )

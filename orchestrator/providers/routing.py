@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from rapidfuzz import process
@@ -13,19 +14,30 @@ from orchestrator.core.ports import Clock, Provider
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings import Environment, Policies, Settings, WireFormat
+from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
 from orchestrator.settings.options import ModelOptions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seat:
-    """Who answers a persona; hashable, so that personas with the same seat share connections."""
+class Seat(NamedTuple):
+    """Who answers a persona; personas with the same seat share connections."""
 
-    provider: ProviderName
+    provider: str
     model: str | None
     base_url: str | None
     timeout_s: float
     max_output_tokens: int
+
+    def changed(self, own: PersonaSettings | StrongerSettings) -> "Seat":
+        """Returns this seat with what `own` says; with another provider it keeps neither model nor address."""
+        same = own.provider in {None, self.provider}
+        return Seat(
+            provider=own.provider or self.provider,
+            model=own.model or (self.model if same else None),
+            base_url=own.base_url or (self.base_url if same else None),
+            timeout_s=own.timeout_s or self.timeout_s,
+            max_output_tokens=own.max_output_tokens or self.max_output_tokens,
+        )
 
     def __str__(self) -> str:
         return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
@@ -44,7 +56,7 @@ class RoutedProvider:
     ) -> None:
         self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
         self._stronger = stronger
-        self.name: str = default.provider
+        self.name = default.provider
         self._calls = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -115,14 +127,42 @@ PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
 """Of a sprint, beside the reviewers, who are named by the settings."""
 OTHERS = (analyst.NAME,)
 """Who takes no part in sprints."""
-PROVIDERS: tuple[ProviderName, ...] = ("scripted", "anthropic", "openai")
-OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
-    "anthropic": (".anthropic.com",),
-    "openai": (".openai.com", ".azure.com"),
+
+
+class Vendor(NamedTuple):
+    """One service of models."""
+
+    provider: str
+    """Module and class of its `ModelProvider`: each SDK takes a second to import, and only the one in use may."""
+    key: str
+    """Environment variable that holds its key."""
+    address: str
+    """Environment variable that may hold another address."""
+    url: str
+    """The service's own address."""
+    hosts: tuple[str, ...]
+    """Ends of host names that want a key in any case; a server of one's own may want none."""
+
+
+VENDORS: Mapping[str, Vendor] = {
+    "anthropic": Vendor(
+        "orchestrator.providers.anthropic:AnthropicProvider",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "https://api.anthropic.com",
+        (".anthropic.com",),
+    ),
+    "openai": Vendor(
+        "orchestrator.providers.openai:OpenAIProvider",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        (".openai.com", ".azure.com"),
+    ),
 }
-"""Where a provider wants a key in any case; a server of one's own may want none."""
+"""Name in `provider.name` → the vendor. A new one is a row here, a class, and its name in `settings.ProviderName`."""
 NO_KEY = "none"
-"""Sent to such a server: the SDKs do not send a request without a key."""
+"""Sent to a server without keys: the SDKs send no request without one."""
 
 
 def open_providers(
@@ -194,16 +234,8 @@ def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat
     found: dict[str, Seat] = {}
     for persona, usual in seats_of(settings, forced).items():
         own = settings.personas[persona].stronger if persona in settings.personas else None
-        if own is None or (forced is not None and own.provider not in {None, usual.provider}):
-            continue
-        same = own.provider in {None, usual.provider}
-        found[persona] = Seat(
-            provider=own.provider or usual.provider,
-            model=own.model,
-            base_url=own.base_url or (usual.base_url if same else None),
-            timeout_s=own.timeout_s or usual.timeout_s,
-            max_output_tokens=own.max_output_tokens or usual.max_output_tokens,
-        )
+        if own is not None and (forced is None or own.provider in {None, usual.provider}):
+            found[persona] = usual.changed(own)
     return found
 
 
@@ -232,44 +264,26 @@ def model_of(settings: Settings, persona: str, forced: str | None = None) -> str
 
 
 def _default_seat(settings: Settings, forced: str | None) -> Seat:
-    policy = settings.provider
-    name = next((known for known in PROVIDERS if known == (forced or policy.name)), None)
-    if name is None:
-        raise ConfigError(f"unknown provider {forced}{_nearest(str(forced), PROVIDERS)} ({', '.join(PROVIDERS)})")
-    return Seat(
-        provider=name,
-        model=policy.model,
-        base_url=policy.base_url,
-        timeout_s=policy.timeout_s,
-        max_output_tokens=policy.max_output_tokens,
-    )
+    policy, known = settings.provider, get_args(ProviderName)
+    name = forced or policy.name
+    if name not in known:
+        raise ConfigError(f"unknown provider {name}{_nearest(name, known)} ({', '.join(known)})")
+    return Seat(name, policy.model, policy.base_url, policy.timeout_s, policy.max_output_tokens)
 
 
 def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -> Seat:
     own = settings.personas.get(persona)
     if own is None:
         return default
-    away = own.provider is not None and own.provider != default.provider
-    followed = away and forced is not None
-    other = away and not followed
-    return Seat(
-        provider=own.provider if other and own.provider else default.provider,
-        model=default.model if followed else own.model or (None if other else default.model),
-        base_url=default.base_url if followed else own.base_url or (None if other else default.base_url),
-        timeout_s=own.timeout_s or default.timeout_s,
-        max_output_tokens=own.max_output_tokens or default.max_output_tokens,
-    )
+    if forced is not None and own.provider not in {None, default.provider}:
+        # What the persona says of its model and address is meant for the other provider.
+        own = own.model_copy(update={"provider": None, "model": None, "base_url": None})
+    return default.changed(own)
 
 
 def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
     """Provider → the variable that holds a key for it, of those that are set; never what is in one."""
-    names = {name: key_variable(name) for name in PROVIDERS if name != "scripted"}
-    return {name: variable for name, variable in names.items() if variables.get(variable, "").strip()}
-
-
-def key_variable(provider: str) -> str:
-    """Name of the environment variable that holds a provider's key."""
-    return f"{provider.upper()}_API_KEY"
+    return {name: one.key for name, one in VENDORS.items() if variables.get(one.key, "").strip()}
 
 
 def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:
@@ -289,21 +303,20 @@ def key_problem(seat: Seat, environment: Environment) -> str:
 
 
 def _access(seat: Seat, environment: Environment) -> ModelAccess:
-    name = seat.provider
+    name, vendor = seat.provider, VENDORS[seat.provider]
     if not seat.model:
         raise ConfigError(
             f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
         )
-    variable, address = key_variable(name), f"{name.upper()}_BASE_URL"
-    base_url = (seat.base_url or environment.variables.get(address, "")).strip() or None
-    host = _host(base_url, f"the address of the provider {name}") if base_url else None
-    key = environment.variables.get(variable, "").strip()
+    base_url = (seat.base_url or environment.variables.get(vendor.address, "")).strip() or vendor.url
+    host = _host(base_url, f"the address of the provider {name}")
+    key = environment.variables.get(vendor.key, "").strip()
     if not key:
-        if host is None or f".{host}".endswith(OWN_HOSTS[name]):
-            raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {variable}")
+        if f".{host}".endswith(vendor.hosts):
+            raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {vendor.key}")
         key = NO_KEY
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"{variable} holds something that is no key: blanks, line breaks or letters beyond ASCII")
+        raise ConfigError(f"{vendor.key} holds something that is no key: blanks, line breaks or letters beyond ASCII")
     return ModelAccess(
         model=seat.model,
         api_key=key,
@@ -327,23 +340,12 @@ def _host(base_url: str, what: str) -> str:
 
 
 def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
-    price: Callable[[str], PriceSettings | None] = settings.prices.get
-    on_paid = log.write if log is not None else None
+    module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
-        return _provider_class(seat.provider)(access, price=price, clock=clock, on_paid=on_paid)
+        kind: type[ModelProvider] = getattr(import_module(module), name)
+        return kind(access, price=settings.prices.get, clock=clock, on_paid=log.write if log is not None else None)
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
-
-
-def _provider_class(name: ProviderName) -> type[ModelProvider]:
-    # Imported here: each SDK takes a second or more to import, and only the one in use may.
-    if name == "anthropic":
-        from orchestrator.providers.anthropic import AnthropicProvider
-
-        return AnthropicProvider
-    from orchestrator.providers.openai import OpenAIProvider
-
-    return OpenAIProvider
 
 
 def _scripted(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
@@ -92,22 +92,6 @@ async def test_optional_purposes_give_an_unusable_reply_that_is_not_paid(tmp_pat
     reply = await complete(tmp_path, prompt(purpose=purpose), {}, log=log)
     assert (reply.text, reply.paid) == ("", False)
     assert not log.exists()
-
-
-@pytest.mark.parametrize("kind", ["rate_limit", "overloaded", "timeout", "connection"])
-async def test_transient_errors(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(TransientProviderError) as caught:
-        await complete(tmp_path, prompt(), {"error": kind, "retry_after_s": 2.5}, log=tmp_path / "log")
-    assert (caught.value.kind, caught.value.retry_after_s) == (kind, 2.5)
-    assert not (tmp_path / "log").exists()
-
-
-@pytest.mark.parametrize("kind", ["auth", "bad_request"])
-async def test_permanent_errors(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(PermanentProviderError) as caught:
-        await complete(tmp_path, prompt(), {"error": kind, "text": "t" * 900})
-    assert caught.value.kind == kind
-    assert len(caught.value.original_message) == 500
 
 
 async def test_the_call_log_has_a_line_per_paid_reply_and_only_when_it_is_handed_over(tmp_path: Path) -> None:
