@@ -41,9 +41,9 @@ class DaemonBench(Bench):
         """The daemon, killed by itself at a boundary; ended by us when it never gets there."""
         return self.until_done(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
 
-    def until_done(self, process: Forked, timeout: float = 60) -> Ended:
+    def until_done(self, process: Forked) -> Ended:
         """Until the sprint has ended or the process has; the daemon is then told to end."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + self.patience_s
         while process.poll() is None and not (self.told("sprint_ended") and self._listens(process)):
             assert time.monotonic() < deadline, (process.kill(), *process.communicate())
             time.sleep(0.02)

@@ -70,6 +70,8 @@ class Bench:
         """`--set` of every command; further words of `run`."""
         self.source = ROOT
         """The sources that commands run; a test may name another release's."""
+        self.patience_s = 60.0
+        """How long a command may take to its end."""
         self.state = folder / ".orchestrator"
         self.mirror_folder = self.state / "mirrors"
         self.calls_file = folder / "calls.jsonl"
@@ -116,10 +118,10 @@ class Bench:
             environment["DATABASE_URL"] = self.database
         return zygote(self.source).start(module, words, cwd=self.folder, env=environment)
 
-    def ended(self, process: Forked, timeout: float = 60) -> Ended:
+    def ended(self, process: Forked) -> Ended:
         """Wait for the end of a process of this bench."""
         try:
-            out, err = process.communicate(timeout=timeout)
+            out, err = process.communicate(timeout=self.patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()

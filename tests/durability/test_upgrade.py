@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import tarfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,10 @@ from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath, Bench
 from tests.durability.team import TESTS_RUN, UnhurriedTeam
 from tests.durability.test_branches import bench_in
+from tests.end_to_end.analysing import answer, application
 from tests.end_to_end.test_conflict import CONFLICT
-from tests.support import breakdown, delivery, make_repo, module_of, suite_text
+from tests.support import Team, breakdown, delivery, make_repo, module_of, plain_environment, run_cli, suite_text
+from tests.zygote import zygote
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -120,9 +123,9 @@ def test_resumes_stories_in_every_stage(tmp_path: Path, release: Path, kind: typ
     hold.touch()
     bench = kind(tmp_path, dict.fromkeys(OUTCOMES, "None") | {AFTER: GATED}, script=team(hold), settings=WITHIN)
     make_repo(tmp_path / "repo", {"shared.py": BASE})
-    bench.source = release
+    bench.source, bench.patience_s = release, 180  # many runs of tests, beside other workers
     calls = write_held(tmp_path / "team.jsonl", held=True)
-    bench.kill_when(in_every_stage(bench))
+    bench.kill_when(in_every_stage(bench), timeout=120)
     # The release's own command, recorded while nothing is alive, is one that the present release takes up.
     assert bench.command("approve", ANSWERED, "--comment", "keep the file").code == 0
 
@@ -173,10 +176,37 @@ def test_resumes_behind_every_boundary(
 @pytest.mark.parametrize("calls", [25, 50, 70])
 def test_resumes_on_every_branch(tmp_path: Path, release: Path, calls: int) -> None:
     bench = bench_in(tmp_path)
-    bench.source = release
+    bench.source, bench.patience_s = release, 180
     bench.kill_when(lambda: len(bench.calls()) >= calls, timeout=120)
     bench.source = ROOT
     ended = bench.finish()
     left = bench.aftermath(ended.code)
     assert {row["Story_ID"]: row["Execution_Status"] for row in bench.rows()} == ENDS
     assert len(left.calls) == len(bench.calls()), "no call is paid for twice"
+
+
+@pytest.mark.soak
+def test_resumes_an_analysis(tmp_path: Path, release: Path) -> None:
+    stages = ("code_quality", "security", "plan_summary")
+    said = Team()
+    for stage in stages:
+        held = stage == "security"
+        said.say("analyst", stage, "stage", answer(f"Do {stage}"), latency_ms=HELD_MS if held else LATENCY_MS)
+    application(tmp_path)
+    script = said.write(tmp_path / "team.jsonl")
+    words = ["analyse", "app", "--stages", ",".join(stages), "--script", "team.jsonl", "--call-log", "calls.jsonl"]
+    words += ["--set", "concurrency.turns=1"]
+    process = zygote(release).start("orchestrator", words, cwd=tmp_path, env=plain_environment())
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / ".orchestrator/replies").rglob("*-*.json")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=30)
+    script.write_text(script.read_text().replace(f'"latency_ms": {HELD_MS}', f'"latency_ms": {LATENCY_MS}'))
+    done = run_cli([*words, "--json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [task["title"] for task in json.loads(done.stdout)["tasks"]] == [f"Do {stage}" for stage in stages]
+    calls = [json.loads(line)["story"] for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert sorted(calls) == sorted(stages)
