@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers figures fuzz soak sandbox-battery contracts findings events clean
+.PHONY: help demo test test-docs check bench bench-answers figures fuzz soak sandbox-battery contracts findings events clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
 	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
+	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
@@ -38,6 +39,10 @@ demo: $(VENV)/.run
 # (durability) are not left for the end.
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# What a reader of the documentation would do: slow, and seldom broken by a change of the code.
+test-docs: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadfile -m docs $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

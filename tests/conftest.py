@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from tests.effort import QUICK
 from tests.postgres import fresh_postgres, postgres, postgres_server
-from tests.zygote import zygote
+from tests.zygote import close_zygotes
 
 __all__ = ["fresh_postgres", "postgres", "postgres_server"]
 
@@ -74,10 +74,9 @@ def own_environment() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def zygote_ends() -> Iterator[None]:
-    """The process that tests fork commands from is ended with them."""
+    """The processes that tests fork commands from end with them."""
     yield
-    if zygote.cache_info().currsize:
-        zygote().close()
+    close_zygotes()
 
 
 @pytest.fixture(autouse=True, scope="session")

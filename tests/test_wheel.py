@@ -11,6 +11,8 @@ import pytest
 
 from tests.support import git
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parent.parent
 TRAVELS = ("config.yaml", "system_prompts", "contracts", "examples/library", "examples/init")
 

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -75,14 +74,15 @@ class Forked:
 
 
 class Zygote:
-    """The process that forks; one per process of the tests, which it does not outlive."""
+    """The process that forks; one per process of the tests and source tree, which it does not outlive."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path) -> None:
+        """`source` holds the packages `orchestrator` and `tests` that its commands run."""
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(source), "PYTHONWARNINGS": "default"}
         with theirs:
             command = [sys.executable, "-m", "tests.zygote"]
-            self._process = subprocess.Popen(command, stdin=theirs, cwd=ROOT, env=environment)
+            self._process = subprocess.Popen(command, stdin=theirs, cwd=source, env=environment)
 
     def start(self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Forked:
         """`python -m MODULE WORDS...` in its own session, with nothing to read on stdin."""
@@ -100,10 +100,20 @@ class Zygote:
         self._process.wait()
 
 
-@cache
-def zygote() -> Zygote:
-    """The one of this process."""
-    return Zygote()
+_ZYGOTES: dict[Path, Zygote] = {}
+
+
+def zygote(source: Path = ROOT) -> Zygote:
+    """Returns the one of this process for the sources in a folder."""
+    if source not in _ZYGOTES:
+        _ZYGOTES[source] = Zygote(source)
+    return _ZYGOTES[source]
+
+
+def close_zygotes() -> None:
+    """Ends all of this process."""
+    while _ZYGOTES:
+        _ZYGOTES.popitem()[1].close()
 
 
 def main() -> None:

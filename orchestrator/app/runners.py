@@ -24,7 +24,7 @@ from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
 from orchestrator.test_runners.node import NodeRunner
 from orchestrator.test_runners.pytest_runner import PytestRunner
-from orchestrator.test_runners.suite_runner import ProjectRunner
+from orchestrator.test_runners.suite_runner import ProjectRunner, Runner
 
 
 def project_runner(
@@ -69,7 +69,10 @@ def project_runner(
     locks = LockMaker(commands, settings.commands, variables, rules)
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit)
-    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, locks, tries=tries)
+    more: dict[str, Runner] = {}  # of kinds beside Python and Node, by their names in test_runners.choice.KINDS
+    return ProjectRunner(
+        pytest, runner, packages, settings.test, path, setup, build, services, locks, more=more, tries=tries
+    )
 
 
 def command_path(environment: Environment) -> str:

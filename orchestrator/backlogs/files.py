@@ -242,11 +242,17 @@ class FileBacklog(SidecarBacklog):
         return [(file.name, status.st_mtime_ns, status.st_size) for file in files if (status := file.stat())]
 
 
-_TREES = {".yaml": parse_yaml, ".yml": parse_yaml, ".json": parse_json}
+READERS: Mapping[str, RowReader] = {
+    ".yaml": tree_reader(parse_yaml),
+    ".yml": tree_reader(parse_yaml),
+    ".json": tree_reader(parse_json),
+}
+"""Suffix → how a file is read that runs never write. A new format is a row here and a parser or a reader of rows."""
+SUFFIXES = (".csv", *READERS)
 
 
 def open_backlog(path: Path, settings: Settings, folder: StateFolder) -> Backlog:
-    """The backlog at `path`, with its sidecar in the state folder.
+    """Returns the backlog at `path`, with its sidecar in the state folder.
 
     Raises BacklogError for a file whose suffix says no format we read.
     """
@@ -255,15 +261,15 @@ def open_backlog(path: Path, settings: Settings, folder: StateFolder) -> Backlog
     suffix = path.suffix.lower()
     if path.is_dir():
         return FileBacklog(path, sidecar, rules, markdown_rows)
-    if suffix in _TREES:
-        return FileBacklog(path, sidecar, rules, tree_reader(_TREES[suffix]))
+    if suffix in READERS:
+        return FileBacklog(path, sidecar, rules, READERS[suffix])
     if suffix == ".csv" or not path.exists():
         return CsvBacklog(path, sidecar, rules)
     message = f"{path} is no backlog we can read: its name ends with {suffix or 'no suffix'}"
-    fix = "a backlog is a file .csv, .yaml, .yml or .json, or a folder of Markdown files (*.md)"
+    fix = f"a backlog is a file {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, or a folder of Markdown files (*.md)"
     raise unusable("backlog.format", message, str(path), fix=fix)
 
 
 def read_backlog(path: Path, settings: Settings, environment: Environment) -> BacklogContent:
-    """Read and validate. Raises BacklogError when nothing can be read."""
+    """Returns the backlog, read and validated. Raises BacklogError when nothing can be read."""
     return open_backlog(path, settings, StateFolder(environment.home)).read()

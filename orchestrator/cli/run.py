@@ -7,7 +7,7 @@ import asyncio
 import signal
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -20,7 +20,7 @@ from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.core.value import counted
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
 from orchestrator.sprint.selection import select
@@ -38,7 +38,9 @@ BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, Y
 RepoOption = Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")]
 SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: the next free one.")]
 StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")]
-ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="Who answers: scripted, anthropic, openai.")]
+ProviderOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"Who answers: {', '.join(get_args(ProviderName))}.")
+]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
 CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")]
 PlanOption = Annotated[

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from orchestrator.backlogs.files import open_backlog
+from orchestrator.backlogs.files import SUFFIXES, open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding, blocking
@@ -15,7 +15,6 @@ from orchestrator.files.atomic_file import replace_content
 from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
 
-SUFFIXES = (".csv", ".yaml", ".yml", ".json")
 Signature = tuple[tuple[str, int, int, int], ...]
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.backlogs.files import open_backlog
+from orchestrator.backlogs.files import SUFFIXES, open_backlog
 from orchestrator.checks.backlog import all_problems
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding
-from orchestrator.daemon.backlog_watcher import SUFFIXES, checked
+from orchestrator.daemon.backlog_watcher import checked
 from orchestrator.files.atomic_file import private, replace_content
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run

@@ -16,7 +16,11 @@ from orchestrator.settings.sections import (
     ShutdownSettings,
 )
 
-ProviderName = Literal["scripted", "anthropic", "openai"]
+ProviderName = Literal[
+    "scripted",
+    "anthropic",
+    "openai",
+]
 WireFormat = Literal["auto", "plan", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
 

@@ -7,14 +7,48 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from orchestrator.core.finding import Finding, Where, major
 
-_NAMES: Mapping[str, str] = {
-    "pytest": r"python[\d.]*|cpython|pytest|django|flask|fastapi",
-    "node": r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha",
+PYTEST = "pytest"
+UNITTEST = "unittest"
+DJANGO = "django"
+NODE = "node"
+CUSTOM = "custom"
+"""The command of `test.custom`."""
+
+
+class Kind(NamedTuple):
+    """How tests of one kind are known."""
+
+    words: str
+    """Words of a recorded tech stack that stand for it: a regular expression."""
+    manifests: tuple[str, ...]
+    """Files in the root of its projects."""
+    runs: re.Pattern[str]
+    """Paths that its runner can run at all."""
+    suites: re.Pattern[str]
+    """File names that tell the runner by themselves."""
+
+
+KINDS: Mapping[str, Kind] = {
+    PYTEST: Kind(
+        words=r"python[\d.]*|cpython|pytest|django|flask|fastapi",
+        manifests=("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini"),
+        runs=re.compile(r"\.py$"),
+        suites=re.compile(r"^(test_.*|.*_test)\.py$"),
+    ),
+    NODE: Kind(
+        words=r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha",
+        manifests=("package.json",),
+        runs=re.compile(r"\.[cm]?[jt]sx?$"),
+        suites=re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$"),
+    ),
 }
-"""Runner of ours → the words that stand for it."""
+"""Runner → its kind. A new one is a row here and in `app.runners`, and a class; see docs/development/extending.md."""
+RUNNERS = (PYTEST, UNITTEST, DJANGO, *(name for name in KINDS if name != PYTEST))
+"""What `test.command` may name. unittest's and Django's are pytest's for all that choose by language."""
 _OTHERS = r"jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
 """Other languages and runners: what names one of them does not tell which of ours is meant."""
 _NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \t]+(?:\w+[ \t]+){0,2}"
@@ -30,27 +64,10 @@ def recorded_runner(sources: Iterable[str]) -> str | None:
 
 
 def _named(text: str) -> str | None:
-    found = [runner for runner, names in _NAMES.items() if re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)]
-    every = "|".join((*_NAMES.values(), _OTHERS))
+    found = [name for name, kind in KINDS.items() if re.search(rf"\b(?:{kind.words})\b", text, re.IGNORECASE)]
+    every = "|".join((*(kind.words for kind in KINDS.values()), _OTHERS))
     unclear = re.search(rf"\b(?:{_OTHERS})\b|{_NOT}(?:{every})\b", text, re.IGNORECASE)
     return found[0] if len(found) == 1 and unclear is None else None
-
-
-PYTEST = "pytest"
-UNITTEST = "unittest"
-DJANGO = "django"
-NODE = "node"
-CUSTOM = "custom"
-"""The command of `test.custom`."""
-RUNNERS = (PYTEST, UNITTEST, DJANGO, NODE)
-"""What `test.command` may name. unittest's and Django's are pytest's for all who choose by language."""
-_KINDS = (PYTEST, NODE)
-PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
-_MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
-_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]sx?$")}
-"""What each can run at all."""
-SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")}
-"""File names that tell the runner by themselves."""
 
 
 def choose_runner(
@@ -66,7 +83,7 @@ def choose_runner(
     if command is not None and command.strip():
         name = command.strip()
         return name if name in RUNNERS else _none(f"`test.command` names `{name}`", suite_files)
-    able = [name for name in _KINDS if all(_RUNS[name].search(file) for file in suite_files)]
+    able = [name for name, kind in KINDS.items() if all(map(kind.runs.search, suite_files))]
     if not able:
         return _none(f"no known runner runs {', '.join(f'`{file}`' for file in suite_files)}", suite_files)
     recorded = recorded_runner(stack)
@@ -74,7 +91,7 @@ def choose_runner(
         return recorded
     stated = stated_runners(root_files)
     names = [PurePosixPath(file).name for file in suite_files]
-    named = [kind for kind in able if names and all(map(SUITES[kind].search, names))]
+    named = [kind for kind in able if names and all(map(KINDS[kind].suites.search, names))]
     fitting = [name for name in able if name in stated] or named
     if len(fitting) == 1:
         return fitting[0]
@@ -82,8 +99,17 @@ def choose_runner(
 
 
 def stated_runners(root_files: Collection[str]) -> list[str]:
-    """The runners whose manifests are among these."""
-    return [kind for kind in _KINDS if any(fnmatchcase(name, one) for name in root_files for one in _MANIFESTS[kind])]
+    """Returns the runners whose manifests are among these."""
+    return [
+        name
+        for name, kind in KINDS.items()
+        if any(fnmatchcase(file, pattern) for file in root_files for pattern in kind.manifests)
+    ]
+
+
+def kind_of(path: str) -> str:
+    """Returns the runner for tests in a file; pytest's are also doctests in files of any name."""
+    return next((name for name, kind in KINDS.items() if kind.runs.search(path)), PYTEST)
 
 
 def _none(reason: str, files: Collection[str]) -> Finding:

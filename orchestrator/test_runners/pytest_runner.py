@@ -22,7 +22,7 @@ from orchestrator.environments.python_installer import packages_of
 from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
-from orchestrator.test_runners.choice import DJANGO, PYTEST, SUITES, UNITTEST
+from orchestrator.test_runners.choice import DJANGO, KINDS, PYTEST, UNITTEST
 from orchestrator.test_runners.python import Part, import_paths, parts, settings_file
 from orchestrator.test_runners.report import judged, merged, read_report, reported
 from orchestrator.test_runners.tests_in_tree import files_of_tests
@@ -124,7 +124,7 @@ def _is_for_unittest(root: Path, file: str) -> bool:
     text = read_text(root, file) or ""
     if _LOAD_TESTS.search(text):
         return True
-    return not SUITES[PYTEST].search(PurePosixPath(file).name) and bool(_CASES.search(text))
+    return not KINDS[PYTEST].suites.search(PurePosixPath(file).name) and bool(_CASES.search(text))
 
 
 def _django(root: Path, folder: str, packages: Path | None, forced: str) -> Tool | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import secrets
 import shutil
 import stat
@@ -10,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from orchestrator.code.manifests.locks import is_lock
 from orchestrator.core.delivery import FileChange, LockFiles
@@ -35,7 +35,16 @@ from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.git_scan import GitMark
 from orchestrator.sandbox.services import Services
 from orchestrator.settings.model import TestSettings
-from orchestrator.test_runners.choice import CUSTOM, DJANGO, NODE, PYTEST, UNITTEST, choose_runner, stated_runners
+from orchestrator.test_runners.choice import (
+    CUSTOM,
+    DJANGO,
+    NODE,
+    PYTEST,
+    UNITTEST,
+    choose_runner,
+    kind_of,
+    stated_runners,
+)
 from orchestrator.test_runners.custom import CustomRunner
 from orchestrator.test_runners.node import NodeRunner
 from orchestrator.test_runners.proof import Copies, MutatedSuite, mutate
@@ -61,9 +70,31 @@ def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[Fil
     return made, tuple(path for path in paths if path not in texts)
 
 
-_JAVASCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
+_PROVED = frozenset({PYTEST, UNITTEST, DJANGO, NODE})
+"""Runners whose tests can be changed so that they must fail: a suite in which none can be is not believed."""
 _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
 """Why a run may have shown nothing without anybody's fault."""
+
+
+class Runner(Protocol):
+    """Runs tests of one kind."""
+
+    async def run(
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
+        key: str,
+        timeout_s: float | None = None,
+    ) -> TestReport:
+        """See `ports.SuiteRunner.run`."""
+        ...
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See `ports.SuiteRunner.collect`."""
+        ...
 
 
 class ProjectRunner:
@@ -84,16 +115,14 @@ class ProjectRunner:
         services: Services | None = None,
         locks: LockMaker | None = None,
         *,
+        more: Mapping[str, Runner] | None = None,
         tries: bool = True,
     ) -> None:
-        """Without `tries`, nothing is found out about new packages."""
+        """`more` are runners of other kinds. Without `tries`, nothing is found out about new packages."""
         self._setup, self._build, self._services, self._tries = setup, build, services or Services(), tries
-        self._runners: dict[str, PytestRunner | NodeRunner] = {
-            PYTEST: pytest,
-            UNITTEST: pytest,
-            DJANGO: pytest,
-            NODE: node,
-        }
+        python: dict[str, Runner] = dict.fromkeys((PYTEST, UNITTEST, DJANGO), pytest)
+        self._runners: dict[str, Runner] = {**python, NODE: node, **(more or {})}
+        self._packaged: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._custom: CustomRunner | None = None
         if settings.custom is not None:
@@ -143,7 +172,7 @@ class ProjectRunner:
         if self._custom is not None:
             return (CUSTOM,)
         if only and not self._only:
-            return tuple(dict.fromkeys(_kind(case) for case in only))
+            return tuple(dict.fromkeys(kind_of(case.file) for case in only))
         if files is None and not self._only:
             return await asyncio.to_thread(kinds_of_tests, root)
         names = await asyncio.to_thread(root_files, root)
@@ -163,15 +192,13 @@ class ProjectRunner:
         if len(kinds) == 1:
             runner = self._runner(kinds[0])
             return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
-        reports = [
-            await self._runner(kind).run(
-                root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
-            )
-            for kind in kinds
-        ]
+        reports = []
+        for kind in kinds:
+            mine = [case for case in only if kind_of(case.file) == kind]
+            reports.append(await self._runner(kind).run(root, files=files, only=mine, key=key, timeout_s=timeout_s))
         return merged(kinds, reports, expected)
 
-    def _runner(self, kind: str) -> PytestRunner | NodeRunner | CustomRunner:
+    def _runner(self, kind: str) -> Runner:
         return self._custom if kind == CUSTOM and self._custom is not None else self._runners[kind]
 
     async def _proved(
@@ -189,7 +216,7 @@ class ProjectRunner:
         told, problem = "", RunProblem.FAKED
         for single in (False, True):
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
-            if not suite.mutated and kind == CUSTOM:
+            if not suite.mutated and kind not in _PROVED:
                 return report.model_copy(update={"not_proved": f"nothing here can change a test of {', '.join(files)}"})
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
@@ -250,14 +277,14 @@ class ProjectRunner:
         """Returns the kinds of packages that manifests there and among `files` ask for, as far as they can be tried."""
         names = [*root_files(root), *(PurePosixPath(file).name for file in files)]
         npm = shutil.which("npm", path=self._path) is not None
-        return [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        return [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or (kind == NODE and npm))]
 
     async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
         """What the first of these says that has the packages, else what the last one lacks."""
         found = NewPackages()
         refusals = list[str]()
         for kind in kinds:
-            found = await self._runners[kind].check_new(root, packages)
+            found = await self._packaged[kind].check_new(root, packages)
             if found.had:
                 return found
             refusals += [found.refusal] if found.refusal else []
@@ -275,7 +302,7 @@ class ProjectRunner:
         copies = await asyncio.to_thread(Copies, root, files)
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
         found: set[str] = set()
-        kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(map(_kind, cases)))
+        kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(kind_of(case.file) for case in cases))
         for kind in kinds if suite.mutated else ():
             shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, key=key))
             if isinstance(shown, TestReport):
@@ -385,11 +412,6 @@ async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaita
 def _megabytes(folders: Sequence[Path]) -> float:
     files = (file.lstat() for folder in folders for file in folder.rglob("*"))
     return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
-
-
-def _kind(case: ReportedCase) -> str:
-    """By the file: what is no JavaScript is Python's, also texts with doctests."""
-    return NODE if _JAVASCRIPT.search(case.file) else PYTEST
 
 
 def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:

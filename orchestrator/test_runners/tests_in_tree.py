@@ -10,13 +10,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.core.suite import CaseResult, ReportedCase
 from orchestrator.files.safe_files import read_text, root_files
-from orchestrator.test_runners.choice import NODE, PYTEST, PYTHON_MANIFESTS, SUITES
+from orchestrator.test_runners.choice import KINDS, NODE, PYTEST, kind_of, stated_runners
 from orchestrator.test_runners.junit import MAX_BYTES, shortened
 
 MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
@@ -220,6 +219,7 @@ _IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$
 """Where jest and mocha look for tests of any name."""
 _UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
 """What only unittest and Django look for."""
+_NAMED = (*(kind.suites for kind in KINDS.values()), _UNITTESTS)
 _TYPESCRIPT = (".ts", ".mts", ".cts")
 
 
@@ -228,15 +228,15 @@ def kinds_of_tests(root: Path) -> tuple[str, ...]:
 
     A JavaScript or TypeScript test counts when it imports `node:test`, or when a manifest above it names what runs it.
     """
-    names = root_files(root)
-    python = any(fnmatchcase(name, pattern) for name in names for pattern in PYTHON_MANIFESTS)
-    node = False
+    found = {PYTEST} & {*stated_runners(root_files(root))}
     for path in files_of_tests(root):
-        python = python or path.endswith(".py")
-        node = node or is_nodes(root, path) or (not path.endswith(".py") and tool_of(root, path) is not None)
-        if python and node:
+        kind = kind_of(path)
+        # The cheap question first: the others read the file and the manifests above it.
+        if kind not in found and (kind != NODE or is_nodes(root, path) or tool_of(root, path) is not None):
+            found.add(kind)
+        if found == KINDS.keys():
             break
-    return (PYTEST, NODE) if python and node else (NODE,) if node else (PYTEST,)
+    return tuple(kind for kind in KINDS if kind in found) or (PYTEST,)
 
 
 def typescript_tests(root: Path) -> tuple[str, ...]:
@@ -265,6 +265,6 @@ def files_of_tests(root: Path) -> Iterator[str]:
         base = os.path.relpath(folder, root)
         for name in files:
             path = name if base == "." else f"{base}/{name}"
-            named = any(pattern.search(name) for pattern in (*SUITES.values(), _UNITTESTS))
+            named = any(pattern.search(name) for pattern in _NAMED)
             if named or _IN_FOLDER.search(path):
                 yield path

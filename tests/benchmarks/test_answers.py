@@ -16,6 +16,8 @@ from benchmarks.answers.peers import OURS, PEERS
 from benchmarks.answers.scoring import Outcome, Reading, Tally, outcome
 from orchestrator.answers import Status, extract
 
+pytestmark = pytest.mark.docs
+
 CASES = corpus.cases(7, 400)
 VALID_WHEN_ALONE = {"double encoding", "wrapped", "a tool call", "no number", "fewer than announced"}
 """Valid JSON of which the answer is a part, or which says itself that it is not whole."""

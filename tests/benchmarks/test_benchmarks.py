@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import demo, engine
 from benchmarks.measure import Result
+
+pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -9,6 +9,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.settings import load
 from tests.deploy.recipe import ROOT, railway
 
+pytestmark = pytest.mark.docs
+
 GUIDE = (ROOT / "docs/railway.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
 NOT_FOR_A_DAEMON = {"PATH", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "ORCHESTRATOR_URL"}

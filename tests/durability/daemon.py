@@ -3,20 +3,30 @@
 import json
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.durability.driver import SPRINT, Bench, Ended
+from tests.durability.team import STORIES
+from tests.support import Team
 from tests.zygote import Forked
 
 
 class DaemonBench(Bench):
     """A bench whose one command is the daemon; its rows carry the sprint's name, as nobody else gives it one."""
 
-    def __init__(self, folder: Path, *, settings: Sequence[str] = (), more: Sequence[str] = ()) -> None:
-        super().__init__(folder, settings=settings, more=more, sprint=SPRINT)
+    def __init__(
+        self,
+        folder: Path,
+        stories: Mapping[str, str] = STORIES,
+        *,
+        script: Team | None = None,
+        settings: Sequence[str] = (),
+        more: Sequence[str] = (),
+    ) -> None:
+        super().__init__(folder, stories, script=script, settings=settings, more=more, sprint=SPRINT)
 
-    def _words(self) -> list[str]:
+    def _words(self, *, named: bool = True) -> list[str]:
         words = ["serve", "--backlog", "backlog.csv", "--repo", "repo", "--port", "0", "--provider", "scripted"]
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
         for setting in ("provider.wait_initial_s=0.2", "serve.poll_s=0.1", "shutdown.grace_s=5", *self.settings):
@@ -31,9 +41,9 @@ class DaemonBench(Bench):
         """The daemon, killed by itself at a boundary; ended by us when it never gets there."""
         return self.until_done(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
 
-    def until_done(self, process: Forked, timeout: float = 60) -> Ended:
+    def until_done(self, process: Forked) -> Ended:
         """Until the sprint has ended or the process has; the daemon is then told to end."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + self.patience_s
         while process.poll() is None and not (self.told("sprint_ended") and self._listens(process)):
             assert time.monotonic() < deadline, (process.kill(), *process.communicate())
             time.sleep(0.02)

@@ -68,6 +68,10 @@ class Bench:
         self.folder, self.database = folder, database
         self.settings, self.more = settings, more
         """`--set` of every command; further words of `run`."""
+        self.source = ROOT
+        """The sources that commands run; a test may name another release's."""
+        self.patience_s = 60.0
+        """How long a command may take to its end."""
         self.state = folder / ".orchestrator"
         self.mirror_folder = self.state / "mirrors"
         self.calls_file = folder / "calls.jsonl"
@@ -81,12 +85,15 @@ class Bench:
 
     def start(self, *, die_at: int | None = None, named: bool = True) -> Forked:
         """Start the one command of this bench, in its own session."""
+        return self._spawn(self._words(named=named), die_at)
+
+    def _words(self, *, named: bool = True) -> list[str]:
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
         words += ["--sprint", SPRINT] if named else []
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
         for setting in ("provider.wait_initial_s=0.2", *self.settings):
             words += ["--set", setting]
-        return self._spawn(words, die_at)
+        return words
 
     def command(self, *words: str) -> Ended:
         """Run another command beside it, to its end."""
@@ -109,12 +116,12 @@ class Bench:
         }  # fmt: skip
         if self.database:
             environment["DATABASE_URL"] = self.database
-        return zygote().start(module, words, cwd=self.folder, env=environment)
+        return zygote(self.source).start(module, words, cwd=self.folder, env=environment)
 
-    def ended(self, process: Forked, timeout: float = 60) -> Ended:
+    def ended(self, process: Forked) -> Ended:
         """Wait for the end of a process of this bench."""
         try:
-            out, err = process.communicate(timeout=timeout)
+            out, err = process.communicate(timeout=self.patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
@@ -147,6 +154,10 @@ class Bench:
     def die_at(self, deed: int) -> Ended:
         """The command, killed by itself at its `deed`-th deed; it may end before."""
         return self.ended(self.start(die_at=deed))
+
+    def die_at_boundary(self, point: str, number: int) -> Ended:
+        """The command, killed by itself at a boundary (see boundaries.py); it may end before."""
+        return self.ended(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
 
     def wait_for(self, moment: Callable[[], bool], process: Forked | None = None, *, timeout: float = 30) -> None:
         """Until `moment` holds; an error when the process ends or time passes first."""

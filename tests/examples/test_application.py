@@ -9,6 +9,8 @@ import pytest
 
 from tests.examples.demo_team import build, deliveries, needs, rows, run_tests, suite, write
 
+pytestmark = pytest.mark.docs
+
 
 @pytest.mark.parametrize("story", list(rows()))
 def test_suite_is_green_on_what_the_story_builds_on(story: str, tmp_path: Path) -> None:

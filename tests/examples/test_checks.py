@@ -25,6 +25,8 @@ from orchestrator.core.finding import Finding, blocking, questions
 from orchestrator.core.wire import WIRE_SCHEMAS
 from tests.examples.demo_team import FOLDER, answer, criteria, deliveries, entries, needs, of, rows, suite
 
+pytestmark = pytest.mark.docs
+
 STORIES = list(rows())
 REFUSED = ("alex", "US-002", "T-US-002-01", Purpose.DELIVERY, 1)
 

@@ -25,6 +25,8 @@ from tests.examples.demo_team import (
     suite,
 )
 
+pytestmark = pytest.mark.docs
+
 STORIES = list(rows())
 LONGEST_WAIT_MS = 10_000
 
