@@ -1,7 +1,4 @@
-"""Sprints and stories as data, for programs: what `status`, `show` and `contract` print with `--json`.
-
-A story's question and its answers as data, for programs (`show --json`, `status --json`); pure.
-"""
+"""Sprints, stories and their questions as data: what `status`, `show` and `contract` print with `--json`."""
 
 from datetime import datetime
 from typing import Any
@@ -28,7 +25,7 @@ def commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
 
 
 def plan_of(history: StoryHistory) -> dict[str, Any] | None:
-    """The plan that was judged, mended, asked about or edited last, as it was recorded."""
+    """Returns the plan that was judged, mended, asked about or edited last, as it was recorded."""
     plans: list[dict[str, Any] | None] = []
     for event in history.events:
         if event.name in {"plan_judged", "plan_mended"}:
@@ -41,7 +38,7 @@ def plan_of(history: StoryHistory) -> dict[str, Any] | None:
 
 
 def question_json(story: str, sprint: str, history: StoryHistory) -> dict[str, Any]:
-    """The open question with its commands (None without one), and every question that was answered."""
+    """Returns the open question with its commands (None without one), and every question that was answered."""
     gate = history.waits_for
     answered = [_answered(one) for one in questions(history) if one.answer is not None]
     asked = {**gate.model_dump(mode="json"), "commands": commands(story, sprint, gate)} if gate else None
@@ -63,7 +60,7 @@ def _answered(one: Question) -> dict[str, Any]:
 
 
 def waiting_json(story: str, gate: Gate) -> dict[str, Any]:
-    """A waiting story in a list of them."""
+    """Returns a waiting story in a list of them."""
     return {
         "story": story,
         "gate": gate.number,
@@ -91,7 +88,7 @@ def waiting_of(view: SprintView) -> dict[str, Gate]:
 
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
-    """The object of report.json, who works on the sprint, which stories wait for a person, and what happened last."""
+    """Returns report.json's object, with who works on the sprint, which stories wait, and what happened last."""
     waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
     return {
         **view.report.model_dump(mode="json"),
@@ -106,12 +103,12 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
 
 
 def begun_by(record: SprintRecord) -> str:
-    """The command that began the sprint, and goes on with it where nobody is at work: run, serve."""
+    """Returns the command that began the sprint, and goes on with it where nobody is at work: run, serve."""
     return "serve" if record.executor else "run"
 
 
 def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
-    """Everything the record says of a story; `stat` is its diff stat. Raises ConfigError for one that nobody knows."""
+    """Returns everything recorded of a story; `stat` is its diff stat. Raises ConfigError for an unknown one."""
     history = history_of(view, story)
     report = next(entry for entry in view.report.stories if entry.id == story)
     conflict, replan = conflict_of(history), view.record.replans.get(story)
@@ -136,7 +133,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
 
 
 def contract_of(view: SprintView, story: str) -> ArchitectureContract:
-    """The story's contract as it is now. Raises ConfigError when it has none, or none any more."""
+    """Returns the story's contract as it is now. Raises ConfigError when it has none, or none any more."""
     history = history_of(view, story)
     expect_kept(view.record)
     frozen = _contract(history)
@@ -151,7 +148,7 @@ def _contract(history: StoryHistory) -> Any:
 
 
 def _refused(history: StoryHistory) -> list[dict[str, Any]]:
-    """What the contract refused on the way and in the end, each once."""
+    """Returns what the contract refused on the way and in the end, each once."""
     sent_back = [one for event in history.events if event.name == "answer_sent_back" for one in event.data["findings"]]
     final = [one.model_dump(mode="json") for one in history.outcome.findings] if history.outcome else []
     found = [one for one in (*sent_back, *final) if one["code"].startswith(("contract.", UNSAFE_PATH))]
@@ -159,7 +156,7 @@ def _refused(history: StoryHistory) -> list[dict[str, Any]]:
 
 
 def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
-    """The file of a person's plan; None where the plan that was judged last is the architect's."""
+    """Returns the file of a person's plan; None where the plan that was judged last is the architect's."""
     judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
     brought = view.record.plans.get(story)
     return (judged[-1] if judged else brought.path if brought else None) or None

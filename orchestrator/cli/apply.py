@@ -1,4 +1,4 @@
-"""`apply`: a plan that a person hands in, checked, shown and carried out in a folder."""
+"""`apply`: a person's action plan, checked, shown and carried out in a folder."""
 
 import asyncio
 from pathlib import Path
@@ -39,12 +39,12 @@ def apply_command(
     file: FileArgument,
     repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The folder; default: this one.")] = Path(),
     context: ShownOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: write the files and run the commands.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write the files and run the commands without asking.")] = False,
 ) -> int:
-    """Check an action plan, show what it changes, ask, and carry it out in a folder: all files or none.
+    """Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 
-    Commands of EXECUTE run behind the files, in the limits of the configuration, after a question of their own; behind
-    the first that fails the rest is skipped.
+    Commands of EXECUTE run after the files are written, confined, after a second question; when one fails, the rest is
+    skipped.
 
     Exit 0: done; 1: not valid, not confirmed, or something failed; 3: cut off; 4: no plan in the text.
 
@@ -74,7 +74,7 @@ def apply_command(
 
 
 def _action_plan(file: str) -> str:
-    """The text of a plan of actions; ends with exit code 2 where it holds tasks."""
+    """Returns the text of a plan of actions; ends with exit code 2 where it holds tasks."""
     text = text_of(file)
     kind = kind_of(text)
     if kind is PlanKind.TASKS or kind is PlanKind.BOTH:
@@ -98,7 +98,7 @@ def _tell_invalid(judged: JudgedPlan, as_json: bool) -> None:
 
 
 def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
-    """What happens to which file."""
+    """Returns what happens to which file."""
     if judged.applied is None or judged.world is None:
         return []
     there = judged.world.paths

@@ -41,17 +41,17 @@ OVERRIDES = "override it: planned anew with the conflict as settled"
 
 
 def to_type(story: str, gate: Gate) -> str:
-    """How a waiting story is answered, short enough for a table; or that it is too late for that."""
+    """Returns how a waiting story is answered, short enough for a table; or that it is too late for that."""
     return typed(story, [choice.value for choice in gate.choices], over=bool(time_over(gate, datetime.now(UTC))))
 
 
 def typed(story: str, choices: Sequence[str], *, over: bool) -> str:
-    """The same where only the words are known."""
+    """Returns the same where only the words are known."""
     return "the time to answer is over" if over else f"orchestrator show {story}, then {' | '.join(choices)}"
 
 
 def question_lines(shown: Mapping[str, Any]) -> Iterator[str]:
-    """What is asked and how to answer, then what was asked before; from `question_json`."""
+    """Yields what is asked and how to answer, then what was asked before; from `question_json`."""
     if shown["question"]:
         yield from _open_lines(shown["question"])
     if shown["answers"]:
@@ -96,7 +96,7 @@ def _means(gate: Gate, choice: Choice) -> str:
 
 
 def finding_lines(finding: Finding) -> list[str]:
-    """A finding with what to do about it."""
+    """Returns a finding with what to do about it."""
     return [f"  {finding}", *([f"      to do: {finding.fix}"] if finding.fix else [])]
 
 
@@ -156,7 +156,7 @@ class EventPrinter:
             self._live.stop()
 
     def event(self, event: Event, *, seq: int | None = None) -> None:
-        """Print one event if its level is wanted; with its number in the log where that is known."""
+        """Prints one event if its level is wanted; with its number in the log where that is known."""
         self._follow(event)
         if event.level.rank < self._level.rank:
             return
@@ -212,7 +212,7 @@ class EventPrinter:
 
 
 def _style(event: Event) -> str:
-    """A story's end in the colour of its status; what healed and what is not right in yellow; details faint."""
+    """Returns a story's end in the colour of its status; what healed and what is not right in yellow; details faint."""
     if event.name == "story_finished":
         return STYLES.get(str(event.data.get("status")), "")
     if event.level is Level.ERROR:
@@ -223,7 +223,7 @@ def _style(event: Event) -> str:
 
 
 def printer_for(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
-    """The printer a command's options ask for: with --json the events go to stderr."""
+    """Returns the printer a command's options ask for: with --json the events go to stderr."""
     form = log_format or settings.log.format
     if form not in {"auto", "plain", "json"}:
         raise ConfigError(f"--log-format {form}: use plain or json")

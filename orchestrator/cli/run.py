@@ -1,7 +1,4 @@
-"""`run`: a backlog in, merged stories out; `demo`: the same with the packaged example and a scripted team.
-
-`run --dry-run`: what would happen, without provider, repository or network.
-"""
+"""`run`: a backlog in, merged stories out, or with --dry-run what that would be; `demo`: the packaged example."""
 
 import asyncio
 import signal
@@ -13,7 +10,7 @@ import typer
 
 from orchestrator.app.plan_files import brought, judged_by_rules
 from orchestrator.backlogs.files import read_backlog
-from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
 from orchestrator.cli.console import EventPrinter, printer_for
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import blocking
@@ -35,17 +32,17 @@ RESULT = "sprint-result"
 
 FormatOption = Annotated[str | None, typer.Option("--log-format", metavar="plain|json", help="Form of the log lines.")]
 BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, YAML, JSON, or a folder of Markdown.")]
-RepoOption = Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")]
-SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: the next free one.")]
+RepoOption = Annotated[Path | None, typer.Option(help="Repository; created if absent or empty.")]
+SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Id of the sprint; default: the next free one.")]
 StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")]
-ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="Who answers: scripted, anthropic, openai.")]
+ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="The provider: scripted, anthropic, openai.")]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
-CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")]
+CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="File that gets a line per paid reply.")]
 PlanOption = Annotated[
     list[str] | None,
     typer.Option(metavar="[STORY=]FILE", help="A person's task plan in place of the architect's; repeatable."),
 ]
-PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Create or fast-forward it at the end.")]
+PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Branch to create or fast-forward at the end.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="An unmet dependency outside the sprint is an error.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show waves, problems and calls; spend nothing.")]
 
@@ -66,14 +63,14 @@ def run_command(
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
 ) -> int:
-    """Work through a backlog in a git repository until each story has an outcome.
+    """Build the stories of a backlog in a git repository, until each has an outcome.
 
     Example: orchestrator run backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
 
     Example: orchestrator run backlog.csv --repo ./app --stories US-007 --plan US-007=plans/rounding.md
     """
     settings, environment, as_json = context.settings, context.environment, context.as_json
-    chosen = tuple(name.strip() for name in (stories or "").split(",") if name.strip())
+    chosen = split_names(stories)
     if stories is not None and not chosen:
         fail("--stories names no story: name some, or leave it out to run all")
     options = RunOptions(
@@ -95,7 +92,7 @@ def execute(
     as_json: bool,
     again: str = "the same command",
 ) -> int:
-    """Run the sprint and print how it ended; the exit code. `again` is what goes on with an interrupted one."""
+    """Runs the sprint and prints how it ended. Returns the exit code. `again` is what resumes an interrupted one."""
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.app.run import Run
     from orchestrator.reports.report import exit_code
@@ -106,7 +103,7 @@ def execute(
         run = Run(options, settings, environment, tell=tell, listen=listen, waits=printer.waits)
         result = interruptible(run.go())
     if printer.closed and not as_json:
-        say("nobody read the output to its end; the sprint went on, and `orchestrator logs` shows all of it")
+        say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")
     if result is None:
         say(f"interrupted; {again} goes on where this one stopped")
         return Exit.INTERRUPTED
@@ -118,7 +115,7 @@ def execute(
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T | None:
-    """Run `work` on a loop of its own; None when SIGINT or SIGTERM ended it (everything started is ended first)."""
+    """Runs `work` on a loop of its own. Returns None when SIGINT or SIGTERM ended it, after all that it started."""
 
     async def main() -> T:
         task = asyncio.current_task()
@@ -172,7 +169,7 @@ def demo_command(
 
 
 def summary_lines(result: "RunResult") -> Iterator[str]:
-    """A line per story, the totals, what to do about open stories, and where the result is."""
+    """Yields a line per story, the totals, what to do about open stories, and where the result is."""
     report = result.report
     yield ""
     yield f"Sprint {report.sprint}"
@@ -210,7 +207,7 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
 
 
 def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
-    """What to do about stories that ended otherwise than done; a blocked one only waits for another."""
+    """Yields what to do about stories that are not done; a blocked one only waits for another."""
     ended = [s for s in stories if s.status.final and s.status not in {StoryStatus.DONE, StoryStatus.BLOCKED}]
     if ended:
         name = ended[0].id
@@ -231,7 +228,7 @@ def _totals_line(result: "RunResult") -> str:
 
 
 def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
-    """Print waves, problems and calls; exit code 2 when a problem would keep the sprint from starting."""
+    """Prints waves, problems and calls. Returns exit code 2 for a problem that keeps the sprint from starting."""
     try:
         content = read_backlog(options.backlog, settings, environment)
     except BacklogError as error:
@@ -252,7 +249,7 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
 
 
 def tell(planned: DryRun, *, as_json: bool) -> Exit:
-    """Print it; USAGE when a problem would keep the sprint from starting."""
+    """Prints it. Returns USAGE for a problem that keeps the sprint from starting."""
     if as_json:
         print_json(planned.as_json())
     else:
@@ -266,7 +263,7 @@ def tell(planned: DryRun, *, as_json: bool) -> Exit:
 def _plans(
     options: RunOptions, settings: Settings, content: BacklogContent, stories: list[Story] | None
 ) -> dict[str, JudgedTasks]:
-    """The plans of --plan as rules read them. Raises ConfigError as the run would."""
+    """Returns the plans of --plan as rules read them. Raises ConfigError as the run would."""
     rows = content.stories if stories is None else stories
     selected = [story.id for story in rows if not story.completed]
     return judged_by_rules(options, brought(options.plans, selected, content, {}), settings) if options.plans else {}

@@ -1,4 +1,4 @@
-"""`serve`: the daemon, until it is told to end."""
+"""`serve`: the daemon, until it is asked to stop."""
 
 import asyncio
 import json
@@ -13,7 +13,6 @@ import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
-from orchestrator.cli.startup import nothing_begun
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event
 from orchestrator.settings import Environment, Settings, is_stream, load
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from orchestrator.daemon.serve import Daemon
 
 app = command_group()
+# A URL, or git's short form `user@host:path`; everything else is a path.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
-STDOUT = 1
+STDOUT = 1  # its descriptor, which `LogStream` writes to in a thread
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
 
@@ -38,7 +38,7 @@ HostOption = Annotated[str | None, typer.Option(help="Address to listen on; as s
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serve.port, before PORT.")]
 
 NoAuthOption = Annotated[
-    bool, typer.Option("--no-auth", help="Without a token, for direct requests of this machine alone.")
+    bool, typer.Option("--no-auth", help="Need no token, and accept only direct requests of this machine.")
 ]
 
 
@@ -55,10 +55,10 @@ def serve_command(
     port: PortOption = None,
     no_auth: NoAuthOption = False,
 ) -> int:
-    """Watch backlogs, work through what comes, and answer over HTTP, until SIGTERM or SIGINT.
+    """Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
 
-    One JSON line per event on stdout. SIGTERM: what is at work may end within shutdown.grace_s, exit 0; a second one:
-    at once. SIGHUP reads the settings anew. Exit 70: the event loop stood still.
+    Prints one JSON line per event. SIGTERM: running calls may end within shutdown.grace_s, exit 0; a second SIGTERM
+    stops at once. SIGHUP reads the settings again. Exit 70: the event loop stood still.
 
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
@@ -76,7 +76,6 @@ def serve_command(
             raise ConfigError(f"the configuration came through {config}, which cannot be read again: name a file")
         return load(config, words, environment.variables)[0]
 
-    nothing_begun()
     return asyncio.run(_serve(options, settings, environment, again))
 
 
@@ -149,7 +148,7 @@ def _with_auth(options: ServeOptions, settings: Settings, environment: Environme
 
 @asynccontextmanager
 async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
-    """SIGTERM and SIGINT end it, a second one at once; SIGHUP reads the settings anew."""
+    """Stops it on SIGTERM and SIGINT, at once on a second one; reads the settings again on SIGHUP."""
     loop = asyncio.get_running_loop()
     reloads: set[asyncio.Task[None]] = set()
 

@@ -20,6 +20,7 @@ from orchestrator.maintenance.backup import received
 from orchestrator.sprint.dry_run import DryRun
 
 V = TypeVar("V", bound=BaseModel)
+# As `server.models.Id`: it becomes a part of a path.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DOTS = frozenset({".", ".."})
 LONG_S = 900.0

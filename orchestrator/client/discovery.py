@@ -1,7 +1,4 @@
-"""Who carries a command out: the daemon that it names, the one at work in its state folder, or the command itself.
-
-Where the daemon of a state folder is found, and the token that it keeps there for its own user.
-"""
+"""Which process carries a command out: a named daemon, the one of the state folder, or the command itself."""
 
 import json
 from collections.abc import Callable

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.gate_answers import at_question
 from orchestrator.app.sprint_reader import Reader, history_of
 from orchestrator.app.views import contract_of, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
@@ -61,7 +60,7 @@ class LocalFolder:
 
     def is_at_question(self, sprint: str | None, story: str) -> bool:
         """Returns whether the last that the story did was to ask: an order would come second to an answer."""
-        return at_question(self.environment, story, sprint)
+        return self._commands.is_at_question(sprint, story)
 
     def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Returns what became of an order."""

@@ -16,6 +16,7 @@ from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
 
 SUFFIXES = (".csv", ".yaml", ".yml", ".json")
+# Path, time, size and inode of each file: an editor that renames a new file into place changes the inode.
 Signature = tuple[tuple[str, int, int, int], ...]
 
 
@@ -47,7 +48,7 @@ class Watched:
         self.problems: tuple[Finding, ...] = ()
 
     def look(self, settings: Settings, now: datetime) -> News | None:
-        """What is new, or None.
+        """Returns what is new, or None.
 
         Something that somebody may still be writing is left alone until it looks the same twice.
         """
@@ -65,8 +66,8 @@ class Watched:
         """Whether what stands there now was judged; `content` is then no older."""
         return self._signature() == self._judged
 
-    def look_anew(self) -> None:
-        """Judge what stands there again, as other settings may read it otherwise."""
+    def look_again(self) -> None:
+        """Judges what stands there again, as other settings may read it otherwise."""
         self._judged = None
 
     def _read(self, settings: Settings, now: datetime) -> News | None:
@@ -113,7 +114,7 @@ class Watched:
             return None
 
     def _signature(self) -> Signature:
-        """What changes whenever the backlog does, or why it cannot be looked at."""
+        """Returns what changes whenever the backlog does, or why it cannot be looked at."""
         try:
             files = sorted(self.path.rglob("*.md")) if self.path.is_dir() else [self.path]
             if self._sidecar.exists():
@@ -124,7 +125,7 @@ class Watched:
 
 
 def _words(content: BacklogContent) -> list[Story]:
-    """The stories without the cells that we write ourselves."""
+    """Returns the stories without the cells that we write ourselves."""
     ours = {"sprint_id": "", "execution_status": "", "line": 0}
     return [story.model_copy(update=ours) for story in content.stories]
 
@@ -135,7 +136,7 @@ def _stamp(file: Path) -> tuple[int, int, int]:
 
 
 def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
-    """The content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
+    """Returns the content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise BacklogError(f"the backlog {path} is neither a file nor a folder")  # a pipe would keep us waiting
     content = open_backlog(path, settings, folder).read()
@@ -146,7 +147,7 @@ def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogConte
 
 
 def backlogs_at(path: Path) -> list[Path]:
-    """The backlogs that a path names: itself, or the backlog files of a folder that is no backlog of Markdown files."""
+    """Returns the backlogs that a path names: itself, or the backlog files of a folder without Markdown stories."""
     try:
         if not path.is_dir():
             return [path]

@@ -116,5 +116,5 @@ def folder_event(warning: str) -> Event:
 
 
 def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:
-    """The repository of a daemon's sprints. Raises RepositoryError. Blocks."""
+    """Returns the repository of a daemon's sprints. Raises RepositoryError. Blocks."""
     return SharedRepository(settings, environment, default_repository())

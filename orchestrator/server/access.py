@@ -29,7 +29,7 @@ def hosts_of(settings: Settings, environment: Environment) -> tuple[str, ...]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address; a name other than localhost counts as any address."""
+    """Returns whether only this machine reaches the address; a name other than localhost counts as any address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -87,7 +87,7 @@ def _is_bearer(given: bytes, token: bytes) -> bool:
 
 
 def _is_direct(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether the request names this machine, comes through no proxy, and is no page's of another origin.
+    """Returns whether the request names this machine, comes through no proxy, and is no page's of another origin.
 
     A page whose name is made to resolve to loopback still names itself.
     """

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from orchestrator.answers import extract
 from orchestrator.app.cases import schema_of
-from orchestrator.app.judge import check_text
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, judged_json
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.server.limits import body_of
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
@@ -42,9 +42,11 @@ async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
 
     def checked() -> dict[str, Any]:
         try:
-            return check_text(
-                kind, body.text, story=body.story, context=body.context, plan=body.breakdown, file=body.file
-            )
+            options = CheckOptions(story=body.story, context=body.context, plan=body.breakdown, file=body.file)
+            if kind != "plan":
+                return judged_json(check(kind, body.text, options))
+            which, judged = check_any_plan(body.text, options)
+            return {"kind": which.value, **judged_json(judged)}
         except UnknownName:
             raise
         except ConfigError as error:

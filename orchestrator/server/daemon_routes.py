@@ -1,4 +1,4 @@
-"""Routes about the daemon itself, and the backlogs that it watches."""
+"""Routes about the daemon: whether it lives and can work, its metrics, its state, the backlogs that it watches."""
 
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -10,12 +10,15 @@ from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.story import id_problem
 from orchestrator.daemon.submitting import planned
-from orchestrator.server.models import Id, Reloaded
-from orchestrator.server.openapi import GUARDED, WRITES, document, refusals
-from orchestrator.server.problems import Refused
+from orchestrator.server.access import AUTHORIZED
+from orchestrator.server.metrics import CONTENT_TYPE
+from orchestrator.server.models import Health, Id, Readiness, Reloaded
+from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, document, refusals
+from orchestrator.server.problems import JSON, Refused, dumped
 from orchestrator.server.service import ServiceDep
 from orchestrator.sprint.dry_run import DryRun
 
+health = APIRouter(tags=["health"])
 router = APIRouter(prefix="/api/v1", tags=["daemon"])
 BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]
 Form = Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")]
@@ -25,6 +28,41 @@ _FILE: dict[str, Any] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+
+
+@health.get(
+    "/healthz", operation_id="health", summary="Whether the process lives", openapi_extra=NEEDS_NOTHING,
+    responses={200: {"model": Health}, **refusals()},
+)  # fmt: skip
+async def healthz() -> Response:
+    """Always 200 while the event loop turns."""
+    return Response(dumped({"status": "ok"}), media_type=JSON)
+
+
+@health.get(
+    "/readyz", operation_id="readiness", summary="Whether the daemon can work", openapi_extra=NEEDS_NOTHING,
+    responses={200: {"model": Readiness}, 503: {"model": Readiness}, **refusals()},
+)  # fmt: skip
+async def readiness(request: Request, service: ServiceDep) -> Response:
+    """200 when every component is fine, else 503. Why one is not is told to those who may know."""
+    found = await service.readiness.components()
+    ready = not any(found.values())
+    told: dict[str, Any] = {"ready": ready, "components": found}
+    if request.scope.get(AUTHORIZED):
+        # A sprint that waits is no reason to be unready: everything else goes on.
+        told["waiting"] = {one.sprint: one.reason for one in service.served.state().sprints if one.reason}
+    else:
+        told["components"] = {name: "not ready" if why else "" for name, why in found.items()}
+    return Response(dumped(told), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, media_type=JSON)
+
+
+@health.get(
+    "/metrics", operation_id="metrics", summary="Counters and gauges for Prometheus", response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **refusals(401, 403)},
+)  # fmt: skip
+async def metrics(service: ServiceDep) -> Response:
+    """In its text format; counters begin at zero with each process."""
+    return Response(service.metrics.text(service.served.state(), service.feed.streams), media_type=CONTENT_TYPE)
 
 
 @router.get(

@@ -24,7 +24,7 @@ from orchestrator.server.service import Service, ServiceDep
 router = APIRouter(prefix="/api/v1", tags=["events"])
 LOG = logging.getLogger("orchestrator.server")
 SSE = "text/event-stream"
-_HIGHEST = 2**63 - 1
+_HIGHEST = 2**63 - 1  # what a database takes as a sequence number
 Number = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only what lies behind this number")]
 Last = Annotated[
     str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
@@ -33,7 +33,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 
 
 def _iso(text: object) -> object:
-    """A number would count as seconds since 1970, which nobody means."""
+    """Returns a number would count as seconds since 1970, which nobody means."""
     return datetime.fromisoformat(text) if isinstance(text, str) else text
 
 

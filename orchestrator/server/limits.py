@@ -1,9 +1,4 @@
-"""What a request may bring: a body of bounded size in bounded time; and what every response says.
-
-Telling one client for as long as it listens.
-
-JSON bodies: read in a thread, since a large one takes long to parse.
-"""
+"""Limits of requests: a body of bounded size in bounded time, JSON bodies, HEAD; responses end with their client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -66,7 +61,7 @@ class BodyLimit:
 
 
 async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """The body, None when it is larger. Raises ClientDisconnect when it does not end.
+    """Returns the body, None when it is larger. Raises ClientDisconnect when it does not end.
 
     What is somewhat too large is read to its end and dropped: a client that still sends would not see the answer.
     """
@@ -128,7 +123,7 @@ class Manners:
 
 
 async def until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Until all is told, or the client has left, which cuts it. Raises what `telling` raises."""
+    """Sends until all is sent, or the client has left. Raises what `telling` raises."""
     tell, left = asyncio.create_task(telling), asyncio.create_task(_gone(receive))
     try:
         await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -149,7 +144,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
-    """A dependency: the body as this model. Raises Refused for what is none.
+    """Returns a dependency: the body as this model. Raises Refused for what is none.
 
     Other content types are refused: a form of a foreign web page may send them without being asked back.
     """

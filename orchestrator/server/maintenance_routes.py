@@ -27,7 +27,7 @@ _CHUNK = 256 * 1024
 
 
 async def archive_chunks(environment: Environment) -> AsyncGenerator[bytes]:
-    """The archive of the state folder in parts. Raises ConfigError, WorkspaceError; a reader that leaves ends it.
+    """Yields the archive of the state folder in parts; ends with its reader. Raises ConfigError, WorkspaceError.
 
     Nothing of it is kept: through a pipe, so that a slow reader costs neither memory nor room on the disk.
     """

@@ -56,13 +56,13 @@ def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 
 def takes(model: type[BaseModel]) -> dict[str, Any]:
-    """A route's JSON body."""
+    """Returns a route's JSON body."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The whole document of the app's routes."""
+    """Returns the whole document of the app's routes."""
     made = get_openapi(
         title="Sprint Orchestrator",
         version=__version__,

@@ -43,13 +43,13 @@ class Refused(Exception):
 def problem(
     status: int, error: str, findings: Sequence[Finding] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The response that tells a problem, without what looks like a secret."""
+    """Returns the response that tells a problem, without what looks like a secret."""
     told = [redacted(finding.model_dump(mode="json")) for finding in findings]
     return Response(dumped({"error": redact(error), "findings": told}), status, dict(headers or {}), JSON)
 
 
 def dumped(value: Any) -> bytes:
-    """JSON that every reader takes: no NaN, no half of a surrogate pair."""
+    """Returns JSON that every reader takes: no NaN, no half of a surrogate pair."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number of a foreign answer that JSON does not know
@@ -66,7 +66,7 @@ def _finite(value: Any) -> Any:
 
 
 def status_of(error: OrchestratorError) -> int:
-    """What an error of ours comes to, where the route says nothing else."""
+    """Returns what an error of ours comes to, where the route says nothing else."""
     if isinstance(error, UnknownName):
         return HTTPStatus.NOT_FOUND
     if isinstance(error, SprintLocked):
@@ -77,7 +77,7 @@ def status_of(error: OrchestratorError) -> int:
 
 
 def handle_problems(app: FastAPI) -> None:
-    """Let every error of a route end in such an object."""
+    """Lets every error of a route end in such an object."""
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(OrchestratorError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -101,7 +101,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 def told_of(details: Sequence[Any]) -> str:
-    """What pydantic says of a value, in one sentence that quotes nothing of it."""
+    """Returns what pydantic says of a value, in one sentence that quotes nothing of it."""
     said = [f"{'.'.join(str(part) for part in detail['loc']) or 'body'}: {detail['msg']}" for detail in details[:5]]
     more = f"; and {len(details) - 5} more" if len(details) > 5 else ""
     return "; ".join(said) + more

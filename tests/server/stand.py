@@ -66,7 +66,7 @@ class Desk:
 
 
 class Stand:
-    """`Served` over a state folder."""
+    """As much of the daemon as the routes ask, over a state folder."""
 
     def __init__(self, home: Path, *overrides: str, **variables: str) -> None:
         given = plain_environment(ORCHESTRATOR_HOME=str(home), **variables)
