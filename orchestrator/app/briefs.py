@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.sprints import Chosen, opened_log
+from orchestrator.app.sprints import Chosen, open_log
 from orchestrator.app.team import story_payload
 from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.exchange import GivenPlan, StoryBrief
@@ -89,7 +89,7 @@ class Briefs:
 
     def _read_record(self) -> ArchitectureRecord:
         """Each event is read once. While the sprint is at work, a restart of the database must not end it."""
-        with opened_log(self._environment, StateFolder(self._environment.home), patience_s=PATIENCE_S) as log:
+        with open_log(self._environment, StateFolder(self._environment.home), patience_s=PATIENCE_S) as log:
             for seq, event in log.read(self._record.sprint, self._read_up_to) if log else ():
                 self._read_up_to = seq
                 if event.name == EVENT and event.id.startswith(self._current.get(event.story or "", "\0")):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.sprint_reader import Reader, SprintView, history_of
-from orchestrator.app.sprints import event_url, numbered_events, workspace_of
+from orchestrator.app.sprint_reader import Reader, SprintView, find_history
+from orchestrator.app.sprints import event_url, read_numbered_events, workspace_of
 from orchestrator.app.views import begun_by
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -213,14 +213,14 @@ class SprintCommands:
         """Returns whether the last that the story did was to ask, also when somebody has answered and it has not
         resumed yet; False for an unknown story. Blocks."""
         try:
-            history = history_of(self._reader.sprint(sprint, story=story), story)
+            history = find_history(self._reader.sprint(sprint, story=story), story)
         except ConfigError:
             return False
         return history.waits_for is not None or (bool(history.events) and history.events[-1].name == GATE_ANSWERED)
 
     def _waits(self, sprint: str | None, story: str) -> bool:
         try:
-            return history_of(self._reader.sprint(sprint, story=story), story).waits_for is not None
+            return find_history(self._reader.sprint(sprint, story=story), story).waits_for is not None
         except ConfigError:
             return False
 
@@ -238,7 +238,7 @@ class SprintCommands:
         """Returns the question that can be answered so now. Raises ConfigError that says why there is none."""
         view = self._reader.sprint(sprint, story=story)
         try:
-            gate = open_gate(story, history_of(view, story), given.gate, self._clock.now())
+            gate = open_gate(story, find_history(view, story), given.gate, self._clock.now())
         except ConfigError as error:
             waiting = [
                 other.record.sprint
@@ -361,7 +361,7 @@ class SprintCommands:
             if record is None:
                 raise ConfigError(f"the record of sprint {sprint} is gone")
             expect_kept(record)  # it may have been pruned since the order was given
-            events = await asyncio.to_thread(numbered_events, self._environment, self._folder, record)
+            events = await asyncio.to_thread(read_numbered_events, self._environment, self._folder, record)
             workspace = workspace_of(self._folder, record, (lock.fd,))
             board = Board(sprint)
             board.read(events)

@@ -138,7 +138,7 @@ def check_any_plan(text: str, options: CheckOptions) -> tuple[PlanKind, Judged]:
     return kind, mixed(options.file) if kind is PlanKind.BOTH else judge_no_plan(text, options.file)
 
 
-def path_in(repo: Path | None, file: str) -> str:
+def find_path_in(repo: Path | None, file: str) -> str:
     """Returns the path from the project's root; of a file that lies elsewhere its name."""
     path, root = Path(file), (repo or Path()).resolve()
     if not path.is_absolute() and not path.exists():
@@ -276,7 +276,7 @@ def _judge(request: Request, text: str, plan: str | None) -> dict[str, Any]:
     if request.kind == "plan":
         return judged_json(check_any_plan(text, options)[1])
     if request.kind == "suite":
-        options = replace(options, file=path_in(request.repo, request.file))
+        options = replace(options, file=find_path_in(request.repo, request.file))
     return judged_json(check(request.kind, text, options))
 
 

@@ -75,7 +75,7 @@ def _below_link(folder: Path, path: str) -> bool:
     return any((folder / "/".join(parts[:end])).is_symlink() for end in range(1, len(parts)))
 
 
-def those_there(folder: Path, paths: Iterable[str]) -> frozenset[str]:
+def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:
     """Returns those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
     return frozenset(
         path
@@ -103,7 +103,7 @@ SHOWN = 12
 """Stories that a message names at most."""
 
 
-def brought(
+def read_plans(
     words: Sequence[str], selected: Sequence[str], content: BacklogContent, known: Mapping[str, BroughtPlan]
 ) -> dict[str, BroughtPlan]:
     """Story → the plan that `--plan` names for it. A file that is gone is not missed where `known` has the plan.
@@ -156,7 +156,7 @@ def _read(path: str, known: BroughtPlan | None) -> BroughtPlan:
         raise ConfigError(f"the plan {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
-def with_plans(
+def add_plans(
     record: SprintRecord,
     found: Mapping[str, BroughtPlan],
     histories: Mapping[str, StoryHistory],
@@ -176,12 +176,10 @@ def with_plans(
     return record.model_copy(update={"plans": plans})
 
 
-def judged_by_rules(
-    options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings
-) -> dict[str, JudgedTasks]:
+def judge_by_rules(options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings) -> dict[str, JudgedTasks]:
     """Returns what a dry run says about plans: read without a model, against the repository's files, if any."""
     repo = options.repo or default_repository()
-    files, packages = asyncio.run(project_of(repo)) if repo.is_dir() else (frozenset(), frozenset())
+    files, packages = asyncio.run(read_project(repo)) if repo.is_dir() else (frozenset(), frozenset())
     judged = {}
     for story, plan in plans.items():
         given = read_by_rules(plan, story)
@@ -190,7 +188,7 @@ def judged_by_rules(
     return judged
 
 
-async def project_of(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+async def read_project(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Returns paths of a folder's files, and the packages in its manifests."""
     files = await project_files(folder)
     texts = await asyncio.to_thread(read_texts, folder, [path for path in files if is_manifest(path)])

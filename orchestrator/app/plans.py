@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.app.plan_files import project_files, read_texts, those_there
+from orchestrator.app.plan_files import find_existing, project_files, read_texts
 from orchestrator.app.runners import command_path, sandbox_for
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.code.shell import script
@@ -46,7 +46,7 @@ def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
         raise ConfigError(f"--repo {repo} is no folder")
     named = paths_of(text)
     listed = set(asyncio.run(project_files(repo)))
-    there = those_there(repo, named)
+    there = find_existing(repo, named)
     wanted = sorted({*there, *(path for path in listed if is_manifest(path))})
     return PlanWorld(
         paths=frozenset({*(listed - set(named)), *there}),
@@ -55,7 +55,7 @@ def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
     )
 
 
-def differences(judged: JudgedPlan) -> Iterator[str]:
+def diff_plan(judged: JudgedPlan) -> Iterator[str]:
     """Yields what a plan changes, as lines of a unified diff, file by file."""
     if judged.applied is None or judged.world is None:
         return
@@ -111,7 +111,7 @@ def _is_below(repo: Path, folder: str) -> bool:
 def _write(repo: Path, world: PlanWorld, changes: Mapping[str, str | None]) -> None:
     """Writes all changes or none, and only to files that are still as they were when the plan was checked."""
     was = {path: world.texts[path] for path in changes if path in world.texts}
-    if read_texts(repo, changes, MAX_TEXT) != was or those_there(repo, changes) != world.paths & changes.keys():
+    if read_texts(repo, changes, MAX_TEXT) != was or find_existing(repo, changes) != world.paths & changes.keys():
         raise WorkspaceError("a file was changed since the plan was checked")
     contents = [(path, text.encode()) for path, text in changes.items() if text is not None]
     write_below(repo.resolve(), contents, [path for path, text in changes.items() if text is None])

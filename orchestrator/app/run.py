@@ -6,19 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app.plan_files import brought, project_of, with_plans
+from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
-from orchestrator.app.secrets import known_secrets
+from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site
 from orchestrator.app.sprints import (
     Chosen,
-    continued_sprint,
-    finished,
-    histories_of,
-    new_sprint,
-    sprints_elsewhere,
+    find_resumable_sprint,
+    find_sprints_elsewhere,
+    is_sprint_finished,
+    make_sprint_record,
+    read_histories,
     workspace_of,
 )
 from orchestrator.app.team import plan_payload, prompt_library
@@ -99,7 +99,7 @@ class Run:
             try:
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
-                secrets = await known_secrets(workspace, secrets_of(environment.variables), self._tell)
+                secrets = await find_secrets(workspace, secrets_of(environment.variables), self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 equipment = Equipment(
@@ -158,13 +158,13 @@ class Run:
         await asyncio.to_thread(self._folder.save, record.model_copy(update={"cleared": True}))
 
     def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
-        ended = partial(finished, self._environment, self._folder)
-        known = continued_sprint(self._options, repo, self._folder, lambda record: not ended(record))
+        ended = partial(is_sprint_finished, self._environment, self._folder)
+        known = find_resumable_sprint(self._options, repo, self._folder, lambda record: not ended(record))
         if known is not None and not known.cleared:
             self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
             return Chosen(record=known, continued=True, content=content)
-        others = sprints_elsewhere(self._environment, self._folder)
-        record = new_sprint(
+        others = find_sprints_elsewhere(self._environment, self._folder)
+        record = make_sprint_record(
             self._options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=others
         )
         self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
@@ -179,8 +179,8 @@ class Run:
         continued = current is not None and not current.cleared
         record = current if current is not None and continued else chosen.record
         if self._options.plans:
-            found = brought(self._options.plans, record.story_ids, chosen.content, record.plans)
-            record = with_plans(record, found, histories_of(self._environment, self._folder, record), self._warn)
+            found = read_plans(self._options.plans, record.story_ids, chosen.content, record.plans)
+            record = add_plans(record, found, read_histories(self._environment, self._folder, record), self._warn)
         if record != current:
             self._folder.save(record)
         return Chosen(record=record, continued=continued, content=chosen.content)
@@ -193,7 +193,7 @@ class Run:
         Raises BaseUnusable; a sprint that was new has then not begun: the next one starts from a better base.
         """
         record = chosen.record
-        histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
+        histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             # The run that finished it may have been killed before the backlog file was written.
@@ -216,7 +216,7 @@ class Run:
                 paused = await site.drive(self._warn)
                 return site.record, paused
         except BaseUnusable:
-            histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
+            histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)
             if all(history.outcome is None for history in histories.values()):  # none was cancelled meanwhile
                 await self._not_begun(record, workspace)
             raise
@@ -269,7 +269,7 @@ async def _require_valid(plans: dict[str, GivenPlan], workspace: GitWorkspace, m
     """Raises ConfigError with all findings when one of the plans cannot be built as it is."""
     if not plans:
         return
-    files, packages = await workspace.base_tree(project_of)
+    files, packages = await workspace.base_tree(read_project)
     judged = {story: judge_given(plan, story, files, packages, min_chars) for story, plan in plans.items()}
     invalid = {story: findings for story, findings in judged.items() if blocking(findings)}
     if invalid:

@@ -61,7 +61,7 @@ class Works:
         executor_id: str,
         listen: Callable[[Event], None],
     ) -> None:
-        self._environment, self._executor_id = environment, executor_id
+        self._environment, self.executor_id = environment, executor_id
         self._listen: Callable[[Event], None] | None = listen
         self.folder = StateFolder(environment.home)
         self.clock: Clock = SystemClock()
@@ -100,7 +100,7 @@ class Works:
         without each time."""
         now = self.clock.now()
         which = which or now.isoformat()
-        event_id = f"{sprint}:{name}:{which}" if sprint else f"{name}:{self._executor_id}:{which}"
+        event_id = f"{sprint}:{name}:{which}" if sprint else f"{name}:{self.executor_id}:{which}"
         await self.sink.emit(
             Event(id=event_id, time=now, level=level, name=name, message=message, sprint=sprint, data=data)
         )
@@ -187,7 +187,7 @@ class Works:
     def _engine(self) -> DurableEngine:
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
-            executor_id=self._executor_id,
+            executor_id=self.executor_id,
             bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
             turns=self.turns,
             journals=ReplyJournal(self.folder.replies),

@@ -38,7 +38,7 @@ def masks_of(folder: StateFolder, secrets: Sequence[str]) -> Masks:
     return Masks(key=folder.mask_key()).knowing(secrets)
 
 
-async def known_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
+async def find_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
     """`own`, and the secrets in files of the repository's result where they usually lie; each is told by its place.
 
     What is printed of them is then known although nothing shows it. Samples (`.env.example`) hold none.

@@ -12,11 +12,11 @@ from rapidfuzz import process
 
 from orchestrator.app.sprints import (
     event_url,
-    histories_of,
-    last_end,
-    opened_log,
-    saved_report,
-    sprint_events,
+    find_last_end,
+    open_log,
+    read_histories,
+    read_saved_report,
+    read_sprint_events,
     workspace_of,
 )
 from orchestrator.core.errors import UnknownName, WorkspaceError
@@ -68,8 +68,8 @@ def save_report(
     looks like a secret, nor one of `secrets`. A database that is away is waited for so long.
     """
     folder = StateFolder(environment.home)
-    histories = histories_of(environment, folder, record, patience_s=patience_s)
-    facts = facts_told(sprint_events(environment, folder, record, patience_s=patience_s))
+    histories = read_histories(environment, folder, record, patience_s=patience_s)
+    facts = read_facts(read_sprint_events(environment, folder, record, patience_s=patience_s))
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
@@ -81,11 +81,11 @@ def save_report(
     report = SprintReport.model_validate(plain)
     text = json.dumps(plain, indent=2)
     del plain
-    markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
-    return report, folder.save_report(record.sprint, text, markdown), last_end(record, histories)
+    markdown = redact(render_report(report, histories, find_places(folder, record)), secrets)
+    return report, folder.save_report(record.sprint, text, markdown), find_last_end(record, histories)
 
 
-def facts_told(events: Iterable[Event]) -> dict[str, Value | None]:
+def read_facts(events: Iterable[Event]) -> dict[str, Value | None]:
     """Returns what `with_facts` takes, from the events of the sprint itself; None for what none of them tells."""
     data = {event.name: event.data for event in events if event.name in {BASE_TRIED, SANDBOX_CHOSEN}}  # the last counts
     return {
@@ -94,7 +94,7 @@ def facts_told(events: Iterable[Event]) -> dict[str, Value | None]:
     }
 
 
-def places_of(folder: StateFolder, record: SprintRecord) -> Places:
+def find_places(folder: StateFolder, record: SprintRecord) -> Places:
     """Returns where what the report speaks of lies."""
     here = folder.report(record.sprint).parent
     replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
@@ -175,7 +175,7 @@ class Reader:
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Events behind a sequence number."""
-        with opened_log(self._environment, self._folder) as log:
+        with open_log(self._environment, self._folder) as log:
             yield from log.read(sprint, after) if log else ()
 
     def log(self) -> EventReader | None:
@@ -189,7 +189,7 @@ class Reader:
         kept = self._folder.report(view.record.sprint).with_suffix(".md")
         if view.record.pruned is not None and kept.exists():
             return kept.read_text(encoding="utf-8", errors="replace")
-        places = places_of(self._folder, view.record)
+        places = find_places(self._folder, view.record)
         return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
@@ -211,9 +211,9 @@ class Reader:
         return records
 
     def _view(self, record: SprintRecord, story: str | None = None) -> SprintView:
-        histories = histories_of(self._environment, self._folder, record, whole=story or "")
-        events = sprint_events(self._environment, self._folder, record)
-        kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
+        histories = read_histories(self._environment, self._folder, record, whole=story or "")
+        events = read_sprint_events(self._environment, self._folder, record)
+        kept = read_saved_report(self._folder, record.sprint) if record.pruned is not None else None
         rests = why_it_rests(events)
         report = kept or build_report(record, histories, record.titles, rests)
         board = Board(record.sprint)
@@ -221,14 +221,14 @@ class Reader:
         return SprintView(
             record=record,
             histories=histories,
-            report=with_facts(report, facts_told(events)),
+            report=with_facts(report, read_facts(events)),
             running_pid=holder(self._folder.lock(record.sprint)),
             paused=board.reason or rests,
             held={story: why for story in record.story_ids if (why := board.held(story))},
         )
 
 
-def history_of(view: SprintView, story: str) -> StoryHistory:
+def find_history(view: SprintView, story: str) -> StoryHistory:
     """Returns one story of a sprint. Raises ConfigError naming the nearest."""
     if story not in view.histories:
         raise UnknownName(

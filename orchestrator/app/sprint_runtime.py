@@ -15,7 +15,7 @@ from orchestrator.app.commands import Renewal
 from orchestrator.app.runners import project_runner
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprints import Chosen, failed_before, numbered_events, require_rows
+from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_events, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -178,7 +178,9 @@ class Site:
         """Reports that the sprint starts or resumes, and reads its whole log."""
         await self._report_start()
         self._following.__enter__()
-        events = await asyncio.to_thread(numbered_events, self._environment, self._works.folder, self._chosen.record)
+        events = await asyncio.to_thread(
+            read_numbered_events, self._environment, self._works.folder, self._chosen.record
+        )
         self._spending = Spending(event for _, event in events)
         self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
@@ -218,7 +220,7 @@ class Site:
         Returns why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
         histories, folder = self.histories, self._works.folder
-        failed = await asyncio.to_thread(failed_before, self._environment, folder, self.record, histories)
+        failed = await asyncio.to_thread(find_failed_before, self._environment, folder, self.record, histories)
         backlog = await asyncio.to_thread(open_backlog, Path(self.record.backlog), self._settings, folder)
         begun = any(history.started for history in histories.values())
         if begun:

@@ -63,9 +63,7 @@ def workspace_of(
 
 
 @contextmanager
-def opened_log(
-    environment: Environment, folder: StateFolder, *, patience_s: float = 0.0
-) -> Iterator[EventReader | None]:
+def open_log(environment: Environment, folder: StateFolder, *, patience_s: float = 0.0) -> Iterator[EventReader | None]:
     """Hands out the event log to be read; None while there is none yet. `patience_s`: how long a database that is away
     is waited for."""
     if environment.database_url is None and not folder.event_database.exists():
@@ -78,7 +76,7 @@ def opened_log(
         reader.close()
 
 
-def histories_of(
+def read_histories(
     environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0, whole: str = ""
 ) -> dict[str, StoryHistory]:
     """Returns what the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
@@ -86,40 +84,42 @@ def histories_of(
     Events are `in_short` but for those of the story `whole`: a sprint may have a thousand of them.
     """
     if record.pruned is not None:
-        return kept_histories(record, record.pruned, saved_report(folder, record.sprint))
-    with opened_log(environment, folder, patience_s=patience_s) as log:
+        return kept_histories(record, record.pruned, read_saved_report(folder, record.sprint))
+    with open_log(environment, folder, patience_s=patience_s) as log:
         events = (event for _, event in (log.read(record.sprint) if log else ()))
         return fold(record, (event if event.story == whole else in_short(event) for event in events))
 
 
-def numbered_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[tuple[int, Event]]:
+def read_numbered_events(
+    environment: Environment, folder: StateFolder, record: SprintRecord
+) -> list[tuple[int, Event]]:
     """Returns all events of a sprint with their sequence numbers, in order. Blocks."""
-    with opened_log(environment, folder) as log:
+    with open_log(environment, folder) as log:
         return [*log.read(record.sprint)] if log else []
 
 
-def sprint_events(
+def read_sprint_events(
     environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
 ) -> list[Event]:
     """Returns what the log says of the sprint itself, in order. Blocks."""
-    with opened_log(environment, folder, patience_s=patience_s) as log:
+    with open_log(environment, folder, patience_s=patience_s) as log:
         return log.of_sprint(record.sprint) if log else []
 
 
-def failed_before(
+def find_failed_before(
     environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
 ) -> tuple[str, ...]:
     """Returns the stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
     told = _reported(folder, record)
     seen = [
         rest.since
-        for rest in rests(sprint_events(environment, folder, record))
+        for rest in rests(read_sprint_events(environment, folder, record))
         if rest.interrupted or _outcomes(histories, rest.since) <= told
     ]
     return failed_in_a_row(histories, max(seen, default=None))
 
 
-def continued_sprint(
+def find_resumable_sprint(
     options: RunOptions, repo: Path, folder: StateFolder, unfinished: Callable[[SprintRecord], bool]
 ) -> SprintRecord | None:
     """Returns the record that this command resumes; None for a new sprint. Raises ConfigError if names contradict."""
@@ -142,7 +142,7 @@ def continued_sprint(
     return next((record for record in reversed(fitting) if unfinished(record)), None)
 
 
-def new_sprint(
+def make_sprint_record(
     options: RunOptions,
     content: BacklogContent,
     folder: StateFolder,
@@ -198,41 +198,41 @@ def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
         )
 
 
-def sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozenset[str]:
+def find_sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozenset[str]:
     """Sprints in the database of DATABASE_URL that this state folder knows nothing of. Blocks."""
     if environment.database_url is None:
         return frozenset()
-    with opened_log(environment, folder) as log:
+    with open_log(environment, folder) as log:
         return frozenset(log.sprints() if log else ()) - {record.sprint for record in folder.records()}
 
 
-def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+def is_sprint_finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
     """Returns whether every story has its outcome and the report, a run's last step, says so. Blocks."""
-    return ended_at(environment, folder, record) is not None
+    return find_end(environment, folder, record) is not None
 
 
-def ended_at(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
+def find_end(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
     """Returns when the last story of a `finished` sprint ended; None while something is left to do. Blocks."""
     if record.pruned is not None:
         return record.pruned.at
-    histories = histories_of(environment, folder, record)
+    histories = read_histories(environment, folder, record)
     if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
         return None
-    return last_end(record, histories)
+    return find_last_end(record, histories)
 
 
-def last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
+def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
     """Returns when the last of its stories ended."""
     return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
 
 
-def end_is_told(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+def is_end_recorded(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
     """Returns whether nothing is left to do of a daemon's sprint, the event of its end included. Blocks."""
-    at = ended_at(environment, folder, record)
+    at = find_end(environment, folder, record)
     if at is None or record.pruned is not None:
         return at is not None
     told = f"{record.sprint}:sprint_ended:{at.isoformat()}"
-    return any(event.id == told for event in sprint_events(environment, folder, record))
+    return any(event.id == told for event in read_sprint_events(environment, folder, record))
 
 
 def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
@@ -244,11 +244,11 @@ def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = No
 
 
 def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
-    report = saved_report(folder, record.sprint)
+    report = read_saved_report(folder, record.sprint)
     return {(story.id, story.status, story.commit) for story in report.stories} if report else set()
 
 
-def saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
+def read_saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
     """Returns the report as it was written; None where there is none that can be read. Blocks."""
     try:
         return SprintReport.model_validate(json.loads(folder.report(sprint).read_bytes()))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView, history_of
+from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
@@ -18,13 +18,13 @@ TO_SAY = {
 """What an answer needs beside the story."""
 
 
-def commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
+def list_answer_commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
     """Choice → the command that answers this very question and no later one."""
     where = f"{story} --sprint {sprint} --gate {gate.number}"
     return {choice.value: f"orchestrator {choice.value} {where}{TO_SAY.get(choice, '')}" for choice in gate.choices}
 
 
-def plan_of(history: StoryHistory) -> dict[str, Any] | None:
+def find_plan(history: StoryHistory) -> dict[str, Any] | None:
     """Returns the plan that was judged, mended, asked about or edited last, as it was recorded."""
     plans: list[dict[str, Any] | None] = []
     for event in history.events:
@@ -41,7 +41,7 @@ def question_json(story: str, sprint: str, history: StoryHistory) -> dict[str, A
     """Returns the open question with its commands (None without one), and every question that was answered."""
     gate = history.waits_for
     answered = [_answered(one) for one in questions(history) if one.answer is not None]
-    asked = {**gate.model_dump(mode="json"), "commands": commands(story, sprint, gate)} if gate else None
+    asked = {**gate.model_dump(mode="json"), "commands": list_answer_commands(story, sprint, gate)} if gate else None
     return {"question": asked, "answers": answered}
 
 
@@ -81,7 +81,7 @@ CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
 UNSAFE_PATH = "delivery.unsafe_path"
 
 
-def waiting_of(view: SprintView) -> dict[str, Gate]:
+def find_waiting(view: SprintView) -> dict[str, Gate]:
     """Story → what a person is asked about it."""
     asked = {story: history.waits_for for story, history in view.histories.items()}
     return {story: gate for story, gate in asked.items() if gate is not None}
@@ -89,7 +89,7 @@ def waiting_of(view: SprintView) -> dict[str, Gate]:
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
     """Returns report.json's object, with who works on the sprint, which stories wait, and what happened last."""
-    waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
+    waiting = [waiting_json(story, gate) for story, gate in find_waiting(view).items()]
     return {
         **view.report.model_dump(mode="json"),
         "backlog": view.record.backlog,
@@ -109,7 +109,7 @@ def begun_by(record: SprintRecord) -> str:
 
 def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
     """Returns everything recorded of a story; `stat` is its diff stat. Raises ConfigError for an unknown one."""
-    history = history_of(view, story)
+    history = find_history(view, story)
     report = next(entry for entry in view.report.stories if entry.id == story)
     conflict, replan = conflict_of(history), view.record.replans.get(story)
     tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
@@ -120,7 +120,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
-        "plan": plan_of(history),
+        "plan": find_plan(history),
         "plan_file": _plan_file(view, story, history),
         "contract": _contract(history),
         "refused": _refused(history),
@@ -132,9 +132,9 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
     }
 
 
-def contract_of(view: SprintView, story: str) -> ArchitectureContract:
+def read_contract(view: SprintView, story: str) -> ArchitectureContract:
     """Returns the story's contract as it is now. Raises ConfigError when it has none, or none any more."""
-    history = history_of(view, story)
+    history = find_history(view, story)
     expect_kept(view.record)
     frozen = _contract(history)
     if frozen is None:

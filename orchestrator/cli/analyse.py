@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
-from orchestrator.cli.console import printer_for
-from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
+from orchestrator.cli.console import make_printer
+from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, run_interruptible
 from orchestrator.client.daemon import Daemon
-from orchestrator.client.discovery import HERE, named_daemon
+from orchestrator.client.discovery import HERE, connect_named
 from orchestrator.core.analysis import (
     AnalysisRequest,
     AnalysisStatus,
@@ -102,10 +102,10 @@ def analyse_command(
         for line in () if as_json else _estimate_lines(planned):
             print(safe(line))
         return Exit.GOOD
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     tell = say if as_json else printer.say
     with printer:
-        written = interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
+        written = run_interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
     if written is None:
         say("interrupted; the same command goes on where this one stopped")
         return Exit.INTERRUPTED
@@ -152,7 +152,7 @@ def _analyse_there(
     from orchestrator.analysis.files import Outputs, write_plan
     from orchestrator.app.team import prompt_library
 
-    daemon, outputs = named_daemon(environment, settings, url), Outputs.of(options)
+    daemon, outputs = connect_named(environment, url), Outputs.of(options)
     assert daemon is not None
     outputs.check()
     name = _begin(daemon, _request(options, triage=triage))

@@ -9,7 +9,7 @@ import typer
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.cases import Replayed, Verdict
 from orchestrator.app.cases import Choice, Exported, export, replay_all, schema_of
-from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, say, text_of
+from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, read_text, say
 from orchestrator.core.exchange import CaseWritten, Seen
 
 app = command_group()
@@ -37,7 +37,7 @@ def extract_command(context: Context, file: FileArgument, contract: ContractOpti
 
     Example: orchestrator extract reply.txt --contract breakdown --json
     """
-    extraction = extract(text_of(file), schema_of(contract) if contract is not None else None)
+    extraction = extract(read_text(file), schema_of(contract) if contract is not None else None)
     if context.as_json:
         print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}), exact=True)
     else:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.app.judge import judged_json
-from orchestrator.app.plans import apply, check_plan, differences
-from orchestrator.cli.check import ShownOption, exit_of, say_findings, shown
+from orchestrator.app.plans import apply, check_plan, diff_plan
+from orchestrator.cli.check import ShownOption, get_exit_code, say_findings, split_context
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -19,9 +19,9 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    read_text,
     safe,
     say,
-    text_of,
 )
 from orchestrator.core.action_plan import ActionPlan, ExecutionReport
 from orchestrator.core.value import printable
@@ -54,11 +54,11 @@ def apply_command(
     """
     settings, environment, as_json = call.settings, call.environment, call.as_json
     forget_secrets()
-    judged = check_plan(_action_plan(file), repo, shown(context))
+    judged = check_plan(_action_plan(file), repo, split_context(context))
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:
         _tell_invalid(judged, as_json)
-        return exit_of(judged.judged)
+        return get_exit_code(judged.judged)
     if as_json and not yes:
         fail("--json asks nothing: give --yes with it")
     if not as_json:
@@ -75,7 +75,7 @@ def apply_command(
 
 def _action_plan(file: str) -> str:
     """Returns the text of a plan of actions; ends with exit code 2 where it holds tasks."""
-    text = text_of(file)
+    text = read_text(file)
     kind = kind_of(text)
     if kind is PlanKind.TASKS or kind is PlanKind.BOTH:
         fail(f"{file} holds a task plan (`### Task N`), which `run --plan` builds; apply takes an action plan alone")
@@ -111,7 +111,7 @@ def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
 def _show(judged: JudgedPlan, plan: ActionPlan) -> None:
     """The difference, coloured where a person looks at it, and the commands."""
     console = Console(soft_wrap=True, highlight=False)
-    for line in differences(judged):
+    for line in diff_plan(judged):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")
         console.print(Text(printable(line), style=style))
     for action in plan.commands:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.app.judge import CheckOptions, check, check_any_plan, judge_lines, judged_json, path_in
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judge_lines, judged_json
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -16,11 +16,11 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    read_text,
+    report_errors,
     safe,
     say,
     split_names,
-    text_of,
-    told,
 )
 from orchestrator.core.finding import blocking
 from orchestrator.sprint.judge import NO_PLAN, Judged
@@ -59,7 +59,7 @@ EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
 @check_app.callback(invoke_without_command=True)
-@told
+@report_errors
 def check_options(
     context: typer.Context,
     batch: Annotated[
@@ -83,7 +83,7 @@ def check_options(
         print(context.get_help())
         raise typer.Exit(Exit.USAGE)
     bad = refused = count = 0
-    for judged in judge_lines(text_of(batch).split("\n"), jobs):
+    for judged in judge_lines(read_text(batch).split("\n"), jobs):
         print(json.dumps(judged, ensure_ascii=False), flush=True)
         count += 1
         bad += "error" in judged
@@ -105,7 +105,7 @@ def breakdown_command(context: Context, file: FileArgument, story: StoryOption =
 
     Example: cat answer.txt | orchestrator check breakdown - --json
     """
-    return _print(context, check("breakdown", text_of(file), CheckOptions(story=story, repo=repo)))
+    return _print(context, check("breakdown", read_text(file), CheckOptions(story=story, repo=repo)))
 
 
 @command(check_app, "delivery", "url", "config", "overrides")
@@ -132,9 +132,9 @@ def delivery_command(
 
     Example: orchestrator check delivery answer.txt --repo ./app --breakdown plan.json --json
     """
-    plan = text_of(breakdown) if breakdown is not None else None
-    options = CheckOptions(story=story, repo=repo, context=shown(context), plan=plan, environment=environment)
-    return _print(command_context, check("delivery", text_of(file), options))
+    plan = read_text(breakdown) if breakdown is not None else None
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), plan=plan, environment=environment)
+    return _print(command_context, check("delivery", read_text(file), options))
 
 
 @command(check_app, "suite", "url", "config", "overrides")
@@ -157,8 +157,8 @@ def suite_command(
 
     Example: orchestrator check suite answer.txt --json
     """
-    text = text_of(file)
-    options = CheckOptions(story=story, repo=repo, context=shown(context), file=path_in(repo, file))
+    text = read_text(file)
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), file=find_path_in(repo, file))
     return _print(command_context, check("suite", text, options))
 
 
@@ -187,12 +187,12 @@ def plan_command(
     Example: orchestrator check plan answer.md --repo ./app --context src/shop.py,README.md --json
     """
     named = "" if file == "-" else file
-    options = CheckOptions(story=story, repo=repo, context=shown(context), file=named)
-    kind, judged = check_any_plan(text_of(file), options)
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), file=named)
+    kind, judged = check_any_plan(read_text(file), options)
     return _print(command_context, judged, kind=kind)
 
 
-def shown(context: str | None) -> tuple[str, ...] | None:
+def split_context(context: str | None) -> tuple[str, ...] | None:
     """Returns the files named by --context; None when it is not given: nothing is known then."""
     return None if context is None else split_names(context)
 
@@ -208,7 +208,7 @@ def say_findings(judged: Judged, kind: str = "") -> None:
     say(f"{what}{valid}; {judged.status}, {count} finding{'' if count == 1 else 's'}")
 
 
-def exit_of(judged: Judged) -> Exit:
+def get_exit_code(judged: Judged) -> Exit:
     """Returns how an answer was judged as an exit code; a plan that is there and faulty is no text without one."""
     faulty = {finding.code for finding in blocking(judged.findings) if finding.code.startswith("plan.")} - NO_PLAN
     if judged.status is Status.REFUSED and faulty:
@@ -221,4 +221,4 @@ def _print(context: Context, judged: Judged, kind: str = "") -> int:
         print_json({**({"kind": kind} if kind else {}), **judged_json(judged)})
     else:
         say_findings(judged, kind)
-    return exit_of(judged)
+    return get_exit_code(judged)

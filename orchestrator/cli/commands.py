@@ -126,7 +126,7 @@ def reset_command(
 
 def _order(context: Context, verb: Verb, name: str | None, sprint: str | None, comment: str) -> int:
     """Gives an order and prints the result. Raises ConfigError for an unknown name."""
-    given = OrderBody(verb=verb, comment=comment_text(comment), by=context.environment.user[:80])
+    given = OrderBody(verb=verb, comment=clean_comment(comment), by=context.environment.user[:80])
     settled: Settled = context.sprints.order(*context.sprints.target(name, sprint), given)
     if context.as_json:
         print_json(settled.model_dump(mode="json"))
@@ -200,7 +200,7 @@ def replan_command(
 
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
-    given = ReplanBody(comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    given = ReplanBody(comment=clean_comment(comment), gate=gate, by=context.environment.user[:80])
     done = context.sprints.replan(sprint, story, given)
     if "counts" in done:
         return print_answer(context, done)
@@ -218,7 +218,7 @@ def _answer(
     context: Context, story: str, choice: PersonsChoice, comment: str, gate: int | None, sprint: str | None
 ) -> int:
     """Answers a story's question and prints which answer counts."""
-    given = AnswerBody(choice=choice, comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    given = AnswerBody(choice=choice, comment=clean_comment(comment), gate=gate, by=context.environment.user[:80])
     return print_answer(context, context.sprints.answer(sprint, story, given))
 
 
@@ -236,7 +236,7 @@ def print_answer(context: Context, given: Mapping[str, Any]) -> int:
     return Exit.GOOD if first else Exit.NOT_DONE
 
 
-def comment_text(comment: str) -> str:
+def clean_comment(comment: str) -> str:
     """Returns a person's comment as it is kept: without secrets, with a warning where there was one.
 
     Raises ConfigError when it is no text, or one that no prompt should hold.
@@ -278,19 +278,14 @@ def submit_command(
         content = file.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    from orchestrator.client.local import LocalFolder
+    from orchestrator.client.discovery import connect_own
 
-    daemon = context.sprints
-    if isinstance(daemon, LocalFolder):
-        raise ConfigError(
-            f"no daemon answers for {context.environment.home}: start one with `orchestrator serve`, "
-            "or name one with --url"
-        )
+    daemon = context.daemon or connect_own(context.environment)
     called = name if name is not None else file.stem
     if dry_run:
-        from orchestrator.cli.run import tell
+        from orchestrator.cli.run import print_dry_run
 
-        return tell(daemon.dry_run(called, form, content), as_json=context.as_json)
+        return print_dry_run(daemon.dry_run(called, form, content), as_json=context.as_json)
     done = daemon.submit(called, form, content)
     for warning in done.warnings:
         say(f"warning: {warning}" + (f"; {warning.fix}" if warning.fix else ""))

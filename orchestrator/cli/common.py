@@ -91,7 +91,7 @@ UrlOption = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="Use this daemon; default: ORCHESTRATOR_URL, else the one of the state folder; here: none.",
+        help="Use this daemon; default: ORCHESTRATOR_URL; here: the state folder.",
     ),
 ]
 
@@ -131,14 +131,14 @@ class Context:
         """The daemon that carries the command out, or the state folder; see `client.discovery.connect`."""
         from orchestrator.client.discovery import connect
 
-        return connect(self.environment, self.settings, self.url, say)
+        return connect(self.environment, self.settings, self.url)
 
     @property
     def daemon(self) -> "Daemon | None":
         """The daemon that is named, for commands about the place where they are given. Raises ConfigError."""
-        from orchestrator.client.discovery import named_daemon
+        from orchestrator.client.discovery import connect_named
 
-        return named_daemon(self.environment, self.settings, self.url)
+        return connect_named(self.environment, self.url)
 
 
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -165,7 +165,7 @@ def command(
         def run(**given: Any) -> None:
             chosen = {option: given.pop(option) for option in shared}
             context = Context(**{**chosen, "overrides": tuple(chosen.get("overrides") or ())})
-            raise typer.Exit(told(function)(context, **given) or Exit.GOOD)
+            raise typer.Exit(report_errors(function)(context, **given) or Exit.GOOD)
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         own = [one.replace(kind=keyword) for one in list(inspect.signature(function).parameters.values())[1:]]
@@ -206,7 +206,7 @@ def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
     raise typer.Exit(code)
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
+def report_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Decorates a command: user errors become one message on stderr and exit code 2, without a traceback."""
 
     @wraps(command)
@@ -233,7 +233,7 @@ def split_names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (given or "").split(",") if name.strip())
 
 
-def text_of(file: str) -> str:
+def read_text(file: str) -> str:
     """Returns the file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
-from orchestrator.cli.run import interruptible
+from orchestrator.cli.run import run_interruptible
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TRYING
@@ -46,7 +46,7 @@ def doctor_command(
         from orchestrator.maintenance.doctor import examine_project
 
         say(TRYING)
-        look = interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
+        look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
         if look is None:
             return Exit.INTERRUPTED
         rows, more = [*look.rows], look.model_dump(mode="json", exclude={"rows"})

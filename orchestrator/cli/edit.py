@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from orchestrator.app.plans import Draft
-from orchestrator.cli.commands import CommentOption, WaitingArgument, comment_text, print_answer
+from orchestrator.cli.commands import CommentOption, WaitingArgument, clean_comment, print_answer
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -19,8 +19,8 @@ from orchestrator.cli.common import (
     command,
     command_group,
     print_json,
+    read_text,
     say,
-    text_of,
 )
 from orchestrator.core.command import MARKDOWN, AnswerBody, Choice, Gate
 from orchestrator.core.errors import ConfigError, RequestRefused
@@ -66,11 +66,11 @@ def edit_command(
     shown = context.sprints.story(sprint, story)
     asked = _gate(shown, gate)
     given = AnswerBody(
-        choice=Choice.EDIT, comment=comment_text(comment), gate=asked.number, force=force,
+        choice=Choice.EDIT, comment=clean_comment(comment), gate=asked.number, force=force,
         file=file if file is not None and file.lower().endswith(MARKDOWN) else "", by=context.environment.user[:80],
     )  # fmt: skip
     path = Path(file) if file is not None and file != "-" else None
-    text = text_of(file) if file is not None else plan_text(asked.plan, _head(shown, asked))
+    text = read_text(file) if file is not None else plan_text(asked.plan, _head(shown, asked))
     draft = Draft(context.environment, str(shown["sprint"]), f"{story}-{asked.number}", text, path=path)
     edit = _Edit(context, str(shown["sprint"]), str(shown["id"]), given, draft)
     return edit.open_editor() if file is None else edit.submit()

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +16,6 @@ from orchestrator.cli.console import EventPrinter
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.settings import Environment
-
-if TYPE_CHECKING:
-    from orchestrator.client.daemon import Daemon
 
 app = command_group()
 AfterOption = Annotated[
@@ -70,25 +67,11 @@ def logs_command(
         if isinstance(source, LocalFolder):
             _local(context.environment, query, after, printer, follow=follow)
         else:
-            _remote(source, context.environment, query, after, printer, follow=follow)
+            with closing(source.log(query, after)) as log:
+                _print(log.followed(say) if follow else log.recorded(), printer)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     return Exit.GOOD
-
-
-def _remote(
-    daemon: "Daemon", environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool
-) -> None:
-    """A daemon that was named is waited for when it is away; where the state folder is, that has the rest."""
-    with closing(daemon.log(query, after)) as log:
-        if not follow:
-            _print(log.recorded(), printer)
-            return
-        _print(log.while_there(say) if daemon.found else log.followed(say), printer)
-    if not printer.closed:
-        with closing(LocalLog(environment, query, after=log.seen)) as local:
-            _print(local.recorded(), printer)
-            _print(local.to_come(say), printer)
 
 
 def _local(environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool) -> None:

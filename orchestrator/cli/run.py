@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from orchestrator.app.plan_files import brought, judged_by_rules
+from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
-from orchestrator.cli.console import EventPrinter, printer_for
+from orchestrator.cli.console import EventPrinter, make_printer
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import StoryReport, StoryStatus
@@ -79,7 +79,7 @@ def run_command(
     )  # fmt: skip
     if dry_run:
         return dry_run_command(options, settings, environment, as_json=as_json)
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     return execute(options, settings, environment, printer, as_json=as_json)
 
 
@@ -101,7 +101,7 @@ def execute(
     tell = say if as_json else printer.say
     with printer, traced(environment, printer.event) as listen:
         run = Run(options, settings, environment, tell=tell, listen=listen, waits=printer.waits)
-        result = interruptible(run.go())
+        result = run_interruptible(run.go())
     if printer.closed and not as_json:
         say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")
     if result is None:
@@ -109,12 +109,12 @@ def execute(
         return Exit.INTERRUPTED
     if as_json:
         print_json(result.report.model_dump(mode="json"))
-    for line in summary_lines(result):
+    for line in format_summary(result):
         (say if as_json else printer.say)(line)
     return Exit.NOT_DONE if result.unpushed else exit_code(result.report)
 
 
-def interruptible(work: Coroutine[Any, Any, T]) -> T | None:
+def run_interruptible(work: Coroutine[Any, Any, T]) -> T | None:
     """Runs `work` on a loop of its own. Returns None when SIGINT or SIGTERM ended it, after all that it started."""
 
     async def main() -> T:
@@ -146,7 +146,7 @@ def demo_command(
     place = fresh_copy(folder)
     settings, environment = load(place / "config.yaml", context.overrides)
     as_json = context.as_json
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     printer.say(f"A scripted team (recorded answers, no model is asked) works through {place / 'backlog.csv'}.")
     options = RunOptions(
         backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT
@@ -168,7 +168,7 @@ def demo_command(
     return Exit.GOOD if green else Exit.NOT_DONE
 
 
-def summary_lines(result: "RunResult") -> Iterator[str]:
+def format_summary(result: "RunResult") -> Iterator[str]:
     """Yields a line per story, the totals, what to do about open stories, and where the result is."""
     report = result.report
     yield ""
@@ -245,10 +245,10 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
         stories = None
     plans = _plans(options, settings, content, stories)
     made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
-    return tell(made, as_json=as_json)
+    return print_dry_run(made, as_json=as_json)
 
 
-def tell(planned: DryRun, *, as_json: bool) -> Exit:
+def print_dry_run(planned: DryRun, *, as_json: bool) -> Exit:
     """Prints it. Returns USAGE for a problem that keeps the sprint from starting."""
     if as_json:
         print_json(planned.as_json())
@@ -266,7 +266,7 @@ def _plans(
     """Returns the plans of --plan as rules read them. Raises ConfigError as the run would."""
     rows = content.stories if stories is None else stories
     selected = [story.id for story in rows if not story.completed]
-    return judged_by_rules(options, brought(options.plans, selected, content, {}), settings) if options.plans else {}
+    return judge_by_rules(options, read_plans(options.plans, selected, content, {}), settings) if options.plans else {}
 
 
 def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:

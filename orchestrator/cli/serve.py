@@ -94,10 +94,10 @@ async def _serve(
 ) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
     from orchestrator.daemon.serve import Daemon
-    from orchestrator.daemon.startup import folder_event
+    from orchestrator.daemon.startup import make_folder_event
     from orchestrator.files.process import Watchdog
     from orchestrator.server.app import build_app
-    from orchestrator.server.listen import listening
+    from orchestrator.server.listen import serve_http
     from orchestrator.server.metrics import Metrics
     from orchestrator.storage.log_stream import LogStream
     from orchestrator.telemetry.tracing import open_traces
@@ -113,7 +113,7 @@ async def _serve(
             traces.listen(event)
 
     if warning is not None:
-        listen(folder_event(warning))
+        listen(make_folder_event(warning))
     daemon = Daemon(
         options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
     )
@@ -122,7 +122,7 @@ async def _serve(
             _signals(daemon),
             Watchdog(settings.serve.watchdog_s),
             daemon,
-            listening(build_app(daemon, metrics), settings, environment) as address,
+            serve_http(build_app(daemon, metrics), settings, environment) as address,
             daemon.announced(address.url),
         ):
             await daemon.run()
@@ -135,15 +135,15 @@ async def _serve(
 
 def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
     """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
-    from orchestrator.daemon.startup import with_token
-    from orchestrator.server.access import hosts_of, is_loopback
+    from orchestrator.daemon.startup import add_token
+    from orchestrator.server.access import choose_hosts, is_loopback
 
     if options.no_auth and environment.token is not None:
         raise ConfigError("--no-auth and ORCHESTRATOR_TOKEN contradict each other: leave one of them out")
     # Where others reach the address, a token that is made here and that none of them can read would keep all of them
-    # out: `listening` asks for ORCHESTRATOR_TOKEN there.
-    here = all(map(is_loopback, hosts_of(settings, environment)))
-    return with_token(environment) if here and not options.no_auth else (environment, None)
+    # out: `serve_http` asks for ORCHESTRATOR_TOKEN there.
+    here = all(map(is_loopback, choose_hosts(settings, environment)))
+    return add_token(environment) if here and not options.no_auth else (environment, None)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe
-from orchestrator.cli.console import finding_lines, question_lines
+from orchestrator.cli.console import format_finding, format_question
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
@@ -94,12 +94,12 @@ def draw(story: str, steps: Sequence[PathStep]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     begun = f", begun {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
     console.print(Text(f"Path of {story}{begun}:"))
-    for line in lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
+    for line in draw_lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
         console.print(line)
     console.print()
 
 
-def lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
+def draw_lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
     """Returns the drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
     if not steps:
         return [Text("  has not begun")]
@@ -158,7 +158,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
-    lines += [*question_lines(shown), *_decision_lines(shown)]
+    lines += [*format_question(shown), *_decision_lines(shown)]
     if shown["pruned"]:
         lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
     lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
@@ -169,7 +169,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )
     lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
-    lines += [line for finding in shown["findings"] for line in finding_lines(Finding.model_validate(finding))] or [
+    lines += [line for finding in shown["findings"] for line in format_finding(Finding.model_validate(finding))] or [
         "  none"
     ]
     lines += ["", "Tests:"]

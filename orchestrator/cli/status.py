@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
-from orchestrator.cli.console import STYLES, WAITING, EventPrinter, typed
+from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import AnswerValue
@@ -70,8 +70,7 @@ def status_command(
     if context.as_json:
         print_json(shown)
         return Exit.GOOD
-    # A daemon that was found in the state folder is no other place: only one that was named is shown with its address.
-    url = "" if source.found else source.url
+    url = source.url
     printer = EventPrinter(context.settings, form="lines", stream=sys.stdout)
     live = Live(console=Console(highlight=False), auto_refresh=False) if follow and sys.stdout.isatty() else None
     try:
@@ -124,7 +123,7 @@ def _lines(sprint: _Sprint, url: str) -> dict[str, Text]:
 
 def _asks(gate: _Waiting) -> str:
     over = gate.deadline is not None and datetime.now(UTC) >= gate.deadline
-    return f"{cut(gate.reason)}; {typed(gate.story, gate.choices, over=over)}"
+    return f"{cut(gate.reason)}; {describe_choices(gate.story, gate.choices, over=over)}"
 
 
 def _alive(sprint: _Sprint, ended: bool) -> str:

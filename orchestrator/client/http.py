@@ -23,8 +23,6 @@ PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: a daemon's is far smaller."""
 TIMEOUT_S = 60.0
-AT_ONCE_S = 5.0
-"""A daemon on this machine that lets one wait for longer is stuck."""
 SILENCE_S = 90.0
 """A stream of events that shows no sign of life for so long has broken."""
 # Names, IPv4, and IPv6 without brackets; the library takes other characters too.
@@ -39,10 +37,6 @@ class DaemonAway(ConfigError):
 
 class NoDaemon(ConfigError):
     """Something else answers at the address."""
-
-
-class NotAllowed(ConfigError):
-    """The daemon refuses this to the caller."""
 
 
 class DaemonClient:
@@ -84,12 +78,6 @@ class DaemonClient:
     def close(self) -> None:
         """Closes the connection."""
         self._client.close()
-
-    def pid(self) -> int | None:
-        """Returns the daemon's pid; does not wait for long."""
-        told = self._json("GET", "/daemon", timeout=httpx2.Timeout(AT_ONCE_S))
-        pid = told.get("pid") if isinstance(told, dict) else None
-        return pid if isinstance(pid, int) else None
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, patience_s: float = TIMEOUT_S) -> Any:
         """Returns what the daemon says at a path below /api/v1."""
@@ -191,8 +179,7 @@ class DaemonClient:
             return DaemonAway(f"the daemon at {self.url} cannot answer now: {message}")
         if status >= 500:
             return ConfigError(f"the daemon at {self.url} failed: {message}")
-        kinds = {403: NotAllowed, 404: UnknownName}
-        return kinds.get(status, ConfigError)(message, findings=findings)
+        return (UnknownName if status == 404 else ConfigError)(message, findings=findings)
 
 
 def _checked(url: str) -> str:
@@ -304,15 +291,6 @@ class RemoteLog:
             self._lost = True
             self._pause(wait)
             wait = min(wait * 2, LONGEST_PAUSE_S)
-
-    def while_there(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """Yields the same until the daemon goes away, and reports that. Raises ConfigError as `followed`."""
-        try:
-            yield from self._behind(follow=True, opened=lambda: self._opened(tell))
-        except DaemonAway:
-            if self._opened_at is None:
-                raise
-        tell(f"the daemon at {self._client.url} has ended; its state folder tells what follows event {self.seen}")
 
     def close(self) -> None:
         """Closes the connection."""

@@ -24,9 +24,7 @@ Signature = tuple[tuple[str, int, int, int], ...]
 class News:
     """What a look at a backlog brought."""
 
-    taken: bool
-    """Whether its content is another one than before."""
-    refused: str
+    refused: str = ""
     """Why what stands there was not taken; "" when it was."""
     problems: tuple[Finding, ...] = ()
 
@@ -73,7 +71,7 @@ class Watched:
     def _read(self, settings: Settings, now: datetime) -> News | None:
         self._unread = False
         try:
-            content = checked(self.path, settings, self._folder)
+            content = read_checked(self.path, settings, self._folder)
             if content != self.content:
                 self._kept.parent.mkdir(parents=True, exist_ok=True)
                 replace_content(self._kept, content.model_dump_json().encode())
@@ -85,14 +83,14 @@ class Watched:
         was_refused, self.refused, self.problems, self.read_at = bool(self.refused), "", (), now
         before, self.content = self.content, content
         fresh = before is None or _words(content) != _words(before)
-        return News(fresh, "") if fresh or was_refused else None
+        return News() if fresh or was_refused else None
 
     def _refuse(self, why: str, problems: tuple[Finding, ...]) -> News | None:
         self.problems = problems
         if why == self.refused:
             return None
         self.refused = why
-        return News(False, why, problems)
+        return News(why, problems)
 
     def untaken(self, records: list[SprintRecord]) -> dict[str, tuple[str, ...]]:
         """Sprint_ID cell → its rows that are not completed and in no sprint of `records` yet, in backlog order."""
@@ -135,7 +133,7 @@ def _stamp(file: Path) -> tuple[int, int, int]:
     return told.st_mtime_ns, told.st_size, told.st_ino
 
 
-def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
+def read_checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
     """Returns the content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise BacklogError(f"the backlog {path} is neither a file nor a folder")  # a pipe would keep us waiting
@@ -146,7 +144,7 @@ def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogConte
     return content
 
 
-def backlogs_at(path: Path) -> list[Path]:
+def find_backlogs(path: Path) -> list[Path]:
     """Returns the backlogs that a path names: itself, or the backlog files of a folder without Markdown stories."""
     try:
         if not path.is_dir():

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from orchestrator.app.sprints import end_is_told, new_sprint, sprints_elsewhere
+from orchestrator.app.sprints import find_sprints_elsewhere, is_end_recorded, make_sprint_record
 from orchestrator.core.daemon import BacklogState
 from orchestrator.core.errors import ConfigError, SprintLocked, UserError
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.daemon.backlog_watcher import News, Watched, backlogs_at
+from orchestrator.daemon.backlog_watcher import News, Watched, find_backlogs
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
 from orchestrator.settings import Environment, Settings
@@ -92,10 +92,10 @@ class Planner:
         named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
         # A folder without backlogs is none, unless it stands where a backlog was.
         stays = {place for place in named if place.absolute() in self._watched}
-        found = (backlogs_at(place) or stays & {place} for place in named)
+        found = (find_backlogs(place) or stays & {place} for place in named)
         paths = [path.absolute() for places in found for path in places]
         if self._folder.submitted.is_dir():
-            paths += backlogs_at(self._folder.submitted)
+            paths += find_backlogs(self._folder.submitted)
         self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
 
     def unfinished(self, ended: Mapping[str, SprintRecord], at_work: Collection[str]) -> list[SprintRecord]:
@@ -114,7 +114,7 @@ class Planner:
         if self._finished.get(record.sprint) == record:
             return True
         try:
-            done = end_is_told(self._environment, self._folder, record)
+            done = is_end_recorded(self._environment, self._folder, record)
         except ConfigError:  # beginning with it says why
             return False
         if done:
@@ -174,8 +174,8 @@ class Planner:
                 f"the rows {', '.join(options.stories)} carry the Sprint_ID {options.sprint}, a sprint that has begun "
                 f"without them; give them another one, or none"
             )
-        elsewhere = sprints_elsewhere(self._environment, self._folder)
-        record = new_sprint(
+        elsewhere = find_sprints_elsewhere(self._environment, self._folder)
+        record = make_sprint_record(
             options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
         )
         return record.model_copy(update={"executor": self.executor_id})

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -22,13 +22,13 @@ from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News
 from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
-from orchestrator.daemon.startup import open_daemon, shared_repository
+from orchestrator.daemon.startup import open_daemon, open_shared_repository
 from orchestrator.daemon.submitting import submit, withdraw
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.maintenance.doctor import rows_of
+from orchestrator.maintenance.doctor import examine_settings
 from orchestrator.maintenance.retention import prune
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import Replaced, RoutedProvider, open_providers
@@ -43,7 +43,7 @@ LAST_S = 2.0
 """Seconds that each last deed gets."""
 
 
-async def within(work: Coroutine[Any, Any, object], since: asyncio.Event | None = None) -> None:
+async def run_within(work: Coroutine[Any, Any, object], since: asyncio.Event | None = None) -> None:
     """Does `work`, but give it up some seconds after `since` was set, or from now on. Raises what it raises."""
     task = asyncio.ensure_future(work)
     told = asyncio.ensure_future(since.wait() if since is not None else asyncio.sleep(0))
@@ -62,29 +62,11 @@ LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.di
 """What is read once, when the daemon starts."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """What differs between two readings of the settings, by dotted names."""
-
-    changed: tuple[str, ...]
-    later: tuple[str, ...]
-    """Those of `changed` that the next start brings."""
-
-    @property
-    def told(self) -> str:
-        """For people."""
-        if not self.changed:
-            return "the settings are as they were"
-        now = [name for name in self.changed if name not in self.later]
-        told = f"the settings are read anew: {', '.join(now) or 'nothing'} from now on"
-        return f"{told}; with the next start: {', '.join(self.later)}" if self.later else told
-
-
-def change_between(before: Settings, after: Settings) -> Change:
-    """Returns names whose values differ."""
+def compare_settings(before: Settings, after: Settings) -> tuple[list[str], list[str]]:
+    """Returns the dotted names whose values differ, and those of them that count from the next start on."""
     old, new = dict(_leaves(before.model_dump(mode="json"))), dict(_leaves(after.model_dump(mode="json")))
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    return Change(tuple(changed), tuple(name for name in changed if name.startswith(LATER)))
+    return changed, [name for name in changed if name.startswith(LATER)]
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -140,10 +122,11 @@ class Daemon:
         """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_providers)
-            opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
-            self.repository, self._provider, self.equipment = opened.repository, opened.provider, opened.equipment
-            self.works = opened.equipment.works
-            self._planner.executor_id = executor_id = opened.executor_id
+            self.repository, self._provider, self.equipment = await open_daemon(
+                stack, self._options, self.settings, self.environment, self._listen
+            )
+            self.works = self.equipment.works
+            self._planner.executor_id = executor_id = self.works.executor_id
             stack.push_async_callback(self._fleet.end)
             stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
@@ -165,7 +148,7 @@ class Daemon:
         pruning = asyncio.create_task(self._prune_regularly(), name="pruning")
         try:
             while not self._stopping.is_set():
-                await within(self._tick(), self._stopping)
+                await run_within(self._tick(), self._stopping)
                 await self._nap()
         finally:
             beside = [pruning] if self._beginning is None else [pruning, self._beginning]
@@ -176,14 +159,14 @@ class Daemon:
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
-        await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
+        await run_within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
         cut = await self.works.drain(grace, self._hurry)
         await self.analyses.close()
         # What sprints leave behind in order is waited for, unless they could tell nobody of it.
-        await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
+        await (run_within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
-        await within(self.emit("daemon_stopped", done, cut=cut))
+        await run_within(self.emit("daemon_stopped", done, cut=cut))
 
     def stop(self) -> None:
         """Ends soon and cleanly; called a second time: at once."""
@@ -361,7 +344,7 @@ class Daemon:
 
     async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
         """Returns what `doctor` says where the daemon is."""
-        return await rows_of(self.settings, self.environment, sandbox=sandbox)
+        return await examine_settings(self.settings, self.environment, sandbox=sandbox)
 
     async def reload(self) -> str:
         """Reads the settings again. Returns what changed. Raises ConfigError: those before stay."""
@@ -372,7 +355,7 @@ class Daemon:
         await self._opened.wait()
         try:
             settings = await asyncio.to_thread(self._load)
-            repository = await asyncio.to_thread(shared_repository, settings, self.environment)
+            repository = await asyncio.to_thread(open_shared_repository, settings, self.environment)
             provider = await asyncio.to_thread(
                 open_providers, self._options, settings, self.environment, self._clock, also=NAME
             )
@@ -380,12 +363,17 @@ class Daemon:
             told = f"the settings are refused, those before stay: {error.message}"
             await self.emit("settings_refused", told, level=Level.ERROR)
             raise
-        change = change_between(self.settings, settings)
+        changed, later = compare_settings(self.settings, settings)
+        told = "the settings are as they were"
+        if changed:
+            now = ", ".join(name for name in changed if name not in later) or "nothing"
+            told = f"the settings are read again: {now} from now on"
+            told += f"; with the next start: {', '.join(later)}" if later else ""
         self.repository = repository
         self._take(settings, provider)
-        await self.emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
+        await self.emit("settings_taken", told, changed=changed, later=later)
         self.wake()
-        return change.told
+        return told
 
     def _take(self, settings: Settings, provider: RoutedProvider) -> None:
         replaced, self.settings, self._provider = self._provider, settings, provider

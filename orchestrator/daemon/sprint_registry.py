@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from orchestrator.app.secrets import known_secrets
+from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_reader import save_report
 from orchestrator.app.sprint_runtime import Equipment, Site
-from orchestrator.app.sprints import Chosen, histories_of, workspace_of
+from orchestrator.app.sprints import Chosen, read_histories, workspace_of
 from orchestrator.core.daemon import SprintState
 from orchestrator.core.errors import (
     BacklogError,
@@ -62,7 +63,7 @@ class ServedSprint:
                 if await self._moved(workspace, found.base):
                     return
                 await repository.check_push(workspace, record)
-                secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
+                secrets = await find_secrets(workspace, self._equipment.secrets, lambda _text: None)
                 try:
                     await self._work(workspace, secrets, lock.fd)
                 except BaseUnusable as error:
@@ -99,7 +100,7 @@ class ServedSprint:
 
     async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
         record = self.record
-        histories = await asyncio.to_thread(histories_of, self._equipment.environment, self._works.folder, record)
+        histories = await asyncio.to_thread(read_histories, self._equipment.environment, self._works.folder, record)
         continued = any(history.started for history in histories.values())
         chosen = Chosen(record=record, continued=continued, content=self._content)
         site = await asyncio.to_thread(
@@ -179,7 +180,14 @@ class Fleet:
 
     def states(self) -> tuple[SprintState, ...]:
         """Returns how each sprint is."""
-        return tuple(_state(served, self.why_waiting(served.record.sprint)) for served in self.served)
+        states = []
+        for served in self.served:
+            # Why it could not be worked on before stays until it has its site.
+            reason = served.site.held if served.site is not None else self.why_waiting(served.record.sprint)
+            phase: Literal["paused", "running"] = "paused" if reason else "running"
+            name, backlog = served.record.sprint, served.record.backlog
+            states.append(SprintState(sprint=name, backlog=backlog, phase=phase, reason=reason))
+        return tuple(states)
 
     def is_free(self, sprint: str) -> bool:
         """Returns whether a sprint is not at work and may be tried now."""
@@ -246,14 +254,3 @@ class Fleet:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _state(served: ServedSprint, waited: str) -> SprintState:
-    """`waited` is why it could not be worked on before: that stays until it has its site."""
-    reason = served.site.held if served.site is not None else waited
-    return SprintState(
-        sprint=served.record.sprint,
-        backlog=served.record.backlog,
-        phase="paused" if reason else "running",
-        reason=reason,
-    )

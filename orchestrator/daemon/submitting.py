@@ -12,7 +12,7 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding
-from orchestrator.daemon.backlog_watcher import SUFFIXES, checked
+from orchestrator.daemon.backlog_watcher import SUFFIXES, read_checked
 from orchestrator.files.atomic_file import private, replace_content
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
@@ -35,14 +35,14 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
     if others:
         raise ConfigError(f"the backlog {name} was handed in as {others[0].name}: withdraw it first, or take this form")
     with _beside(folder, target.name, content) as beside:
-        read = checked(beside, settings, folder)
+        read = read_checked(beside, settings, folder)
         replaced = target.exists()
         replace_content(target, content)
     warnings = tuple(all_problems(read))
     return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
 
 
-def planned(environment: Environment, settings: Settings, name: str, suffix: str, content: bytes) -> DryRun:
+def plan_backlog(environment: Environment, settings: Settings, name: str, suffix: str, content: bytes) -> DryRun:
     """Returns what a run of all rows would do and cost; nothing of `content` is kept. Blocks.
 
     Raises ConfigError for a name or a format we do not take, BacklogError for what cannot be read at all.

@@ -22,7 +22,7 @@ from typing import IO
 
 from orchestrator import __version__
 from orchestrator.analysis.store import JOB_FILES
-from orchestrator.app.sprints import finished
+from orchestrator.app.sprints import is_sprint_finished
 from orchestrator.core.daemon import BackedUp, BackupHeader, SprintKept
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import ArchiveWriter, passed_on
@@ -59,7 +59,7 @@ class Moment:
         return written <= self.at or step <= self.last_steps.get(workflow, 0) + 1
 
 
-async def moment(environment: Environment, folder: StateFolder, mirrors: list[Path]) -> Moment:
+async def take_moment(environment: Environment, folder: StateFolder, mirrors: list[Path]) -> Moment:
     """Returns the present moment, with the databases held as they are until `databases.end`.
 
     A step first changes a branch and is then recorded as done. So the databases are looked at between two looks at
@@ -123,7 +123,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
     sprints = await asyncio.to_thread(_sprints, environment, folder)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(undisturbed(mirrors))
-        now = await moment(environment, folder, mirrors)
+        now = await take_moment(environment, folder, mirrors)
         header = BackupHeader(
             version=__version__,
             created=datetime.fromtimestamp(now.at, UTC),
@@ -139,7 +139,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
             raise ConfigError(f"the backup could not be written: {reason}") from error
 
 
-def received(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:
+def receive(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:
     """Writes a backup that a daemon hands out to a file or a stream, checked; a file is there whole or not at all.
 
     Raises ConfigError. Blocks.
@@ -189,7 +189,8 @@ def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], t
 def _sprints(environment: Environment, folder: StateFolder) -> tuple[SprintKept, ...]:
     records = [record for record in folder.records() if not record.cleared]
     return tuple(
-        SprintKept(sprint=record.sprint, going_on=not finished(environment, folder, record)) for record in records
+        SprintKept(sprint=record.sprint, going_on=not is_sprint_finished(environment, folder, record))
+        for record in records
     )
 
 

@@ -75,10 +75,10 @@ async def examine(config: Path | None, overrides: Sequence[str], *, sandbox: boo
     except ConfigError as error:
         todo = "correct it; nothing else can be looked at before"
         return [_check("configuration", "settings", "a configuration that can be read", error.message, todo)]
-    return await rows_of(settings, environment, sandbox=sandbox)
+    return await examine_settings(settings, environment, sandbox=sandbox)
 
 
-async def rows_of(settings: Settings, environment: Environment, *, sandbox: bool = False) -> list[DoctorRow]:
+async def examine_settings(settings: Settings, environment: Environment, *, sandbox: bool = False) -> list[DoctorRow]:
     """Returns the same with settings that were read already."""
     rows = [
         *await asyncio.to_thread(_configuration, settings, environment),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from orchestrator.analysis.store import JOB, AnalysisStore
-from orchestrator.app.sprints import ended_at, event_url, finished, histories_of
+from orchestrator.app.sprints import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.core.analysis import AnalysisRecord
 from orchestrator.core.errors import SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
@@ -136,7 +136,7 @@ class _Pruner:
             return None
         if isinstance(record, SprintRecord):
             known = self._folder.report(past.name).exists()
-            return ended_at(self._environment, self._folder, record) if known else None
+            return find_end(self._environment, self._folder, record) if known else None
         if not record.finished:
             return None
         return datetime.fromtimestamp((past.place / "analysis.json").stat().st_mtime, UTC)
@@ -225,7 +225,7 @@ class _Pruner:
     def _mark(self, record: SprintRecord | AnalysisRecord) -> Pruning:
         statuses = {}
         if isinstance(record, SprintRecord):
-            histories = histories_of(self._environment, self._folder, record)
+            histories = read_histories(self._environment, self._folder, record)
             statuses = {story: history.status for story, history in histories.items()}
         pruning = Pruning(at=self._clock.now(), statuses=statuses)
         self._save(record.model_copy(update={"pruned": pruning}))
@@ -294,4 +294,4 @@ class _Pruner:
     def _is_needed(self, mirror: Path) -> bool:
         """Returns whether a sprint of this mirror is not finished."""
         mine = [one for one in self._folder.records() if self._folder.mirror(Path(one.repo)) == mirror]
-        return not all(one.cleared or finished(self._environment, self._folder, one) for one in mine)
+        return not all(one.cleared or is_sprint_finished(self._environment, self._folder, one) for one in mine)

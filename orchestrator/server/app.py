@@ -31,9 +31,9 @@ def build_app(served: "Daemon", metrics: Metrics | None = None) -> FastAPI:
     """Returns everything the daemon answers; `metrics` are those that its events are fed to.
 
     Requests need the token of `served.environment`, if it has one. Needs no start: what it begins in the background
-    ends with `listen.listening`, or with `service_of(app).close()`.
+    ends with `listen.serve_http`, or with `get_service(app).close()`.
     """
-    app = routed()
+    app = make_routes()
     app.state.service = Service(served, metrics or Metrics())
     handle_problems(app)
     # The last one added is the first one asked.
@@ -50,7 +50,7 @@ def _body_limit(served: "Daemon", path: str) -> tuple[int, str]:
     return min(whole, (limits.answer_limit_kb * 1024, "serve.answer_limit_kb")) if path.startswith(ANSWERS) else whole
 
 
-def routed() -> FastAPI:
+def make_routes() -> FastAPI:
     """Returns the routes alone, for their OpenAPI document."""
     # No page of documentation: those load scripts of others.
     app = FastAPI(

@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.app.logs import LogQuery
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Level
-from orchestrator.server.limits import HEAD, until_gone
+from orchestrator.server.limits import HEAD, send_until_gone
 from orchestrator.server.models import Id
-from orchestrator.server.openapi import READS, refusals
+from orchestrator.server.openapi import READS, list_refusals
 from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
 
@@ -57,7 +57,7 @@ _HEADERS = {"x-accel-buffering": "no"}
     "/events", operation_id="events", summary="Events as they are recorded", response_class=Response,
     responses={
         200: {"content": {SSE: {"schema": _EVENT}}, "description": "Server-sent events"},
-        **refusals(*READS),
+        **list_refusals(*READS),
     },
 )  # fmt: skip
 async def events(
@@ -112,7 +112,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if not scope.get(HEAD):
             with self._service.feed.stream():
-                await until_gone(self._tell(send), receive)
+                await send_until_gone(self._tell(send), receive)
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send) -> None:

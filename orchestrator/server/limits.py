@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.server.problems import JSON, Refused, problem, told_of
+from orchestrator.server.problems import JSON, Refused, explain_errors, make_problem
 from orchestrator.server.service import ServiceDep
 
 BODY_S = 60.0
@@ -49,12 +49,12 @@ class BodyLimit:
             return
         except TimeoutError:
             told = f"the body did not come within {self._body_s:g} s"
-            response = problem(HTTPStatus.REQUEST_TIMEOUT, told, headers={"connection": "close"})
+            response = make_problem(HTTPStatus.REQUEST_TIMEOUT, told, headers={"connection": "close"})
             await response(scope, receive, send)
             return
         if body is None:
             told = f"the body is larger than {limit} bytes ({setting})"
-            response = problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
+            response = make_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
             await response(scope, receive, send)
             return
         await self._app(scope, _Replayed(body, receive), send)
@@ -122,7 +122,7 @@ class Manners:
         await self._app({**scope, "method": "GET", HEAD: True} if head else scope, receive, told)
 
 
-async def until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
+async def send_until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
     """Sends until all is sent, or the client has left. Raises what `telling` raises."""
     tell, left = asyncio.create_task(telling), asyncio.create_task(_gone(receive))
     try:
@@ -143,7 +143,7 @@ async def _gone(receive: Receive) -> None:
 B = TypeVar("B", bound=BaseModel)
 
 
-def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
+def read_body(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
     """Returns a dependency: the body as this model. Raises Refused for what is none.
 
     Other content types are refused: a form of a foreign web page may send them without being asked back.
@@ -157,6 +157,6 @@ def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
         try:
             return await service.in_thread(model.model_validate_json, raw)
         except ValidationError as error:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, told_of(error.errors())) from None
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors())) from None
 
     return read

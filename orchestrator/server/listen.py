@@ -17,8 +17,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.server.access import hosts_of, is_loopback, require_token
-from orchestrator.server.service import most_connections, service_of
+from orchestrator.server.access import choose_hosts, is_loopback, require_token
+from orchestrator.server.service import count_connections, get_service
 from orchestrator.settings import Environment, Settings
 
 
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def listening(
+async def serve_http(
     app: FastAPI,
     settings: Settings,
     environment: Environment,
@@ -127,12 +127,12 @@ async def listening(
 
     Raises ConfigError for an address that cannot be listened on, and for one that others reach without a token.
     """
-    hosts = hosts_of(settings, environment)
+    hosts = choose_hosts(settings, environment)
     for host in hosts:
         require_token(host, environment.token)
     port = settings.serve.port if environment.port is None else environment.port
     sockets = await asyncio.to_thread(_bind, hosts, port)
-    server = _Server(_config(app, patience, most or most_connections()))
+    server = _Server(_config(app, patience, most or count_connections()))
     task = asyncio.create_task(server.serve(sockets), name="http-server")
     try:
         while not server.started and not task.done():  # noqa: ASYNC110  # uvicorn has a flag, and no event
@@ -141,10 +141,10 @@ async def listening(
             await task
         yield _address(sockets)
     finally:
-        service_of(app).end()
+        get_service(app).end()
         server.should_exit = True
         await _ended(task)
-        await service_of(app).close()
+        await get_service(app).close()
         for connection in list(server.server_state.connections):
             connection.transport.abort()
         if server.server_state.tasks:  # cancelled by now

@@ -16,7 +16,7 @@ from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
-from orchestrator.server.problems import JSON, dumped
+from orchestrator.server.problems import JSON, dump_json
 from orchestrator.settings import Environment
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ THREADS = 4
 """Requests that read at a time; the others wait. The loop's own threads are left to the work."""
 
 
-def most_connections() -> int:
+def count_connections() -> int:
     """Returns how many connections are held at a time: the work needs descriptors too."""
     return max(64, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED, 10_000))
 
@@ -86,7 +86,7 @@ class Service:
         self._secrets = secrets_of(served.environment.variables)
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
-        self.most_streams = most_connections() * 3 // 4
+        self.most_streams = count_connections() * 3 // 4
         """Streams of events at a time; other requests need connections too."""
         self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)
 
@@ -109,7 +109,7 @@ class Service:
 
         def body() -> bytes:
             value = build()
-            return dumped(value if exact else redacted(value, self._secrets))
+            return dump_json(value if exact else redacted(value, self._secrets))
 
         pool = self._alone if alone else self._pool
         return Response(await asyncio.get_running_loop().run_in_executor(pool, body), status, media_type=JSON)
@@ -126,7 +126,7 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def service_of(app: FastAPI) -> Service:
+def get_service(app: FastAPI) -> Service:
     """Returns the service of an app."""
     service = app.state.service
     assert isinstance(service, Service)
@@ -134,7 +134,7 @@ def service_of(app: FastAPI) -> Service:
 
 
 async def _service(request: Request) -> Service:
-    return service_of(request.app)
+    return get_service(request.app)
 
 
 ServiceDep = Annotated[Service, Depends(_service)]

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli.common import Exit, explain, fail, print_json, told
+from orchestrator.cli.common import Exit, explain, fail, print_json, report_errors
 from orchestrator.cli.main import MODULES, app, main
 from orchestrator.core.errors import BacklogError, ConfigError, WorkspaceError
 from orchestrator.core.finding import Where, major
@@ -44,7 +44,7 @@ def test_what_ends_a_command_is_one_message(
 
 
 def test_a_users_error_is_one_message_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
-    @told
+    @report_errors
     def command(name: str) -> None:
         raise ConfigError(f"unknown {name}")
 
@@ -57,7 +57,7 @@ def test_a_users_error_is_one_message_and_exit_2(capsys: pytest.CaptureFixture[s
 
 
 def test_other_errors_pass_through_for_the_top_to_tell() -> None:
-    @told
+    @report_errors
     def command() -> None:
         raise WorkspaceError("git said no")
 
