@@ -32,7 +32,6 @@ from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import linked
 from orchestrator.environments.project import KEY, ProjectBuild, ProjectSetup, States, file_states
 from orchestrator.files.safe_files import read_text, root_files
-from orchestrator.sandbox.git_scan import GitMark
 from orchestrator.sandbox.services import Services
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import CUSTOM, DJANGO, NODE, PYTEST, UNITTEST, choose_runner, stated_runners
@@ -125,10 +124,7 @@ class ProjectRunner:
         if failed := await self._ready(root, key):
             return failed
         copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
-        mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
-        if broken := await asyncio.to_thread(mark.broken):
-            return _refuted(report, RunProblem.TAMPERED, f"while they ran, {broken}")
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
@@ -348,16 +344,10 @@ class ProjectRunner:
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
-        mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            result = await self._pytest.command(
+            return await self._pytest.command(
                 root, command, key=key, modules=packages.modules, timeout_s=timeout_s, fetch=fetch
             )
-        if not (broken := await asyncio.to_thread(mark.broken)):
-            return result
-        return result.model_copy(
-            update={"exit_code": result.exit_code or 1, "output": f"{result.output}\n[{broken}]\n"}
-        )
 
     @property
     def _only(self) -> str:
