@@ -69,7 +69,7 @@ def project_runner(
     locks = LockMaker(commands, settings.commands, variables, rules)
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit)
-    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, locks, tries=tries)
+    return ProjectRunner(pytest, runner, settings.test, path, setup, build, services, locks, tries=tries)
 
 
 def command_path(environment: Environment) -> str:

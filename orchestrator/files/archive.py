@@ -72,11 +72,11 @@ class ArchiveWriter:
         return len(self._sums)
 
     def add(self, name: str, data: bytes, mtime: float) -> None:
-        """A file with this content."""
+        """Adds a file with this content."""
         self._add(name, io.BytesIO(data), len(data), mtime, 0o600)
 
     def add_file(self, name: str, path: Path) -> bool:
-        """A file from the disk as it is now; False when it is gone, or is no regular file."""
+        """Adds a file from the disk as it is now; returns False when it is gone, or is no regular file."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -192,7 +192,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
 
 
 def _target(member: tarfile.TarInfo, folder: Path | None) -> IO[bytes]:
-    """The new file that a member becomes, nowhere without a folder."""
+    """Returns the new file that a member becomes, nowhere without a folder."""
     if folder is None:
         return open(os.devnull, "wb")
     target = folder / member.name

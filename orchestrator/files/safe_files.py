@@ -9,7 +9,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -182,6 +182,25 @@ def _remove_folders(root_fd: int, made: Sequence[str]) -> None:
 MAX_BYTES = 2 * 1024 * 1024
 
 
+_MOST_ENTRIES = 200_000
+"""Entries of a tree that are looked at: a command may have left millions."""
+
+
+def walk_files(root: Path, skipped: Callable[[str], bool]) -> Iterator[tuple[str, list[str]]]:
+    """Yields every folder below `root` as the prefix of its paths ("" for the root's own) with the names of its files.
+
+    Folders whose names are `skipped` are left out, no link is followed, and a tree of too many entries ends early.
+    """
+    seen = 0
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not skipped(name)]
+        seen += len(inner) + len(names)
+        if seen > _MOST_ENTRIES:
+            return
+        place = os.path.relpath(folder, root)
+        yield "" if place == "." else f"{place}/", names
+
+
 def root_files(root: Path) -> tuple[str, ...]:
     """Names of the entries of the root folder that are no folders, sorted; empty when there is no such folder."""
     try:
@@ -234,7 +253,7 @@ class Trash:
         return self
 
     def take(self, parent_fd: int, name: str) -> None:
-        """Remove the entry `name` of an open folder, whatever it is. Raises WorkspaceError."""
+        """Removes the entry `name` of an open folder, whatever it is. Raises WorkspaceError."""
         try:
             self._take(parent_fd, name)
         except OSError as error:
@@ -253,7 +272,7 @@ class Trash:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Every folder is emptied at depth one: folders in it are first moved up, beside it."""
+        """Empties every folder at depth one: folders in it are first moved up, beside it."""
         try:
             done = 0
             while done < len(self._names):
@@ -274,13 +293,13 @@ class Trash:
 
 
 def make_usable(parent_fd: int, name: str, found: os.stat_result) -> None:
-    """Give the owner all rights on a folder that lacks some. `found` has shown that it is a folder and no link."""
+    """Gives the owner all rights on a folder that lacks some. `found` has shown that it is a folder and no link."""
     if found.st_mode & 0o700 != 0o700:
         os.chmod(name, stat.S_IMODE(found.st_mode) | 0o700, dir_fd=parent_fd)
 
 
 def discard(path: Path, trash: Path) -> None:
-    """Remove `path`, whatever it is; absent is fine. Raises WorkspaceError."""
+    """Removes `path`, whatever it is; absent is fine. Raises WorkspaceError."""
     if not os.path.lexists(path):
         return
     parent = open_root(path.parent)
@@ -292,7 +311,7 @@ def discard(path: Path, trash: Path) -> None:
 
 
 def prune(folder: Path, kept: Collection[str]) -> None:
-    """Remove what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
+    """Removes what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
     trash = folder / ".trash"
     for place in (folder, folder / ".state", trash):
         for entry in list(place.iterdir()) if place.is_dir() else ():
@@ -301,7 +320,7 @@ def prune(folder: Path, kept: Collection[str]) -> None:
 
 
 def sweep(root_fd: int, tracked: Mapping[str, int], trash: Path) -> None:
-    """Remove everything but the `tracked` paths (path → git mode), and `.git` at the root, which is the caller's.
+    """Removes everything but the `tracked` paths (path → git mode), and `.git` at the root, which is the caller's.
 
     Tracked paths of another kind than their mode says, or with a second name (hard link), are removed too: git then
     writes them afresh. Tracked folders become usable by us. Raises WorkspaceError.

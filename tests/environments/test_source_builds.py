@@ -85,7 +85,7 @@ async def made(layers: PythonLayers, scripts: InstallScripts, *lines: str) -> tu
     found = await layers.ensure(Requirements(lines=lines, runner=False), scripts)
     assert isinstance(found, Path), found
     there = await asyncio.to_thread(lambda: {path.name for path in found.glob("venv/lib/python*/site-packages/*")})
-    return {"itself-1.0.dist-info", "tiny"} & there, "\n".join(await asyncio.to_thread(notes_on, found))
+    return {"itself-1.0.dist-info", "tiny"} & there, "\n".join((await asyncio.to_thread(notes_on, found)).told)
 
 
 async def test_what_the_base_names_is_built_and_another_is_told(layers: PythonLayers) -> None:
