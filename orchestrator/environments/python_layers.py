@@ -95,7 +95,7 @@ class PythonLayers:
     """
 
     def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
-        self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
+        self._runner, self._installer, self._timeout_s = runner, installer, timeout_s
         self._kept = KeptFolders(folder)
 
     async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
@@ -197,7 +197,7 @@ class PythonLayers:
         access = Access(fetch=fetch, readable=(_COMPILER, *map(Path, python.readable if python is not None else ())))
         result = await self._runner.run(argv, cwd=attempt.begun, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
-            await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))
+            await asyncio.to_thread(raise_if_full, result.output, attempt.begun.parent, Path(tempfile.gettempdir()))
         return result
 
 

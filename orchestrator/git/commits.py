@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -217,11 +218,21 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
     return tuple(entries)
 
 
-async def patch(mirror: Mirror, base: str, head: str, *, limit: int) -> str:
-    """The same difference as a patch, at most its first `limit` characters; what is no UTF-8 in it is replaced."""
-    options = ("-r", "--patch", "--no-renames", "--no-ext-diff", "--no-textconv")
-    output = await mirror.git("diff-tree", *options, base, head, "--")
-    return output.stdout.decode("utf-8", "replace")[:limit]
+# Whatever the user's git is set to, the text is the same. The lines `index <oid>..<oid>` tell nobody anything.
+_PATCH = (
+    *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
+)
+_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE)
+
+
+async def patch(mirror: Mirror, base: str, head: str, paths: Sequence[str] = ()) -> str:
+    """Returns the same difference, of `paths` or of all, as a patch; bytes that are no UTF-8 are shown as escapes.
+
+    No attribute of the tree hides a file. Raises WorkspaceError for an unknown commit.
+    """
+    output = await mirror.git("diff-tree", *_PATCH, base, head, "--", *dict.fromkeys(paths))
+    return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))
 
 
 async def diff_stat(mirror: Mirror, base: str, head: str) -> str:

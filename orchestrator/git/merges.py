@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +58,8 @@ async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
         conflicts=conflicts,
         unreadable=unreadable,
         merged=_stories(await commits.log(mirror, start, onto, "--topo-order", "--reverse")),
-        result_diff=await commits.patch(mirror, start, onto, limit=DIFF_LIMIT) if clean else "",
-        story_diff=await commits.patch(mirror, start, head, limit=DIFF_LIMIT) if clean else "",
+        result_diff=(await commits.patch(mirror, start, onto))[:DIFF_LIMIT] if clean else "",
+        story_diff=(await commits.patch(mirror, start, head))[:DIFF_LIMIT] if clean else "",
     )
 
 
@@ -141,22 +140,3 @@ async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str |
     base, head = (ends[name].commit for name in names)
     made, own = await commits.log(mirror, base, head, "--first-parent"), f"{workflow_id}/"
     return next((commit for commit, text in made if commits.trailer_of(text, "Step").startswith(own)), None)
-
-
-_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE)
-_OPTIONS = (
-    *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
-    *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
-)
-
-
-async def patch(mirror: Mirror, since: str, head: str, paths: Sequence[str]) -> str:
-    """Returns the difference of `paths` between two commits; bytes that are no UTF-8 are shown as escapes.
-
-    Lines that begin with `index` are left out. No attribute of the tree hides a file. Raises WorkspaceError for an
-    unknown commit.
-    """
-    if not paths or since == head:
-        return ""
-    output = await mirror.git("diff-tree", *_OPTIONS, since, head, "--", *dict.fromkeys(paths))
-    return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))

@@ -264,7 +264,8 @@ class GitWorkspace:
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
         """Returns what these `paths` became since then, as a unified diff; see the port."""
-        return await merges.patch(self._mirror, since, await self.head(story_id), paths)
+        head = await self.head(story_id)
+        return await commits.patch(self._mirror, since, head, paths) if paths and since != head else ""
 
     async def diff_stat(self, story_id: str) -> str:
         """Returns the same as `git diff --stat` tells it, for people."""
