@@ -6,7 +6,7 @@ The packaged example: a fresh copy of it, and the application it leads to.
 import asyncio
 import csv
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from orchestrator.app.runners import project_runner, sandbox_for
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TestReport
 from orchestrator.core.value import counted
+from orchestrator.environments.interpreters import installed
+from orchestrator.environments.proposal import is_read, propose, section
 from orchestrator.git.command import run_git
 from orchestrator.providers.routing import keys_there
 from orchestrator.settings import Environment, Settings, packaged
@@ -40,18 +42,22 @@ class Started:
     """Provider → the environment variable that holds a key for it."""
 
 
-async def start(folder: Path, variables: Mapping[str, str]) -> Started:
+async def start(
+    folder: Path, variables: Mapping[str, str], take: Callable[[Sequence[str]], bool] | None = None
+) -> Started:
     """Writes config.yaml and backlog.csv into `folder`, which is made when it is absent; all or none.
 
     An empty folder gets an example that runs: team.jsonl is the scripted team that builds its stories.
 
-    `variables` is the process environment: nothing of it is written, only the names of keys that are set are told.
+    `take` is asked whether commands that the repository's files give belong into the configuration; without it, or
+    where it says no, they stand there as comments. `variables` is the process environment: nothing of it is written,
+    only the names of keys that are set are told.
     Raises ConfigError when one of them is there already, or the folder cannot be read or written.
     """
     await asyncio.to_thread(_prepare, folder)
     files = await project_files(folder)
     if files:
-        texts, found = await _proposed(folder, files)
+        texts, found = await _proposed(folder, files, variables, take)
     else:
         texts, found = await asyncio.to_thread(_packaged), ()
     targets = {folder / name: text for name, text in texts.items()}
@@ -74,7 +80,12 @@ def _packaged() -> dict[str, str]:
     return {name: (source / name).read_text(encoding="utf-8") for name in (CONFIG, BACKLOG, TEAM)}
 
 
-async def _proposed(folder: Path, files: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+async def _proposed(
+    folder: Path,
+    files: tuple[str, ...],
+    variables: Mapping[str, str],
+    take: Callable[[Sequence[str]], bool] | None,
+) -> tuple[dict[str, str], tuple[str, ...]]:
     wanted = {*scan_paths(files), *(path for path in files if path in {"package.json", "pyproject.toml"})}
     texts = await asyncio.to_thread(read_texts, folder, sorted(wanted))
     surface = build_surface("", tuple(path for path in files if path.isprintable()), texts)
@@ -86,8 +97,13 @@ async def _proposed(folder: Path, files: tuple[str, ...]) -> tuple[dict[str, str
     told = [f"{what}: {value}" for what, value in facts.items() if value]
     counts = {"package": surface.dependencies, "endpoint": surface.endpoints, "table": surface.tables}
     told += [counted(len(values), what) for what, values in counts.items() if values]
+    setups = propose(await asyncio.to_thread(read_texts, folder, filter(is_read, files)))
+    commands = [f"{line.text}  ({line.source})" for line in setups.commands]
+    taken = bool(commands) and take is not None and await asyncio.to_thread(take, commands)
+    python = await asyncio.to_thread(installed, variables.get("PATH", "")) if setups.python else ()
+    environment = section(setups, [str(one.number) for one in python if one.usable], take=taken)
     proposal = {
-        CONFIG: configuration(templates[CONFIG].replace(_SCRIPT, _NO_SCRIPT), found),
+        CONFIG: configuration(templates[CONFIG].replace(_SCRIPT, _NO_SCRIPT), found) + environment,
         BACKLOG: foundation_backlog(header, found, surface),
     }
     return proposal, tuple(told)

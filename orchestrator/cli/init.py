@@ -2,6 +2,8 @@
 
 import asyncio
 import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +24,15 @@ def init_command(
 
     In a repository, propose configuration and backlog from what is there.
 
-    Nothing is ever overwritten.
+    Nothing is ever overwritten. Commands that the repository's files give are asked for, and else stand in comments.
 
     Example: orchestrator init my-project
     """
     # Imported here: --help needs no parser of other people's sources.
     from orchestrator.app.init import start
 
-    started = asyncio.run(start(folder, process_variables()))
+    asked = None if context.as_json or not sys.stdin.isatty() else _take
+    started = asyncio.run(start(folder, process_variables(), asked))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     next_command = f"{move}orchestrator run backlog.csv --dry-run"
     if context.as_json:
@@ -49,3 +52,8 @@ def init_command(
         print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
     print(f"next: {next_command}")
     return Exit.GOOD
+
+
+def _take(commands: Sequence[str]) -> bool:
+    print("the repository's files set it up with:", *(f"  {command}" for command in commands), sep="\n")
+    return typer.confirm("Run these once per base commit, confined (environment.setup)?", default=False)

@@ -1,7 +1,8 @@
-"""What the tools that run a project's tests install for them: tox, nox, hatch and pipelines (pure; nothing is run).
+"""What the tools that run a project's tests do for them: tox, nox, hatch and pipelines (pure; nothing is run).
 
-None of these files is a manifest that a contract closes, so the caller takes their texts from a commit that no story
-has written: see `BaseCommit`. What cannot be understood says nothing.
+What they install is taken over; variables and commands are for a person's proposal. None of these files is a manifest
+that a contract closes, so the caller takes their texts from a commit that no story has written: see `BaseCommit`. What
+cannot be understood says nothing.
 """
 
 import ast
@@ -24,7 +25,7 @@ _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})
 """Of tox's environment in which tests are run as a rule."""
 _FACTOR = re.compile(r"^(?P<factors>[\w,!{}.-]+):\s+(?P<line>.*)$")
 _REFERENCE = re.compile(r"\{\[(?P<section>[^\]]+)\](?P<key>\w+)\}")
-_RUNS_TESTS = re.compile(r"\b(pytest|py\.test|unittest|nosetests|nose2)\b")
+RUNS_TESTS = re.compile(r"\b(pytest|py\.test|unittest|nosetests|nose2)\b")
 _VALUED = frozenset(
     {"-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target"}
     | {"-p", "--python", "--prefix", "--only", "--only-group", "--without"}
@@ -34,18 +35,25 @@ _UV_RUN = {"--with": "line", "--extra": "extra", "--group": "group"}
 """Options of `uv run` that name packages, extras and groups."""
 _MANAGERS = frozenset({"poetry", "pdm", "hatch", "pipenv"})
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv"}) | _MANAGERS
-_NONSENSE = (
-    *(ValueError, TypeError, AttributeError, LookupError, RecursionError, SyntaxError),
-    *(configparser.Error, yaml.YAMLError),
+ERRORS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    SyntaxError,
+    configparser.Error,
+    yaml.YAMLError,
 )
-"""What reading a file raises that has another form than its tool wants."""
+
+
 EVERY = "*"
 """An extra that stands for all of them."""
 _HATCH_TEST = ("pytest", "pytest-mock", "pytest-rerunfailures", "pytest-xdist[psutil]", "coverage[toml]")
 """What hatch's own environment for tests has by itself (https://hatch.pypa.io/latest/config/internal/testing/)."""
 Said = tuple[str, str]
-"""What a file asks for: `line` (as in requirements files, also `-r x` and `.[extra]`), `extra` or `group`, and its
-text."""
+"""What a file says: a kind and its text. `line` (as in requirements files, `-r x` and `.[extra]` among them), `extra`
+and `group` are installed; `env` (`NAME=value`), `command` and `python` are how tests are set up."""
 
 
 class Asked(NamedTuple):
@@ -78,8 +86,28 @@ def said_by(path: str, text: str) -> list[Said]:
     read = _workflow if path.startswith(".github/workflows/") else _READERS.get(path)
     try:
         return [*read(text)] if read is not None else []
-    except _NONSENSE:
+    except ERRORS:
         return []
+
+
+def variables_in(table: Any) -> Iterator[Said]:
+    """Returns what a table of variables sets."""
+    for name, value in table.items() if isinstance(table, Mapping) else ():
+        if isinstance(value, str | int | float):
+            yield "env", f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def commands_in(value: Any) -> Iterator[Said]:
+    """Returns the commands of a text with one per line, of a list of texts or of words, and of a table of these."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from commands_in(one)
+    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        yield "command", shlex.join(value)
+    elif isinstance(value, str):
+        lines = re.sub(r"\\\n\s*", "", value).splitlines()
+        if not any(re.match(r"\s*(if|for|while|case|function)\b", line) for line in lines):
+            yield from (("command", line) for line in lines if not line.lstrip().startswith("#"))
 
 
 _TOX_KEYS = {"deps": "line", "extras": "extra", "dependency_groups": "group"}
@@ -94,10 +122,15 @@ def _tox_ini(text: str) -> Iterator[Said]:
             yield from ((kind, one) for one in (lines if kind == "line" else _split(lines)))
         for key in ("commands_pre", "commands"):
             yield from _installs("\n".join(_tox_lines(parser, section, key)))
+    for key in ("setenv", "set_env"):
+        for line in _tox_lines(parser, "testenv", key):
+            name, _, value = line.partition("=")
+            yield "env", f"{name.strip()}={value.strip()}"
+    yield from (("command", line) for line in _tox_lines(parser, "testenv", "commands_pre"))
 
 
 def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
-    """Returns the lines that hold in the plain environment, with what they refer to in other sections."""
+    """The lines that hold in the plain environment, with what they refer to in other sections."""
     for written in logical_lines(parser.get(section, key, fallback="")):
         conditional = _FACTOR.match(written)
         if conditional and not _is_active(conditional["factors"]):
@@ -123,6 +156,9 @@ def _tox_toml(data: Mapping[str, Any]) -> Iterator[Said]:
     for table in (base, *(held for name, held in data.get("env", {}).items() if name in _FACTORS)):
         for key, kind in _TOX_KEYS.items():
             yield from ((kind, re.sub(r"\{tox_root\}/", "", one)) for one in _texts(table.get(key)))
+    yield from variables_in(base.get("set_env"))
+    for words in base.get("commands_pre", ()):
+        yield from commands_in(words)
 
 
 def _hatch(data: Mapping[str, Any]) -> Iterator[Said]:
@@ -136,6 +172,10 @@ def _hatch(data: Mapping[str, Any]) -> Iterator[Said]:
         yield from (("line", line) for line in lines if names or not is_tool(line))
         yield from (("extra", one) for one in _texts(table.get("features")))
         yield from (("group", one) for one in _texts(table.get("dependency-groups")))
+        yield from variables_in(table.get("env-vars"))
+        for key in ("pre-install-commands", "post-install-commands"):
+            for line in table.get(key, ()):
+                yield from commands_in(line)
 
 
 def _pyproject(text: str) -> Iterator[Said]:
@@ -151,16 +191,18 @@ def _noxfile(text: str) -> Iterator[Said]:
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(one) for one in node.decorator_list):
             commands = [_nox_command(call) for call in ast.walk(node) if isinstance(call, ast.Call)]
-            if any(_RUNS_TESTS.search(" ".join(words)) for words in commands if words[:2] != ["pip", "install"]):
-                sessions[node.name] = commands
+            if any(RUNS_TESTS.search(" ".join(words)) for words in commands if words[:2] != ["pip", "install"]):
+                sessions[node.name] = (node, commands)
     named = for_tests(sessions) or [name for name in sessions if purpose(name) is not Purpose.OTHER]
     if named:
-        for words in sessions[named[0]]:
+        node, commands = sessions[named[0]]
+        for words in commands:
             yield from _installed_by(words)
+        yield from _before_nox_tests(node)
 
 
 def _nox_command(call: ast.Call) -> list[str]:
-    """Returns the words of `session.install(…)` and `session.run(…)`; those that are no literals are left out."""
+    """The words of `session.install(…)` and `session.run(…)`; those that are no literals are left out."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     words = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if method == "install":
@@ -170,17 +212,51 @@ def _nox_command(call: ast.Call) -> list[str]:
     return words if method in {"run", "run_always", "run_install"} else []
 
 
+def _before_nox_tests(session: ast.FunctionDef) -> Iterator[Said]:
+    """Its variables, and what it runs before the tests."""
+    for statement in session.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith("session.env["):
+            target = statement.targets[0]
+            assert isinstance(target, ast.Subscript)
+            with suppress(ValueError):  # no literal
+                yield "env", f"{ast.literal_eval(target.slice)}={ast.literal_eval(statement.value)}"
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"session.run", "session.run_always"}:
+            words = [str(one.value) if isinstance(one, ast.Constant) else "${" for one in call.args]
+            if RUNS_TESTS.search(" ".join(words)):
+                return
+            yield "command", shlex.join(words)
+
+
 def _workflow(text: str) -> Iterator[Said]:
-    """Of the jobs that run tests."""
-    for job in yaml.safe_load(text).get("jobs", {}).values():
-        scripts = [script for step in job.get("steps", ()) if isinstance(script := step.get("run"), str)]
-        if any(map(_RUNS_TESTS.search, scripts)):
-            for script in scripts:
-                yield from _installs(script)
+    """Of the jobs that run tests; of the first one also its variables, and what is run before them."""
+    data, first = yaml.safe_load(text), True
+    for job in data.get("jobs", {}).values():
+        steps = job.get("steps", ())
+        scripts = [script if isinstance(script := step.get("run"), str) else "" for step in steps]
+        if not any(map(RUNS_TESTS.search, scripts)):
+            continue
+        for script in scripts:
+            yield from _installs(script)
+        if first:
+            yield from variables_in(data.get("env"))
+            yield from variables_in(job.get("env"))
+            yield from _before_tests(steps, scripts)
+        first = False
+
+
+def _before_tests(steps: Iterable[Mapping[str, Any]], scripts: Iterable[str]) -> Iterator[Said]:
+    for step, script in zip(steps, scripts, strict=True):
+        if RUNS_TESTS.search(script):
+            yield from variables_in(step.get("env"))
+            return
+        folder = step.get("working-directory")
+        for kind, line in commands_in(script):
+            yield kind, f"cd {folder} && {line}" if folder and folder != "." else line
 
 
 def _installs(script: str) -> Iterator[Said]:
-    """Returns what commands without variables install."""
+    """What commands without variables install."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
         if "$" not in line:
             with suppress(ValueError):
@@ -188,7 +264,7 @@ def _installs(script: str) -> Iterator[Said]:
 
 
 def _installed_by(words: Sequence[str]) -> Iterator[Said]:
-    """Returns what one command line installs: of pip, `uv pip`, `uv sync`, pdm and poetry."""
+    """What one command line installs: of pip, `uv pip`, `uv sync`, pdm and poetry."""
     if words[:2] == ["uv", "pip"] or (words[1:3] == ["-m", "pip"] and words[0].startswith("python")):
         words = words[1 if words[0] == "uv" else 2 :]
     tool, verb, rest = (words[0] if words else ""), (words[1] if len(words) > 1 else ""), words[2:]
@@ -196,7 +272,7 @@ def _installed_by(words: Sequence[str]) -> Iterator[Said]:
         yield from _pip(rest)
     elif (tool, verb) == ("uv", "sync") or (tool in {"pdm", "poetry"} and verb in {"install", "sync"}):
         yield from _pip([word for word in rest if word.startswith("-") or word in _values(rest)])
-    elif (tool, verb) == ("uv", "run") and _RUNS_TESTS.search(" ".join(rest)):
+    elif (tool, verb) == ("uv", "run") and RUNS_TESTS.search(" ".join(rest)):
         told = [(before, after) for word in rest for before, _, after in [word.partition("=")] if after]
         told += itertools.pairwise(rest)
         yield from ((_UV_RUN[option], value) for option, value in told if option in _UV_RUN)

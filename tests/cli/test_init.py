@@ -1,13 +1,16 @@
 """`init` in folders as people have them: none, an empty one, repositories of different kinds."""
 
+import asyncio
 import csv
 import json
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from orchestrator.app.init import start as write_start
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.main import app
 from orchestrator.core.finding import Severity
@@ -203,3 +206,62 @@ def test_what_is_proposed_runs_as_it_is(tmp_path: Path) -> None:
     played = play(tmp_path, team, repo / "backlog.csv", repo=repo)
     assert played.status("NFR-001") == "done"
     assert not [finding for finding in played.story("NFR-001").findings if finding.severity is not Severity.MINOR]
+
+
+SETUPS = {
+    "README.md": "# Tides\n",
+    "tox.ini": "[testenv]\nextras = tests\nset_env =\n    TIDES_MODE = wide\n    py27: OLD = 1\n"
+    "    WHERE = {toxinidir}\ncommands_pre =\n    python -m pip install -e .\n    python make_tables.py --all\n"
+    "commands = pytest\n",
+    "noxfile.py": "import nox\n\n@nox.session\ndef tests(session):\n    session.env['TIDES_MODE'] = 'other'\n"
+    "    session.install('.')\n    session.run('make', 'assets')\n    session.run('pytest')\n    session.run('late')\n",
+    "hatch.toml": "[envs.test.env-vars]\nTIDES_KIND = 'spring'\n",
+    ".github/workflows/ci.yml": "on: push\nenv: {TIDES_MODE: ci, TOKEN: '${{ secrets.T }}', CI: 1}\njobs:\n  lint:\n"
+    "    steps: [{run: make lint}]\n  test:\n    steps:\n    - run: sudo apt-get install -y libtide-dev\n"
+    "    - run: |\n        pip install -e .\n        curl -fO https://tides.example/coasts.csv\n"
+    "      working-directory: data\n    - run: pytest\n      env: {TIDES_DEBUG: true}\n    - run: make upload\n",
+    ".python-version": "3.99\n",
+}
+PROPOSED = """
+# How the repository's files set the project up. What they install for tests is taken anyway.
+# Look at the commands before you take out their marks: they run once on the base commit, confined.
+environment:
+  env:
+    TIDES_KIND: "spring"  # hatch.toml:2
+    TIDES_MODE: "other"  # noxfile.py:5
+    TIDES_DEBUG: "true"  # .github/workflows/ci.yml:14
+#  python: "3.99"  # .python-version:1; not installed here
+#  setup:
+#    - "make assets"  # noxfile.py:7
+#    - "python make_tables.py --all"  # tox.ini:9
+#    - "cd data && curl -fO https://tides.example/coasts.csv"  # .github/workflows/ci.yml:11
+# This machine must have: libtide-dev  # .github/workflows/ci.yml:8
+"""
+
+
+def test_the_environment_is_proposed_with_each_lines_source_and_commands_only_as_comments(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "tides", SETUPS)
+    assert init(str(repo)).exit_code == 0
+    text = (repo / "config.yaml").read_text()
+    assert text.endswith(PROPOSED), text[text.index("# How the") :]
+    found = load(repo / "config.yaml", (), {}, repo)[0].environment
+    assert found.env == {"TIDES_KIND": "spring", "TIDES_MODE": "other", "TIDES_DEBUG": "true"}
+    assert (found.setup, found.python) == ((), "")
+    plain = make_repo(tmp_path / "plain", {"README.md": "# Tides\n"})
+    assert init(str(plain)).exit_code == 0
+    assert "environment:" not in (plain / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_commands_are_taken_with_a_persons_word_alone(tmp_path: Path, answer: bool) -> None:
+    repo, asked = make_repo(tmp_path / "tides", SETUPS), list[str]()
+
+    def take(commands: Sequence[str]) -> bool:
+        asked.extend(commands)
+        return answer
+
+    asyncio.run(write_start(repo, {}, take))
+    assert asked[:2] == ["make assets  (noxfile.py:7)", "python make_tables.py --all  (tox.ini:9)"]
+    found = load(repo / "config.yaml", (), {}, repo)[0].environment
+    assert len(found.setup) == (3 if answer else 0)
+    assert not answer or found.setup[2] == "cd data && curl -fO https://tides.example/coasts.csv"
