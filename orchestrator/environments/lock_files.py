@@ -28,7 +28,7 @@ _COMMANDS = {
     "npm-shrinkwrap.json": (*INSTALLS["npm"], "--package-lock-only"),
     "package-lock.json": (*INSTALLS["npm"], "--package-lock-only"),
     "pnpm-lock.yaml": (*INSTALLS["pnpm"], "--lockfile-only"),
-    "yarn.lock": ("yarn", "install", "--ignore-scripts", "--ignore-engines", "--non-interactive", "--no-progress"),
+    "yarn.lock": INSTALLS["yarn"],
     # Nothing of a package is built to learn what it needs.
     "uv.lock": ("uv", "lock", "--no-build", "--no-progress", "--python", sys.executable),
     "poetry.lock": ("poetry", "lock", "--no-interaction"),

@@ -21,11 +21,12 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
 from orchestrator.environments.base_commit import YOUNGEST_DAYS, InstallScripts
-from orchestrator.environments.kept import KeptFolders, begin
+from orchestrator.environments.kept import KeptFolders, begin, is_used, put
 from orchestrator.environments.node_requirements import MANIFEST, NodeRequirements
 from orchestrator.files.disk import raise_if_full
 from orchestrator.files.safe_files import read_text
 from orchestrator.sandbox.command_runner import remove_tree
+from orchestrator.sandbox.fetch_sources import REGISTRY
 
 MODULES = "node_modules"
 INSTALLS = {
@@ -34,14 +35,19 @@ INSTALLS = {
         *("pnpm", "install", "--ignore-scripts", "--no-frozen-lockfile", "--config.package-import-method=copy"),
         *("--config.extend-node-path=false", "--config.manage-package-manager-versions=false"),
     ),
+    "yarn": ("yarn", "install", "--ignore-scripts", "--ignore-engines", "--non-interactive", "--no-progress"),
 }
 """Without running anything of a package. What a lock file says counts, and what a manifest asks for besides."""
 _SCRIPTS = ("preinstall", "install", "postinstall")
 _NOTES = "told.json"
 _STORE = ".store"
+_PACKAGE = "package"
 _CACHE = ".npm-cache"
+_BUILDS = ".builds"
+"""What install scripts made of packages: a compiler is not run again for each other layer with the same package."""
 _MOST_CACHED = 2 * 1024**3
 """Bytes; a larger cache is begun anew."""
+_USUAL = re.compile(r"https://registry\.(?:yarnpkg\.com|npmjs\.org)/")
 _TOLD = 1500
 """Characters kept of what a script printed at its end."""
 
@@ -102,14 +108,14 @@ class NodeLayers:
         """
 
         async def make(begun: Path, _layer: Path) -> CommandResult | None:
-            await asyncio.to_thread(write_files, begun, wanted.files)
+            await asyncio.to_thread(write_files, begun, _files(wanted, env))
             await asyncio.to_thread(_lend_cache, self._folder, begun)
             cached = {**env, "npm_config_cache": str(begun / _CACHE)}
             installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, cached)
             await asyncio.to_thread(_take_cache_back, self._folder, begun)
             if not installed.ok:
                 return installed
-            notes = await self._run_scripts(begun, wanted, scripts, env)
+            notes = await self._run_scripts(begun, wanted, scripts, env, node)
             notes = notes.model_copy(update={"engines": _engines(wanted, installed.output)})
             await asyncio.to_thread(_finish, begun, wanted, notes)
             return None
@@ -118,18 +124,17 @@ class NodeLayers:
         return await self._kept.ensure(digest, make, lambda begun: notes_on(begun).failed)
 
     async def _run_scripts(
-        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str]
+        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
     ) -> Notes:
-        """Runs those that are allowed; returns what is to be told of them."""
+        """Run those that are allowed; what is to be told of them."""
         found = await asyncio.to_thread(lambda: [*scripted(begun, wanted.manager)])
         allowed = [one for one in found if scripts.allowed(one.name)]
         young = [one for one in allowed if scripts.young(one.name) and await self._is_young(begun, one, env)]
         run = [one for one in allowed if one not in young]
         if run:
             await asyncio.to_thread(_allow, begun, wanted, run)
-        # One by one, so that a script that fails keeps no other from running; pnpm follows its own order among them.
         groups = [run] if run and wanted.manager == "pnpm" else [[one] for one in run]
-        failed = [told for group in groups if (told := await self._rebuild(begun, wanted.manager, group, env))]
+        failed = [told for group in groups if (told := await self._rebuild(begun, wanted.manager, group, env, node))]
         return Notes(
             closed=tuple(sorted({one.name for one in found} - {one.name for one in allowed})),
             young=tuple(f"{one.name} {one.version}" for one in young),
@@ -137,28 +142,35 @@ class NodeLayers:
         )
 
     async def _rebuild(
-        self, begun: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str]
-    ) -> str | None:
-        """Runs the scripts of these packages; returns which failed, and how.
+        self, begun: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str], node: str
+    ) -> str:
+        """Run the scripts of these packages, or take what they made for another layer; which failed, and how.
 
         They run in a copy, of which the packages' own folders are taken: no script changes another package. pnpm's
         folders lead into each other, so that its scripts run in the layer itself.
         """
-        alone = manager == "npm"
+        kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, begun, group, node)
+        taken = await asyncio.to_thread(_take_builds, kept)
+        if taken:
+            return ""
+        alone = manager != "pnpm"
         place = await asyncio.to_thread(_copied, begun, self._folder) if alone else begun
         try:
             argv = [*_rebuild(manager, group), *_place(place, manager)]
             ended = await self._run(argv, place, {**env, **await asyncio.to_thread(_gyp_variables)})
             if ended.ok and alone:
-                await asyncio.to_thread(_take_built, begun, place, group)
+                await asyncio.to_thread(_put_builds, self._folder / _BUILDS, begun, place, group, kept)
         finally:
             if alone:
                 await asyncio.to_thread(remove_tree, place)
-        if ended.ok:
-            return None
-        limit = "commands.install_timeout_s" if ended.limit == "timeout" else f"its {ended.limit} limit"
-        how = f", ended by {limit}" if ended.limit else ""
-        return f"{', '.join(sorted({one.name for one in group}))}{how}: {ended.output[-_TOLD:].strip()}"
+        names, how = ", ".join(sorted({one.name for one in group})), ""
+        if ended.limit:
+            how = (
+                ", ended by commands.install_timeout_s"
+                if ended.limit == "timeout"
+                else f", ended by its {ended.limit} limit"
+            )
+        return "" if ended.ok else f"{names}{how}: {ended.output[-_TOLD:].strip()}"
 
     async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:
         """By what the registry tells; one that tells nothing is no reason."""
@@ -192,14 +204,18 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
     """Returns the packages installed in `folder` that run code while they are installed. Blocks."""
     aliases = _npm_aliases(folder) if manager == "npm" else {}
+    lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
     for place in _packages(folder, MODULES):
         with suppress(ValueError, AttributeError):
             told = json.loads(read_text(folder, f"{place}/{MANIFEST}") or "")
             held = told.get("scripts") or {}
             native = told.get("gypfile", True) and (folder / place / "binding.gyp").is_file()
-            if native or any(held.get(one) for one in _SCRIPTS):
-                name = aliases.get(place, place.rpartition(f"{MODULES}/")[2])
-                yield Scripted(name, str(told.get("version", "")), place)
+            if not native and not any(held.get(one) for one in _SCRIPTS):
+                continue
+            name = aliases.get(place, place.rpartition(f"{MODULES}/")[2])
+            # What is installed by another's name is nobody whom we know.
+            renamed = f"{name}@npm:" in lock
+            yield Scripted("" if renamed else name, str(told.get("version", "")), place)
 
 
 def _npm_aliases(folder: Path) -> dict[str, str]:
@@ -226,6 +242,14 @@ def _packages(folder: Path, modules: str) -> Iterator[str]:
                 yield from _packages(folder, f"{place}/{MODULES}")
 
 
+def _files(wanted: NodeRequirements, env: Mapping[str, str]) -> dict[str, str]:
+    """yarn fetches from where its lock file says, which is another name of the usual registry."""
+    if wanted.manager != "yarn" or "yarn.lock" not in wanted.files:
+        return wanted.files
+    registry = env.get("NPM_CONFIG_REGISTRY", REGISTRY).rstrip("/")
+    return {**wanted.files, "yarn.lock": _USUAL.sub(f"{registry}/", wanted.files["yarn.lock"])}
+
+
 def _place(begun: Path, manager: str) -> list[str]:
     """Returns where pnpm keeps its store: it must be the same one for all that it does to a folder."""
     return [f"--config.store-dir={begun / _STORE}"] if manager == "pnpm" else []
@@ -239,7 +263,7 @@ def _lend_cache(folder: Path, begun: Path) -> None:
 
 
 def _take_cache_back(folder: Path, begun: Path) -> None:
-    with suppress(OSError):  # pnpm makes none; another one's is there already
+    with suppress(OSError):  # pnpm and yarn make none; another one's is there already
         size = sum(path.lstat().st_size for path in (begun / _CACHE).rglob("*"))
         if size <= _MOST_CACHED:
             (begun / _CACHE).rename(folder / _CACHE)
@@ -262,19 +286,47 @@ def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
     return ["npm", "rebuild", "--foreground-scripts", "--no-audit", "--no-update-notifier", *places]
 
 
+def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
+    """Where a package's folder is kept, for those in the layer; none where one cannot be told from others like it."""
+    with suppress(OSError, ValueError, KeyError):
+        locked = json.loads((begun / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
+        kept = {}
+        for one in group:
+            inner = {place: held["integrity"] for place, held in locked.items() if place.startswith(f"{one.place}/")}
+            content = [locked[one.place]["integrity"], sorted(inner.values()), node, platform.system()]
+            content += [platform.machine(), platform.libc_ver()]
+            digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+            kept[begun / one.place] = folder / digest
+        return kept
+    return {}
+
+
+def _take_builds(kept: Mapping[Path, Path]) -> bool:
+    """Whether all were there."""
+    if not kept or not all(is_used(build) for build in kept.values()):
+        return False
+    for place, build in kept.items():
+        remove_tree(place)
+        shutil.copytree(build / _PACKAGE, place, symlinks=True)
+    return True
+
+
 def _copied(begun: Path, folder: Path) -> Path:
     copy = begin(folder)
     return Path(shutil.copytree(begun, copy, symlinks=True, dirs_exist_ok=True))
 
 
-def _take_built(begun: Path, copy: Path, group: Sequence[Scripted]) -> None:
-    """Puts the folders of these packages in the place of the layer's."""
-    for shared in (copy / MODULES).glob(".*"):  # Prisma's client is made beside its package, in `.prisma`
-        if shared.is_dir() and not (begun / MODULES / shared.name).exists():
-            shared.rename(begun / MODULES / shared.name)
+def _put_builds(folder: Path, begun: Path, copy: Path, group: Sequence[Scripted], kept: Mapping[Path, Path]) -> None:
+    made = [one for one in (copy / MODULES).glob(".*") if one.is_dir() and not (begun / MODULES / one.name).exists()]
+    for shared in made:  # Prisma's client is made beside its package, in `.prisma`
+        shared.rename(begun / MODULES / shared.name)
     for one in group:
         remove_tree(begun / one.place)
         (copy / one.place).rename(begun / one.place)
+        if not made and (build := kept.get(begun / one.place)):
+            new = begin(folder)
+            shutil.copytree(begun / one.place, new / _PACKAGE, symlinks=True)
+            put(new, build)
 
 
 def _gyp_variables() -> dict[str, str]:
@@ -292,7 +344,7 @@ def node_headers() -> Path | None:
 
 
 def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
-    """Returns what npm says where the project is for another node; pnpm says it of packages alone."""
+    """Returns what npm says where the project is for another node; pnpm and yarn say it of packages alone."""
     name = json.loads(wanted.files[MANIFEST]).get("name")
     start = r"EBADENGINE\s+"
     whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"

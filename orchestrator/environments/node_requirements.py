@@ -18,8 +18,13 @@ from orchestrator.files.safe_files import read_text, root_files
 MANIFEST = "package.json"
 GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _WORKSPACE = "pnpm-workspace.yaml"
-_LOCKS = {"npm-shrinkwrap.json": "npm", "package-lock.json": "npm", "pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn"}
-"""Whose each is, in npm's order of precedence."""
+_LOCKS = {
+    "npm-shrinkwrap.json": "npm",
+    "package-lock.json": "npm",
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+}
+"""Of each manager, in npm's order of precedence."""
 _NEW_YARN = "__metadata:"
 """In lock files of yarn 2 and newer, which nobody else reads."""
 _KEPT = frozenset({"engine-strict", "legacy-peer-deps", "strict-peer-deps"})
@@ -51,7 +56,7 @@ class NodeRequirements(Value):
     names: tuple[str, ...] = ()
     """Of the packages that the manifests ask for."""
     manager: str = "npm"
-    """That the project is installed with: npm or pnpm."""
+    """That the project is installed with: npm, pnpm or yarn."""
     files: dict[str, str] = {}
     """What the manager reads, by path: manifests, lock file, settings."""
     members: tuple[str, ...] = ()
@@ -78,13 +83,12 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
     stated = re.search(r'"packageManager"\s*:\s*"(npm|pnpm|yarn)\b', read(MANIFEST) or "")
     own = stated[1] if stated is not None else _LOCKS.get(lock, "npm")
     told, manager = list[str](), own if own in managers else "npm"
-    # npm takes the versions of yarn 1's lock file as well, so yarn itself is not needed.
     text = read(lock) if _LOCKS.get(lock) in {manager, "yarn" if manager == "npm" else ""} else None
-    if lock and (not text or _NEW_YARN in text):
+    if lock and (not text or (manager != own and _NEW_YARN in text)):
         text = None
-        told.append(f"{lock}: its versions were left aside, for {manager} installed the packages and does not read it")
+        told.append(f"{lock}: its versions were left aside, for {own} is not installed here")
     elif own != manager:
-        told.append(f"npm installed the packages, not {own}")
+        told.append(f"{own} is not installed here: npm installed the packages")
     workspace = _workspace(read(_WORKSPACE)) if _WORKSPACE in names else {}
     folders = _members(root, manifest, workspace)
     manifests, waiting = {"": manifest}, ["", *folders]
@@ -193,7 +197,7 @@ def _normalise(
 
 
 def _without_protocol(name: str, spec: str, workspace: Mapping[str, Any]) -> str:
-    """Returns what npm understands in its place."""
+    """Returns what npm and the old yarn understand in its place."""
     kind, _, rest = spec.partition(":")
     if kind == "workspace":
         return "*"

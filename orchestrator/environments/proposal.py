@@ -5,20 +5,26 @@ and commands, which are proposed and never taken over without a person's word.""
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from orchestrator.code.data import without_comments
 from orchestrator.core.value import Value
 from orchestrator.environments.python_manifests import is_tool
 from orchestrator.environments.python_test_setups import (
+    ERRORS,
     RUNS_TESTS,
     SETUPS,
     Said,
+    commands_in,
     said_by,
+    variables_in,
 )
 from orchestrator.settings.sections import system_packages
 
+_DEVCONTAINERS = ("devcontainer.json", ".devcontainer.json")
+_DEVCONTAINER_COMMANDS = ("onCreateCommand", "updateContentCommand", "postCreateCommand")
 _OTHERS = re.compile(r"^(PATH|HOME|TMPDIR|CI|FORCE_COLOR|PY_COLORS)$|^(PIP|UV|TOX|NOX|COVERAGE|CODECOV|GITHUB|RUNNER)_")
 """Variables that are the tools' own, or each command's."""
 _TOOLS = re.compile(
@@ -29,6 +35,7 @@ _TOOLS = re.compile(
 _OPEN = re.compile(r"\$\{|GITHUB_|[{}]")
 """Names something that only the tool knows which runs it."""
 _FOLDER = re.compile(r"^cd \S+ && ")
+_PYTHON_IMAGE = re.compile(r"\bpython:(?:\d+-)?(3\.\d+)")
 
 
 class Line(NamedTuple):
@@ -52,8 +59,10 @@ class Proposal(Value):
 def is_read(path: str) -> bool:
     """Whether a file with this path in the repository may say something."""
     name = PurePosixPath(path).name
-    own = "/" not in path or path.startswith(".github/workflows/")
-    return own and path.isprintable() and (SETUPS.search(path) is not None or name == ".python-version")
+    own = "/" not in path or path.startswith((".github/workflows/", ".devcontainer/"))
+    return (
+        own and path.isprintable() and (SETUPS.search(path) is not None or name in {*_DEVCONTAINERS, ".python-version"})
+    )
 
 
 def propose(texts: Mapping[str, str]) -> Proposal:
@@ -128,4 +137,21 @@ def _place(path: str, text: str, said: str, kind: str) -> str:
 
 def _read(path: str, text: str) -> list[Said]:
     name = PurePosixPath(path).name
+    if name in _DEVCONTAINERS:
+        try:
+            return [*_devcontainer(text)]
+        except ERRORS:
+            return []
     return [("python", line) for line in text.splitlines()[:1]] if name == ".python-version" else said_by(path, text)
+
+
+def _devcontainer(text: str) -> Iterator[Said]:
+    data = json.loads(without_comments(text))
+    for table in ("containerEnv", "remoteEnv"):
+        yield from variables_in(data.get(table))
+    for key in _DEVCONTAINER_COMMANDS:
+        yield from commands_in(data.get(key))
+    versions = [str(one.get("version")) for name, one in data.get("features", {}).items() if "/python" in name]
+    if image := _PYTHON_IMAGE.search(str(data.get("image", ""))):
+        versions.append(image[1])
+    yield from (("python", version) for version in versions)

@@ -2,8 +2,7 @@
 
 What they install is taken over; variables and commands are for a person's proposal. None of these files is a manifest
 that a contract closes, so the caller takes their texts from a commit that no story has written: see `BaseCommit`. What
-cannot be understood says nothing.
-"""
+cannot be understood says nothing."""
 
 import ast
 import configparser
@@ -33,6 +32,9 @@ _VALUED = frozenset(
 """Options of installers whose next word is no package."""
 _UV_RUN = {"--with": "line", "--extra": "extra", "--group": "group"}
 """Options of `uv run` that name packages, extras and groups."""
+_MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile")
+_SETTING_UP = frozenset({"install", "setup", "develop", "dev", "bootstrap", "init", "sync", "deps", "requirements"})
+"""Words in the names of targets that install what tests need."""
 _MANAGERS = frozenset({"poetry", "pdm", "hatch", "pipenv"})
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv"}) | _MANAGERS
 ERRORS = (
@@ -71,7 +73,7 @@ def asked_by_tools(texts: Mapping[str, str]) -> Asked:
 
 
 def asked_by_pipelines(texts: Mapping[str, str]) -> Asked:
-    """Returns what the jobs of GitHub's workflows install that run tests."""
+    """Returns what the jobs of GitHub's workflows and the targets of make and just install that run tests."""
     found = [one for path in sorted(texts) if path not in _READERS for one in said_by(path, texts[path])]
     return _asked(one for one in found if one[0] != "line" or not is_tool(one[1]))
 
@@ -84,6 +86,7 @@ def _asked(said: Iterable[Said]) -> Asked:
 def said_by(path: str, text: str) -> list[Said]:
     """Returns what a file of the project says."""
     read = _workflow if path.startswith(".github/workflows/") else _READERS.get(path)
+    read = _makefile if path in _MAKEFILES else read
     try:
         return [*read(text)] if read is not None else []
     except ERRORS:
@@ -255,6 +258,19 @@ def _before_tests(steps: Iterable[Mapping[str, Any]], scripts: Iterable[str]) ->
             yield kind, f"cd {folder} && {line}" if folder and folder != "." else line
 
 
+def _makefile(text: str) -> Iterator[Said]:
+    """Of the targets that run tests or whose names are for that or for setting up, such as `install`."""
+    recipe, counts = list[str](), False
+    for line in [*re.sub(r"\\\n", " ", text).splitlines(), "end:"]:
+        if line[:1] in {"\t", " "}:
+            recipe.append(re.sub(r"\{\{.*?\}\}", "", line.strip().lstrip("@-")))
+        elif target := re.match(r"([\w.-]+)[^:=]*:(?!=)", line):
+            script = "\n".join(recipe)
+            if counts or RUNS_TESTS.search(script):
+                yield from _installs(script)
+            recipe, counts = [], bool(_SETTING_UP & {*re.split(r"[-_.]", target[1])})
+
+
 def _installs(script: str) -> Iterator[Said]:
     """What commands without variables install."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
@@ -322,5 +338,5 @@ _READERS: Mapping[str, Callable[[str], Iterator[Said]]] = {
     "noxfile.py": _noxfile,
 }
 """By the file's name."""
-SETUPS = re.compile(rf"(^|/)({'|'.join(map(re.escape, _READERS))}|\.github/workflows/[^/]+\.ya?ml)$")
+SETUPS = re.compile(rf"(^|/)({'|'.join(map(re.escape, [*_READERS, *_MAKEFILES]))}|\.github/workflows/[^/]+\.ya?ml)$")
 """Paths of the files that are read here."""

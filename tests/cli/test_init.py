@@ -220,7 +220,8 @@ SETUPS = {
     "    steps: [{run: make lint}]\n  test:\n    steps:\n    - run: sudo apt-get install -y libtide-dev\n"
     "    - run: |\n        pip install -e .\n        curl -fO https://tides.example/coasts.csv\n"
     "      working-directory: data\n    - run: pytest\n      env: {TIDES_DEBUG: true}\n    - run: make upload\n",
-    ".python-version": "3.99\n",
+    ".devcontainer/devcontainer.json": '{"image": "x/python:1-3.99", // old\n'
+    ' "postCreateCommand": "make assets && ./more",}\n',
 }
 PROPOSED = """
 # How the repository's files set the project up. What they install for tests is taken anyway.
@@ -230,8 +231,9 @@ environment:
     TIDES_KIND: "spring"  # hatch.toml:2
     TIDES_MODE: "other"  # noxfile.py:5
     TIDES_DEBUG: "true"  # .github/workflows/ci.yml:14
-#  python: "3.99"  # .python-version:1; not installed here
+#  python: "3.99"  # .devcontainer/devcontainer.json:1; not installed here
 #  setup:
+#    - "make assets && ./more"  # .devcontainer/devcontainer.json:2
 #    - "make assets"  # noxfile.py:7
 #    - "python make_tables.py --all"  # tox.ini:9
 #    - "cd data && curl -fO https://tides.example/coasts.csv"  # .github/workflows/ci.yml:11
@@ -261,7 +263,7 @@ def test_commands_are_taken_with_a_persons_word_alone(tmp_path: Path, answer: bo
         return answer
 
     asyncio.run(write_start(repo, {}, take))
-    assert asked[:2] == ["make assets  (noxfile.py:7)", "python make_tables.py --all  (tox.ini:9)"]
+    assert asked[1:3] == ["make assets  (noxfile.py:7)", "python make_tables.py --all  (tox.ini:9)"]
     found = load(repo / "config.yaml", (), {}, repo)[0].environment
-    assert len(found.setup) == (3 if answer else 0)
-    assert not answer or found.setup[2] == "cd data && curl -fO https://tides.example/coasts.csv"
+    assert len(found.setup) == (4 if answer else 0)
+    assert not answer or found.setup[3] == "cd data && curl -fO https://tides.example/coasts.csv"

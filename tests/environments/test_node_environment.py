@@ -34,6 +34,7 @@ const tries = {
   signals: () => { process.kill(Number(process.env.OTHER), 0); return true },
   outside: () => fs.writeFileSync(path.join(OUTSIDE, 'left'), 'x') ?? true,
   cache: () => fs.mkdirSync(path.join(home, 'layers', '.npm-cache', 'x')) ?? true,
+  builds: () => fs.mkdirSync(path.join(home, 'layers', '.builds', 'x'), {recursive: true}) ?? true,
   layers: () => fs.readdirSync(path.join(home, 'layers')).includes('other'),
 }
 for (const [name, attempt] of Object.entries(tries)) {
@@ -187,7 +188,7 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
 
 @needs_node
 async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path: Path) -> None:
-    script = {"install": "node -e \"require('fs').writeFileSync('ran', '')\""}
+    script = {"install": "node -e \"require('fs').writeFileSync('ran', String(Math.random()))\""}
     asks = "curl -sS https://downloads.example.org/bcrypt.node || exit 3"
     with registry() as server:
         for name in ("sqlite3", "left"):
@@ -203,6 +204,9 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
         wanted = {"dependencies": {"sqlite3": "1", "right": "1"}}
         (root / "package.json").write_text(json.dumps(wanted))
         assert ran(await packages.ensure(root), "sqlite3")
+        made = [path.read_text() for path in tmp_path.glob("layers/*/node_modules/sqlite3/ran")]
+        assert len(made) == 2
+        assert len({*made}) == 1, "what the script made is taken for the next layer"
         failed = await packages.check_new(empty, {"bcrypt": "1"})
         assert failed.failed.startswith("bcrypt: "), failed
         assert closed_hosts(failed.failed) == ("downloads.example.org",)
@@ -235,7 +239,7 @@ async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path)
     assert "SOME_API_KEY" not in told["environment"]
     assert (found.modules / "left" / "index.js").read_text() == "module.exports = 'left'\n", "each has its own copy"
     if tier is Tier.PLAIN:  # so these are what the others keep it from
-        everything = {"sources", "keys", "processes", "signals", "outside", "cache", "layers", "loopback"}
+        everything = {"sources", "keys", "processes", "signals", "outside", "cache", "builds", "layers", "loopback"}
         assert everything <= {*told["found"]}
         return
     assert told["found"] == []

@@ -10,7 +10,7 @@ from orchestrator.environments.node_requirements import NodeRequirements, gather
 from tests.environments.projects import write_tree
 
 PLAIN = {"dependencies": {"express": "^4.18.0", "@scope/tool": "1.x || >=2.0.0 <3", "old": "npm:new@^1.0.0"}}
-ALL = frozenset({"npm", "pnpm"})
+ALL = frozenset({"npm", "pnpm", "yarn"})
 
 
 def read(root: Path, files: dict[str, Any], managers: frozenset[str] = ALL) -> NodeRequirements:
@@ -78,7 +78,7 @@ def test_nothing_asked_for_is_nothing(tmp_path: Path) -> None:
     assert not read(tmp_path, {"package.json": {"scripts": {"x": "y"}, "dependencies": {}}}).wanted
 
 
-@pytest.mark.parametrize("manager", ["npm", "pnpm"])
+@pytest.mark.parametrize("manager", ["npm", "yarn", "pnpm"])
 def test_projects_of_a_workspace_are_seen_with_their_manifests_alone(manager: str, tmp_path: Path) -> None:
     members = ["packages/*", "./apps/**", "!packages/old"]
     inner = {"@x/a": "workspace:^" if manager == "pnpm" else "*", "kit": "catalog:" if manager == "pnpm" else "2"}
@@ -91,7 +91,7 @@ def test_projects_of_a_workspace_are_seen_with_their_manifests_alone(manager: st
         "apps/in/web/package.json": {"dependencies": inner},
         "apps/broken/package.json": "{",
         "tools/package.json": {"name": "tools", "dependencies": {"@x/a": "file:../packages/a"}},
-        {"npm": "package-lock.json", "pnpm": "pnpm-lock.yaml"}[manager]: "{}",
+        {"npm": "package-lock.json", "yarn": "yarn.lock", "pnpm": "pnpm-lock.yaml"}[manager]: "{}",
     }
     if manager != "pnpm":
         del files["pnpm-workspace.yaml"]
@@ -107,12 +107,12 @@ def test_projects_of_a_workspace_are_seen_with_their_manifests_alone(manager: st
         alone = gather(tmp_path)
         assert alone.manager == "npm"
         assert manifest(alone, "apps/in/web/")["dependencies"] == {"@x/a": "*", "kit": "2"}
-        assert "pnpm-lock.yaml: its versions were left aside" in alone.left_out[0]
+        assert "pnpm is not installed here" in alone.left_out[0]
     else:
         assert manifest(found)["workspaces"] == ["apps/in/web", "packages/a", "tools"]
 
 
 @pytest.mark.parametrize(("lock", "kept"), [("# yarn lockfile v1\n", True), ("__metadata:\n  version: 8\n", False)])
 def test_npm_takes_the_versions_of_an_old_yarns_lock(lock: str, kept: bool, tmp_path: Path) -> None:
-    found = read(tmp_path, {"package.json": PLAIN, "yarn.lock": lock})
+    found = read(tmp_path, {"package.json": PLAIN, "yarn.lock": lock}, frozenset({"npm"}))
     assert (found.manager, "yarn.lock" in found.files, len(found.left_out)) == ("npm", kept, 1)

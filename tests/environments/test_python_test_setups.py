@@ -140,6 +140,31 @@ def test_pipelines_count_where_nothing_else_names_what_runs_tests() -> None:
     assert lines(manifest, {**pipeline, "tox.ini": "[testenv]\ndeps = pytest"}) == {"httpx", "pytest"}
 
 
+JUSTFILE = """
+lint:
+    uv run ruff check
+install python="":
+    uv sync {{ if python != '' { '-p ' + python } else { '' } }} --group checks
+test *args="-x tests": install
+    @uv run --all-extras --group=slow --with trustme pytest {{args}}
+"""
+
+
+def test_targets_of_make_and_just_count_as_pipelines_do() -> None:
+    manifest = {
+        "pyproject.toml": """[project]
+name = "x"
+optional-dependencies = {web = ["httpx"], docs = ["sphinx"]}
+[dependency-groups]
+checks = ["deepdiff"]
+slow = ["pandas"]
+"""
+    }
+    assert lines(manifest, {"justfile": JUSTFILE}) == {"httpx", "deepdiff", "pandas", "trustme"}
+    made = "PIP = pip\nbuild: FORCE\n\tpip install build\ntest: x\n\tpip install -e .[web] \\\n\t pytest\n\tpytest\n"
+    assert lines(manifest, {"Makefile": made}) == {"httpx", "pytest"}
+
+
 def test_what_tox_runs_and_what_hatch_has_by_itself() -> None:
     manifest = {"pyproject.toml": "[project]\nname = 'x'\n[project.optional-dependencies]\nd = ['aiohttp']\n"}
     tox = "[testenv]\ndeps = poetry\ncommands =\n    pip install -e .[d] pytest\n    pytest {posargs}\n"
