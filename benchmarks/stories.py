@@ -23,6 +23,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings import Settings
 from orchestrator.story.project_scan import scan_paths
 from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.report import Selection
 
 T = TypeVar("T")
 SPRINT = "BENCH"
@@ -68,14 +69,14 @@ class Bench:
         await watch.time("commit the suite", self._commit(story, {suite: samples.test_text(story)}, "tests"))
         await watch.time("reset the worktree", workspace.reset(story))
         report = await watch.time(
-            "test the story", self.runner.run(workspace.root(story), files=[suite], key=f"{SPRINT}-{story}")
+            "test the story", self.runner.run(workspace.root(story), Selection(f"{SPRINT}-{story}", [suite]))
         )
         await watch.time("check the diff", self._diff(story))
         tested: list[float] = []
 
         async def check(folder: Path) -> str:
             before = time.perf_counter()
-            whole = await self.runner.run(folder, key=f"{SPRINT}-merge")
+            whole = await self.runner.run(folder, Selection(f"{SPRINT}-merge"))
             tested.append(time.perf_counter() - before)
             return "" if whole.green else whole.output
 

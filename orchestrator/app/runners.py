@@ -64,9 +64,7 @@ def project_runner(
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit)
     more: dict[str, Runner] = {}  # of kinds beside Python and Node, by their names in test_runners.choice.KINDS
-    return ProjectRunner(
-        pytest, runner, packages, settings.test, path, setup, build, services, locks, more=more, tries=tries
-    )
+    return ProjectRunner(pytest, runner, settings.test, path, setup, build, services, locks, more=more, tries=tries)
 
 
 def command_path(environment: Environment) -> str:

@@ -78,13 +78,6 @@ def _char_problem(path: str) -> str | None:
     return None
 
 
-def is_git_name(name: str) -> bool:
-    """Whether some file system takes this name of a file or folder for `.git`: case, trailing dots, short names, and
-    characters that HFS+ does not see."""
-    seen = name if name.isascii() else "".join(char for char in name if unicodedata.category(char) not in _INVISIBLE)
-    return bool(_GIT_DIR.match(seen.partition(":")[0]))
-
-
 def spelling(path: str) -> str:
     """What a file system that ignores case and how accents are composed takes the path for; for comparing only."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())

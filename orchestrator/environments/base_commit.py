@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from orchestrator.code.manifests.locks import is_lock
@@ -53,18 +54,18 @@ class InstallScripts:
 
     def __init__(self, setting: Setting = "auto", known: Collection[str] = ()) -> None:
         self._setting = setting
-        self._named = {_plain(name) for name in setting} if isinstance(setting, tuple) else set[str]()
+        self._named = {canonicalize_name(name) for name in setting} if isinstance(setting, tuple) else set[str]()
         self._auto = setting == AUTO or AUTO in self._named
-        self._known = {_plain(name) for name in known}
+        self._known = {canonicalize_name(name) for name in known}
 
     def allowed(self, name: str) -> bool:
-        """Whether the package may run its code."""
-        plain = _plain(name)
+        """Returns whether the package may run its code."""
+        plain = canonicalize_name(name)
         return plain in self._named or (self._auto and (plain in self._known or name in WELL_KNOWN))
 
     def young(self, name: str) -> bool:
-        """Whether that depends on the version's age."""
-        plain = _plain(name)
+        """Returns whether that depends on the version's age."""
+        plain = canonicalize_name(name)
         return self._auto and plain not in self._known | self._named
 
     @property
@@ -74,12 +75,8 @@ class InstallScripts:
 
     def digest(self, text: str) -> str:
         """Changes with what is allowed of the packages that a text names, and not with others."""
-        names = {_plain(name) for name in NAME.findall(text)} & self._known if self._auto else set[str]()
+        names = {canonicalize_name(name) for name in NAME.findall(text)} & self._known if self._auto else set[str]()
         return hashlib.sha256(json.dumps([str(self._setting), sorted(names)]).encode()).hexdigest()
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 NOTHING = InstallScripts("never")
@@ -100,7 +97,7 @@ class BaseFacts(Value):
     """What manifests and lock files name: packages, and whatever else looks like a name there."""
 
     def below(self, folder: str) -> dict[str, str]:
-        """The texts of `folder` ("" for all) by their paths in it."""
+        """Returns the texts of `folder` ("" for all) by their paths in it."""
         prefix = f"{folder}/" if folder else ""
         return {path.removeprefix(prefix): text for path, text in self.setups.items() if path.startswith(prefix)}
 
@@ -114,20 +111,20 @@ class BaseCommit:
         self._once = asyncio.Lock()
 
     async def facts(self) -> BaseFacts:
-        """The same at every call. Raises WorkspaceError when the mirror does not have the commit."""
+        """Returns the same at every call. Raises WorkspaceError when the mirror does not have the commit."""
         async with self._once:
             if self._facts is None:
                 self._facts = await self._read() if self._commit else BaseFacts()
         return self._facts
 
     async def tree_id(self) -> str:
-        """Names the base's files; "" for an empty tree. Raises WorkspaceError."""
+        """Returns names the base's files; "" for an empty tree. Raises WorkspaceError."""
         told = await self._mirror.git("rev-parse", "--verify", f"{self._commit}^{{tree}}") if self._commit else None
         return "" if told is None else told.text.strip()
 
     @asynccontextmanager
     async def checkout(self, parent: Path) -> AsyncIterator[Path]:
-        """The base's files in a folder of `parent`, for as long as the block runs. Raises WorkspaceError."""
+        """Yields the base's files in a folder of `parent`, for as long as the block runs. Raises WorkspaceError."""
         place = Checkout(self._mirror, parent, "base")
         try:
             await place.set_to(self._commit)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from orchestrator.core.errors import ConfigError
@@ -68,7 +69,7 @@ class Interpreter(NamedTuple):
 
 @functools.cache
 def our_interpreter() -> Interpreter:
-    """The one of this process."""
+    """Returns the one of this process."""
     return Interpreter(os.path.realpath(sys.executable), sys.version)
 
 
@@ -142,15 +143,11 @@ def _asked(program: str, _changed: int) -> Interpreter | None:
 
 
 def refused_packages(names: Iterable[str], allowed: Sequence[str]) -> Iterator[str]:
-    """A sentence for each name that is not on the list; an empty list allows all.
+    """Returns a sentence for each name that is not on the list; an empty list allows all.
 
     Names are compared as the registries do: without regard to case, `-`, `_` and `.` alike.
     """
-    patterns = [_plain(pattern) for pattern in allowed]
+    patterns = [canonicalize_name(pattern) for pattern in allowed]
     for name in names:
-        if patterns and not any(fnmatchcase(_plain(name), pattern) for pattern in patterns):
+        if patterns and not any(fnmatchcase(canonicalize_name(name), pattern) for pattern in patterns):
             yield f"`{name[:100]}` is not on the list of packages that may be used (sandbox.packages)"
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -27,7 +27,7 @@ _IN_USE_S = 24 * 3600
 
 
 def is_used(kept: Path) -> bool:
-    """Whether it is there; if so, somebody wants it now."""
+    """Returns whether it is there; if so, somebody wants it now."""
     try:
         os.utime(kept / _MADE)
     except OSError:
@@ -36,7 +36,7 @@ def is_used(kept: Path) -> bool:
 
 
 def begin(folder: Path) -> Path:
-    """A new folder beside those that are kept; what was left half-made, and what nobody needs, is removed."""
+    """Returns a new folder beside those that are kept; what was left half-made, and what nobody needs, is removed."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in leftovers(folder, _BEGUN):
         remove_tree(left)
@@ -51,7 +51,7 @@ def begin(folder: Path) -> Path:
 
 def put(begun: Path, kept: Path) -> None:
     """Move what is finished into its place, where `is_used` finds it; of two that are the same the first one counts."""
-    size = sum(path.lstat().st_size for path in begun.rglob("*"))
+    size = sum(path.lstat().st_size for path in begun.rglob("*"))  # counted once, here, and not at each look
     (begun / _MADE).write_text(str(size), encoding="utf-8")
     try:
         begun.rename(kept)

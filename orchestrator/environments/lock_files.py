@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from posixpath import basename, dirname
 
@@ -16,8 +17,8 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access
 from orchestrator.environments.node import npm_environment
 from orchestrator.environments.node_layers import INSTALLS, write_files
-from orchestrator.environments.node_requirements import gather
-from orchestrator.environments.python_installer import Installer, uv_program
+from orchestrator.environments.node_requirements import MANIFEST, gather
+from orchestrator.environments.python_installer import installer_for, uv_program
 from orchestrator.files.safe_files import read_text
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import CommandSettings
@@ -46,9 +47,8 @@ class LockMaker:
         self, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str], rules: SandboxSettings
     ) -> None:
         self._runner, self._timeout_s = runner, settings.install_timeout_s
-        self._variables, self._registry = variables, rules.registries.npm
-        self._handed_on = {name: variables[name] for name in settings.install_env if name in variables}
-        self._installer = Installer(variables, self._handed_on, rules.registries.pip)
+        self._npm = partial(npm_environment, variables, settings, rules)
+        self._installer = installer_for(variables, settings, rules)
         self._path = variables.get("PATH", os.defpath)
 
     async def follow(self, texts: Mapping[str, str], locks: tuple[str, ...]) -> LockFiles:
@@ -63,7 +63,7 @@ class LockMaker:
         return LockFiles(files=tuple(made), told=tuple(told))
 
     async def _make(self, lock: str, texts: Mapping[str, str]) -> FileChange | str:
-        """The file, or why it cannot be made."""
+        """Returns the file, or why it cannot be made."""
         name, folder = basename(lock), dirname(lock)
         program, *words = _COMMANDS[name]
         found = await asyncio.to_thread(self._found, program)
@@ -76,7 +76,8 @@ class LockMaker:
         async with scratch_folder() as home:
             await asyncio.to_thread(_lay_out, home, below, name)
             try:
-                env = await asyncio.to_thread(self._environment, name)
+                of_node = LOCKS[name] == {MANIFEST}
+                env = await asyncio.to_thread(self._npm if of_node else self._installer.environment)
             except ConfigError as error:
                 return str(error)
             told = await self._runner.run(
@@ -89,22 +90,14 @@ class LockMaker:
             return f"`{program} {words[0]}` made none"
         elsewhere = {*_HOST.findall(text)} - {*_HOST.findall(texts.get(lock, ""))} - _USUAL
         hosts = {host for host in elsewhere if _is_registry(host, env)}
-        return (
-            f"this machine's registry {', '.join(sorted(hosts))} would stand in it"
-            if hosts
-            else FileChange(path=lock, content=text)
-        )
+        if hosts:
+            return f"this machine's registry {', '.join(sorted(hosts))} would stand in it"
+        return FileChange(path=lock, content=text)
 
     def _found(self, program: str) -> str | None:
         """Not what corepack would only fetch. Blocks."""
         found = uv_program() if program == "uv" else shutil.which(program, path=self._path)
         return None if found is None or "/corepack/" in os.path.realpath(found) else found
-
-    def _environment(self, name: str) -> dict[str, str]:
-        """Blocks; raises ConfigError."""
-        if LOCKS[name] == {"package.json"}:
-            return npm_environment(self._variables, self._handed_on, self._registry)
-        return self._installer.environment()
 
 
 def _is_registry(host: str, env: Mapping[str, str]) -> bool:
@@ -113,9 +106,9 @@ def _is_registry(host: str, env: Mapping[str, str]) -> bool:
 
 
 def _lay_out(home: Path, texts: Mapping[str, str], lock: str) -> None:
-    """All that the tool reads, and of `.npmrc` what does not lead elsewhere. Blocks."""
+    """Writes all that the tool reads, and of `.npmrc` what does not lead elsewhere. Blocks."""
     write_files(home, {path: text for path, text in texts.items() if basename(path) != ".npmrc"})
-    if LOCKS[lock] == {"package.json"} and ".npmrc" in texts:
+    if LOCKS[lock] == {MANIFEST} and ".npmrc" in texts:
         write_files(home, {".npmrc": texts[".npmrc"]})
         settings = gather(home).files.get(".npmrc", "")
         write_files(home, {".npmrc": settings})

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from orchestrator.core.ports import CommandRunner
@@ -14,6 +15,7 @@ from orchestrator.environments.base_commit import BaseCommit, BaseFacts, Install
 from orchestrator.environments.interpreters import refused_packages
 from orchestrator.environments.node_layers import INSTALLS, MODULES, NodeLayers, notes_on, write_files
 from orchestrator.environments.node_requirements import MANIFEST, NodeRequirements, gather
+from orchestrator.environments.python_installer import handed_on
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.sandbox.fetch_sources import npm_variables
 from orchestrator.settings.model import CommandSettings
@@ -61,16 +63,15 @@ class NodeEnvironments:
         own: EnvironmentSettings | None = None,
     ) -> None:
         rules = rules or SandboxSettings()
-        self._registry, self._packages = rules.registries.npm, rules.packages
-        self._variables, self._path = variables, variables.get("PATH", os.defpath)
+        self._packages, self._path = rules.packages, variables.get("PATH", os.defpath)
+        self._environment = partial(npm_environment, variables, settings, rules)
         self._base, self._scripts = base, (own or EnvironmentSettings()).install_scripts
         self._runner, self._timeout_s = runner, settings.install_timeout_s
         self._layers = NodeLayers(folder.absolute(), runner, settings.install_timeout_s)
-        self._handed_on = {name: variables[name] for name in settings.install_env if name in variables}
         self._node: str | None = None
 
     async def ensure(self, root: Path) -> NodePackages:
-        """The packages of the project at `root`. Never raises for what the project holds."""
+        """Returns the packages of the project at `root`. Never raises for what the project holds."""
         wanted = await asyncio.to_thread(lambda: gather(root, self._managers()))
         if refusals := (*wanted.refusals, *refused_packages(wanted.names, self._packages)):
             return NodePackages(problem="Packages were not installed. " + "; ".join(refusals))
@@ -141,7 +142,7 @@ class NodeEnvironments:
         return layer / MODULES if isinstance(layer, Path) else None
 
     def _managers(self) -> frozenset[str]:
-        """Those that are installed; what corepack would only fetch is not. Blocks."""
+        """Returns those that are installed; what corepack would only fetch is not. Blocks."""
         found = {name: shutil.which(name, path=self._path) for name in INSTALLS}
         real = {name: os.path.realpath(path) for name, path in found.items() if path}
         return frozenset({"npm", *(name for name, path in real.items() if "/corepack/" not in path)})
@@ -151,25 +152,22 @@ class NodeEnvironments:
         return InstallScripts(self._scripts, facts.packages)
 
     async def _version(self, root: Path) -> str:
-        """What node says of itself; "" where there is none. It is asked once."""
+        """Returns what node says of itself; "" where there is none. It is asked once."""
         if self._node is None:
             told = await self._runner.run(["node", "--version"], cwd=root)
             self._node = told.output.strip().removeprefix("v") if told.ok else ""
         return self._node
 
-    def _environment(self) -> dict[str, str]:
-        """Blocks."""
-        return npm_environment(self._variables, self._handed_on, self._registry)
 
-
-def npm_environment(variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> dict[str, str]:
-    """npm's variables, which pnpm and yarn read too; `registry` replaces the machine's. Blocks."""
+def npm_environment(variables: Mapping[str, str], commands: CommandSettings, rules: SandboxSettings) -> dict[str, str]:
+    """Returns npm's variables, which pnpm and yarn read too; the settings' registry replaces the machine's. Blocks."""
+    registry = rules.registries.npm
     own = {} if registry is None else {"NPM_CONFIG_REGISTRY": registry}
-    return {**npm_variables(variables), **handed_on, **own, "COREPACK_ENABLE_NETWORK": "0"}
+    return {**npm_variables(variables), **handed_on(variables, commands), **own, "COREPACK_ENABLE_NETWORK": "0"}
 
 
 def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, str]:
-    """The files of the project, whose own manifest asks for these packages too."""
+    """Returns the files of the project, whose own manifest asks for these packages too."""
     told = json.loads(wanted.files.get(MANIFEST, "{}"))
     told["dependencies"] = {**(told.get("dependencies") or {}), **packages}
     return {**wanted.files, MANIFEST: json.dumps(told)}

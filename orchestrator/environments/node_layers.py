@@ -190,7 +190,7 @@ class NodeLayers:
 
 
 def notes_on(layer: Path) -> Notes:
-    """What is to be told of it. Blocks."""
+    """Returns what is to be told of it. Blocks."""
     return Notes.model_validate_json((layer / _NOTES).read_text(encoding="utf-8"))
 
 
@@ -202,7 +202,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
-    """The packages installed in `folder` that run code while they are installed. Blocks."""
+    """Returns the packages installed in `folder` that run code while they are installed. Blocks."""
     aliases = _npm_aliases(folder) if manager == "npm" else {}
     lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
     for place in _packages(folder, MODULES):
@@ -226,7 +226,7 @@ def _npm_aliases(folder: Path) -> dict[str, str]:
 
 
 def _packages(folder: Path, modules: str) -> Iterator[str]:
-    """Folders of packages below a `node_modules`; links lead to others of them, or to the repository's own."""
+    """Returns folders of packages below a `node_modules`; links lead to others of them, or to the repository's own."""
     with suppress(OSError), os.scandir(folder / modules) as entries:
         for entry in sorted(entries, key=lambda one: one.name):
             place = f"{modules}/{entry.name}"
@@ -251,7 +251,7 @@ def _files(wanted: NodeRequirements, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _place(begun: Path, manager: str) -> list[str]:
-    """Where pnpm keeps its store: it must be the same one for all that it does to a folder."""
+    """Returns where pnpm keeps its store: it must be the same one for all that it does to a folder."""
     return [f"--config.store-dir={begun / _STORE}"] if manager == "pnpm" else []
 
 
@@ -330,21 +330,21 @@ def _put_builds(folder: Path, begun: Path, copy: Path, group: Sequence[Scripted]
 
 
 def _gyp_variables() -> dict[str, str]:
-    """How node-gyp is run, and where it finds node's headers without fetching them."""
+    """Returns how node-gyp is run, and where it finds node's headers without fetching them."""
     quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}  # else all that it says is its arguments
     headers = node_headers()
     return quiet if headers is None else {**quiet, "npm_config_nodedir": str(headers)}
 
 
 def node_headers() -> Path | None:
-    """The folder that `node` and its `include` are installed in. Blocks."""
+    """Returns the folder that `node` and its `include` are installed in. Blocks."""
     program = shutil.which("node")
     prefix = Path(os.path.realpath(program)).parent.parent if program else None
     return prefix if prefix is not None and (prefix / "include" / "node" / "node.h").is_file() else None
 
 
 def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
-    """What npm says where the project is for another node; pnpm and yarn say it of packages alone."""
+    """Returns what npm says where the project is for another node; pnpm and yarn say it of packages alone."""
     name = json.loads(wanted.files[MANIFEST]).get("name")
     start = r"EBADENGINE\s+"
     whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"

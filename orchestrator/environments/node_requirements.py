@@ -37,7 +37,10 @@ _ELSEWHERE = re.compile(r"^(@[^:]+:)?registry$|^//|_auth", re.IGNORECASE)
 _USUAL = re.compile(r"registry\s*=\s*https://registry\.npmjs\.org/?")
 _NO_SETTINGS = ("registr", "dir", "scope", "proxy", "cafile", "script", "hook", "config", "pnpmfile", "buil")
 """In keys of pnpm-workspace.yaml that say where packages come from or go, or what is run."""
+# `file:../x`, `link:../x`, `portal:../x`, `./x`, `../x`: a folder.
 _LOCAL = re.compile(r"^(?:(?:file|link|portal):|(?=\.\.?/))(?P<path>.*)$")
+# A version or range, a tag, or `npm:` with another name: what a registry answers for. No `/`, `:` or `#` elsewhere:
+# those begin addresses and GitHub's short names.
 _PLAIN = re.compile(r"^(npm:(?P<name>@?[^@\s:]+)(@[^:/]*)?|workspace:[\w.^~*-]*|catalog:[\w.-]*|[^:/@#\\]*)$")
 _NOT_FOR_INSTALLING = {"scripts", "packageManager", "devEngines", "allowScripts"}
 """The project's own scripts are not run, and a manager does not fetch another version of itself."""
@@ -64,7 +67,7 @@ class NodeRequirements(Value):
 
 
 def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeRequirements:
-    """Read the manifests, the lock file and the settings of the project at `root`, for one of the managers there are.
+    """Reads the manifests, the lock file and the settings of the project at `root`, for one of the managers there are.
 
     Where the project's own is not among them, npm chooses the versions. Addresses, repositories and folders outside
     are left out.
@@ -144,7 +147,7 @@ def _workspace(text: str | None) -> dict[str, Any]:
 
 
 def _members(root: Path, manifest: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
-    """Folders of the workspace; patterns are those of npm and pnpm: `packages/*`, `apps/**`, `!old`."""
+    """Returns folders of the workspace; patterns are those of npm and pnpm: `packages/*`, `apps/**`, `!old`."""
     listed = manifest.get("workspaces") or workspace.get("packages") or []
     listed = listed.get("packages") if isinstance(listed, dict) else listed
     patterns = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
@@ -173,7 +176,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 def _normalise(
     root: Path, folder: str, manifest: dict[str, Any], manager: str, told: list[str], workspace: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Take out what comes from no registry, and give the folders of projects inside the repository that are named."""
+    """Takes out what comes from no registry, yields the folders of projects inside the repository."""
     where = f"{folder}/{MANIFEST}" if folder else MANIFEST
     for group in GROUPS:
         for name, spec in list(manifest.get(group, {}).items()):
@@ -194,7 +197,7 @@ def _normalise(
 
 
 def _without_protocol(name: str, spec: str, workspace: Mapping[str, Any]) -> str:
-    """What npm and the old yarn understand in its place."""
+    """Returns what npm and the old yarn understand in its place."""
     kind, _, rest = spec.partition(":")
     if kind == "workspace":
         return "*"
@@ -203,7 +206,7 @@ def _without_protocol(name: str, spec: str, workspace: Mapping[str, Any]) -> str
 
 
 def _inside(root: Path, folder: str, path: str) -> str | None:
-    """The folder of another project of the repository."""
+    """Returns the folder of another project of the repository."""
     try:
         place = normpath(f"{folder}/{path}" if folder else path)
         within = (root / place).resolve().is_relative_to(root.resolve()) and not place.startswith(("..", "/"))
@@ -230,7 +233,7 @@ def _names(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _programs(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Paths of a member's programs, which are linked where there is a file."""
+    """Returns paths of a member's programs, which are linked where there is a file."""
     held = manifest.get("bin")
     for path in held.values() if isinstance(held, dict) else (held,):
         place = normpath(path) if isinstance(path, str) else ".."

@@ -25,8 +25,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import CommandResult
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.environments.kept import KeptFolders
-from orchestrator.environments.python_installer import Installer
-from orchestrator.files.safe_files import open_folder, open_root
+from orchestrator.environments.python_installer import installer_for
+from orchestrator.files.safe_files import open_folder, open_root, walk_files
 from orchestrator.git.checkout import commands_for
 from orchestrator.sandbox.command_runner import remove_tree
 from orchestrator.sandbox.fetch_sources import npm_variables
@@ -34,18 +34,17 @@ from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
-_MOST_ENTRIES = 200_000
 States = Mapping[str, tuple[int, ...]]
 """Of the files of a tree, each with what changes with its content."""
 
 
 def _is_made(folder: str) -> bool:
-    """Whether it is a hidden folder, or one of packages, caches and builds."""
+    """Returns whether it is a hidden folder, or one of packages, caches and builds."""
     return folder.startswith(".") or folder.endswith(_SKIPPED)
 
 
 def paths_in(root: Path) -> set[str]:
-    """All files, folders and links below `root`, without what is git's own."""
+    """Returns all files, folders and links below `root`, without what is git's own."""
     found = set[str]()
     for folder, inner, names in os.walk(root):
         place = _prefix(folder, root)
@@ -55,7 +54,7 @@ def paths_in(root: Path) -> set[str]:
 
 
 def take_new(root: Path, before: Collection[str], kept: Path) -> None:
-    """Move what is in `root` and was not `before` to its path below `kept`, on the same file system."""
+    """Moves what is in `root` and was not `before` to its path below `kept`, on the same file system."""
     for folder, inner, names in os.walk(root):
         place = _prefix(folder, root)
         for name in (*inner, *names):
@@ -67,14 +66,14 @@ def take_new(root: Path, before: Collection[str], kept: Path) -> None:
 
 
 def _make_movable(path: Path) -> None:
-    """A folder that its owner may not write, such as Go's of modules, is not moved to another parent."""
+    """Lets it be moved: a folder that its owner may not write, such as Go's of modules, cannot change its parent."""
     told = path.lstat()
     if stat.S_ISDIR(told.st_mode):
         path.chmod(stat.S_IMODE(told.st_mode) | stat.S_IRWXU)
 
 
 def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
-    """Copy what is kept into `root`, but for what is there already; nothing is written through a link of the tree.
+    """Copies what is kept into `root`, but for what is there already; nothing is written through a link of the tree.
 
     Without `folders`, none is made for it.
     """
@@ -129,16 +128,10 @@ def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden
     As far as a bounded walk gets; no link is followed.
     """
     found: dict[str, tuple[int, ...]] = {}
-    seen = 0
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not skipped(name)]
-        seen += len(inner) + len(names)
-        if seen > _MOST_ENTRIES:
-            break
-        place = _prefix(folder, root)
+    for place, names in walk_files(root, skipped):
         for name in names:
             with suppress(OSError):
-                state = os.lstat(os.path.join(folder, name))
+                state = os.lstat(root / place / name)
                 if hidden or not name.startswith("."):
                     found[place + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
     return found
@@ -183,12 +176,11 @@ class ProjectSetup:
         """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
         self._kept, self._base, self._own = KeptFolders(folder.absolute()), base, own
         self._variables, self._registry = variables, rules.registries.npm
-        handed_on = {name: variables[name] for name in commands.install_env if name in variables}
-        self._installer = Installer(variables, handed_on, rules.registries.pip)
+        self._installer = installer_for(variables, commands, rules)
         self._timeout_s = commands.install_timeout_s
 
     async def ensure(self, root: Path, run: Run) -> str:
-        """Have in `root` what the commands made; "" when it is there, else the failed one's output and how it ended."""
+        """Has in `root` what the commands made; returns "", else the failed one's output and how it ended."""
         if not self._own.setup or self._base is None or not (tree := await self._base.tree_id()):
             return ""
         made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
@@ -216,7 +208,7 @@ class ProjectSetup:
         return None
 
     def _environment(self) -> dict[str, str]:
-        """Where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
+        """Returns where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
         npm = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
         return {**npm_variables(self._variables), **self._installer.for_commands(), **npm, **self._own.env}
 
@@ -227,7 +219,7 @@ class ProjectSetup:
 
 
 def told_failure(setting: str, command: str, result: CommandResult) -> str:
-    """What a command of the setting printed, then how it ended."""
+    """Returns what a command of the setting printed, then how it ended."""
     how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
     lacking = _NOT_THERE.search(result.output) if result.exit_code == _NOT_FOUND else None
     more = f"; this machine has no `{lacking[1]}`: install it" if lacking else ""
@@ -247,11 +239,11 @@ class ProjectBuild:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def has_work(self, root: Path) -> bool:
-        """Whether there is any command for the tree. Blocks."""
+        """Returns whether there is any command for the tree. Blocks."""
         return bool(self._commands or commands_for(root))
 
     async def ensure(self, root: Path, key: str, run: Run) -> str:
-        """Have in `root` what the commands make of it; "" when it is there, else the failed one's output and end.
+        """Has in `root` what the commands make of it; returns "", else the failed one's output and end.
 
         As in a worktree of one's own, they find what they made before. A recorded one that fails stops nothing: it may
         have been for one time only, and what it no longer makes, the tests miss.
@@ -277,7 +269,7 @@ class ProjectBuild:
         return ""
 
     def _look(self, root: Path, place: Path, recorded: Sequence[str]) -> tuple[set[str], str]:
-        """The paths that are there without the commands, and what changes with the files at them."""
+        """Returns the paths that are there without the commands, and what changes with the files at them."""
         (place / _FILES).mkdir(parents=True, exist_ok=True)
         before = paths_in(root) - paths_in(place / _FILES)
         return before, _digest(root, before, (*self._commands, *recorded))

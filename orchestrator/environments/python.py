@@ -27,9 +27,9 @@ from orchestrator.environments.interpreters import (
     our_interpreter,
     refused_packages,
 )
-from orchestrator.environments.python_installer import Installer, is_joined, join, mark_joined, packages_of
-from orchestrator.environments.python_layers import NotInstalled, PythonLayers, not_built, notes_on
-from orchestrator.environments.python_manifests import locked_versions
+from orchestrator.environments.python_installer import installer_for, is_joined, join, mark_joined, packages_of
+from orchestrator.environments.python_layers import Notes, NotInstalled, PythonLayers, notes_on
+from orchestrator.environments.python_manifests import locked_versions, package_of
 from orchestrator.environments.python_project import BuildJob, BuildSystem, Built, PythonProject, build_system
 from orchestrator.environments.python_requirements import (
     FOLDERS,
@@ -111,9 +111,7 @@ class PythonEnvironments:
         self._python, self._path = own.python, variables.get("PATH", os.defpath)
         self._packages, self._may_build = rules.packages, own.install_scripts
         self._folder = folder.absolute()
-        handed_on = {name: variables[name] for name in settings.install_env if name in variables}
-        self._runner = runner
-        self._installer = Installer(variables, handed_on, rules.registries.pip)
+        self._runner, self._installer = runner, installer_for(variables, settings, rules)
         self._layers = PythonLayers(layers.absolute(), runner, self._installer, settings.install_timeout_s)
         self._project = PythonProject(
             runner, self._layers, rules.packages, settings.install_timeout_s, variables=own.env
@@ -121,7 +119,7 @@ class PythonEnvironments:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
-        """The environment for the project at `root`, joined anew when its manifests ask for something else.
+        """Returns the environment for the project at `root`, joined anew when its manifests ask for something else.
 
         `part` is the folder below `root` whose manifests count; "" for its own. Never raises for what the project
         holds; one call per key at a time, others wait. ValueError: `key` is no plain name.
@@ -142,48 +140,47 @@ class PythonEnvironments:
                 return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """Whether these packages (name → version) can be had beside those of the project at `root`."""
-        facts = BaseFacts() if self._base is None else await self._base.facts()
-        wanted, new = await self._with(root, facts, packages)
-        if wanted.refusals or (packages and not new):
-            return NewPackages()
-        if refusals := tuple(refused_packages(new, self._packages)):
-            return NewPackages(refusal="; ".join(refusals))
+        """Returns whether these packages (name → version) can be had beside those of the project at `root`."""
         try:
-            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-            asked = wanted.model_copy(update={"locked": (), "python": python})
-            base = asked.model_copy(update={"lines": asked.lines[: len(asked.lines) - len(new)]})
-            return await self._layers.check_new(base, asked, self._scripts(facts))
+            base, asked, scripts = await self._with(root, packages)
+            new = [package_of(line) for line in asked.lines[len(base.lines) :]]
+            if base.refusals or (packages and not new):
+                return NewPackages()
+            if refusals := tuple(refused_packages(new, self._packages)):
+                return NewPackages(refusal="; ".join(refusals))
+            unlocked = {"locked": ()}  # a lock says nothing of new packages, and is made again with them
+            base, asked = base.model_copy(update=unlocked), asked.model_copy(update=unlocked)
+            return await self._layers.check_new(base, asked, scripts)
         except ConfigError as error:
             return NewPackages(refusal=str(error))
 
     async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
         """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
-        facts = BaseFacts() if self._base is None else await self._base.facts()
-        wanted, _ = await self._with(root, facts, packages)
-        if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted.lines), self._packages)):
-            return None
         try:
-            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-            layer = await self._layers.ensure(wanted.model_copy(update={"python": python}), self._scripts(facts))
+            _, wanted, scripts = await self._with(root, packages)
+            if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted), self._packages)):
+                return None
+            layer = await self._layers.ensure(wanted, scripts)
         except (ConfigError, OSError):  # the run of the tests meets the same, and tells it
             return None
         return None if isinstance(layer, NotInstalled) else await asyncio.to_thread(packages_of, layer)
 
-    async def _with(self, root: Path, facts: BaseFacts, packages: Mapping[str, str]) -> tuple[Requirements, list[str]]:
-        """What the project at `root` asks for with these packages, and those of them that it does not ask for yet."""
-        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
-        there = {canonicalize_name(name) for name in _names(wanted.lines)}
-        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
-        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
-        return wanted.model_copy(update={"lines": lines}), new
+    async def _with(self, root: Path, packages: Mapping[str, str]) -> tuple[Requirements, Requirements, InstallScripts]:
+        """Returns what the project at `root` asks for, the same with those packages that it does not ask for yet, and
+        what may be built. Raises ConfigError."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        found, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        base = found.model_copy(update={"python": await asyncio.to_thread(self._other_python, found.requires_python)})
+        there = {*_names(base), *sys.stdlib_module_names}
+        new = [requirement_line(name, packages[name]) for name in packages if canonicalize_name(name) not in there]
+        return base, base.model_copy(update={"lines": (*base.lines, *new)}), self._scripts(facts)
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
         scripts, told = self._scripts(facts), dict[str, tuple[str, ...]]()
         for _ in range(_DEEPEST):
             setups = facts.below(part)
             wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen, told)
-            if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
+            if refusals := (*wanted.refusals, *refused_packages(_names(wanted), self._packages)):
                 problem = "Dependencies were not installed. " + "; ".join(refusals)
                 return EnvironmentResult(python=None, problem=problem)
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
@@ -208,16 +205,20 @@ class PythonEnvironments:
         venv = place / "venv"
         access = Access(readable=(venv, layer, *map(Path, python.readable if python is not None else ())))
         problem = await self._installed(place, venv, layer, built, access)
-        note = await asyncio.to_thread(_note, wanted, built, layer)
-        note = "\n".join(filter(None, (problem, note)))
-        failed = await asyncio.to_thread(not_built, layer)
-        return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, failed=failed, note=note)
+        notes = await asyncio.to_thread(notes_on, layer)
+        return EnvironmentResult(
+            python=venv / "bin" / "python",
+            layer=layer,
+            access=access,
+            failed="\n".join(notes.failed),
+            note="\n".join(filter(None, (problem, _note(wanted, built, notes)))),
+        )
 
     def _scripts(self, facts: BaseFacts) -> InstallScripts:
         return InstallScripts(self._may_build, facts.packages)
 
     def _other_python(self, requires: str) -> Interpreter | None:
-        """What people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""
+        """Returns what people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""
         if self._python:
             found = chosen_interpreter(self._python, self._path)
         else:
@@ -255,7 +256,7 @@ class PythonEnvironments:
 async def _both(
     build: Awaitable[dict[str, Built]], packages: Awaitable[Path | NotInstalled]
 ) -> tuple[dict[str, Built], Path | NotInstalled]:
-    """What both give, at once. Where one raises, the other is not left at work."""
+    """Returns what both give, at once. Where one raises, the other is not left at work."""
     built, layer = await asyncio.gather(build, packages, return_exceptions=True)
     if isinstance(built, BaseException):
         raise built
@@ -264,20 +265,18 @@ async def _both(
     return built, layer
 
 
-def _note(wanted: Requirements, built: Mapping[str, Built], layer: Path | None = None) -> str:
-    """Blocks."""
+def _note(wanted: Requirements, built: Mapping[str, Built], notes: Notes | None = None) -> str:
     told = [f"the project itself could not be built: {one.problem}" for one in built.values() if one.problem]
     if wanted.python is not None:
         told.append(f"run with {wanted.python.program}, as the project or environment.python asks")
     elif not our_interpreter().fits(wanted.requires_python):
         told.append(f"run with Python {our_interpreter().number}, though the project is for {wanted.requires_python}")
-    told += notes_on(layer) if layer is not None else []
-    return "\n".join([*told, *wanted.left_out])
+    return "\n".join([*told, *(notes.told if notes is not None else ()), *wanted.left_out])
 
 
-def _names(lines: Sequence[str]) -> tuple[str, ...]:
-    """What is asked for; behind a name come extras, a version, a marker, hashes. Options name nothing."""
-    return tuple(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in lines if line[:1] != "-")
+def _names(wanted: Requirements) -> list[str]:
+    """Returns the packages that are asked for; options name none."""
+    return [package_of(line) for line in wanted.lines if not line.startswith("-")]
 
 
 def gather_all(
@@ -318,7 +317,7 @@ def _read(root: Path, setups: Mapping[str, str], chosen: Chosen, built: Sequence
 
 
 def _place(root: Path, base: str, member: Member) -> str | None:
-    """The folder of a project of the repository, "" for its root; None where there is no such project."""
+    """Returns the folder of a project of the repository, "" for its root; None where there is no such project."""
     with suppress(*_NONSENSE):
         named = normpath(f"{base}/{member.folder}" if base else member.folder)
         for place in (named,) if member.folder else _workspace(root, base):

@@ -21,6 +21,8 @@ from pathlib import Path
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.disk import raise_if_full
 from orchestrator.sandbox.command_runner import remove_tree
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
 
 _SECTIONS = ("global", "install")
 """Of pip's settings, the later one's in place of the earlier one's."""
@@ -92,6 +94,16 @@ class Installer:
         return {"UV_NO_CONFIG": "1", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1"}
 
 
+def handed_on(variables: Mapping[str, str], commands: CommandSettings) -> dict[str, str]:
+    """Returns the machine's variables that `commands.install_env` names."""
+    return {name: variables[name] for name in commands.install_env if name in variables}
+
+
+def installer_for(variables: Mapping[str, str], commands: CommandSettings, rules: SandboxSettings) -> Installer:
+    """Returns the installer that fetches from where the machine's `variables` and the settings say."""
+    return Installer(variables, handed_on(variables, commands), rules.registries.pip)
+
+
 def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
     """pip's settings for `install`, by their names, from its files and from `variables`. Blocks.
 
@@ -111,7 +123,7 @@ def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _settings_files(variables: Mapping[str, str]) -> Iterator[Path]:
-    """The later ones count before the earlier ones."""
+    """Returns the later ones count before the earlier ones."""
     named, home = variables.get("PIP_CONFIG_FILE"), Path(variables.get("HOME") or Path.home())
     if named == os.devnull:
         return
@@ -130,12 +142,12 @@ def _settings_files(variables: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _plain(name: str) -> str:
-    """A setting's name as pip's options have it."""
+    """Returns a setting's name as pip's options have it."""
     return name.lower().replace("_", "-").removeprefix("--")
 
 
 def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
-    """The same for uv, as variables. Raises ConfigError for what uv has no like of."""
+    """Returns the same for uv, as variables. Raises ConfigError for what uv has no like of."""
     if refused := sorted(settings.keys() & _REFUSED):
         raise ConfigError(
             f"pip is set up with {', '.join(refused)} here, which uv, that installs packages, does not know: "
@@ -180,7 +192,7 @@ _SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 
 
 def is_joined(environment: Path, layer: Path, tag: str) -> bool:
-    """Whether it is the environment that `mark_joined` was told of. Blocks."""
+    """Returns whether it is the environment that `mark_joined` was told of. Blocks."""
     with suppress(OSError, ValueError):
         made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
         return bool(made == {"layer": str(layer), "project": tag})
@@ -188,12 +200,12 @@ def is_joined(environment: Path, layer: Path, tag: str) -> bool:
 
 
 def mark_joined(environment: Path, layer: Path, tag: str) -> None:
-    """The environment has the layer's packages and the project's wheel of this tag. Blocks."""
+    """Notes that the environment has the layer's packages and the project's wheel of this tag. Blocks."""
     (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
 
 
 def join(environment: Path, layer: Path) -> None:
-    """Make the virtual environment that has the layer's packages and programs. Blocks; raises as `make_venv`."""
+    """Makes the virtual environment that has the layer's packages and programs. Blocks; raises as `make_venv`."""
     (environment / _MADE).unlink(missing_ok=True)  # first: what is half removed is not joined
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
@@ -208,7 +220,7 @@ def join(environment: Path, layer: Path) -> None:
 
 
 def _add_program(program: Path, target: Path) -> None:
-    """A script in Python runs with the interpreter of its environment; what is none is linked to."""
+    """Copies a script in Python, for the interpreter of its environment; what is none is linked to."""
     if os.path.lexists(target) or not program.is_file():
         return
     content = program.read_bytes()
@@ -222,7 +234,7 @@ def _add_program(program: Path, target: Path) -> None:
 
 
 def make_venv(environment: Path, python: str = "") -> None:
-    """An empty one, with our interpreter or with another one's program. Blocks.
+    """Makes an empty one, with our interpreter or with another one's program. Blocks.
 
     Raises ConfigError for another one that makes none, OSError where the disk is full.
     """
@@ -239,7 +251,7 @@ def make_venv(environment: Path, python: str = "") -> None:
 
 
 def packages_of(layer: Path) -> Path:
-    """Where a layer has its packages. Blocks."""
+    """Returns where a layer has its packages. Blocks."""
     return _site(layer / "venv")
 
 

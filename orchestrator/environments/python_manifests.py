@@ -53,7 +53,7 @@ def purpose(name: str) -> Purpose:
 
 
 def for_tests(names: Iterable[str]) -> list[str]:
-    """Those that hold what tests need: the plain ones (`test`, `tests`, `testing`), else those like `test-xyz`.
+    """Returns those that hold what tests need: the plain ones (`test`, `tests`, `testing`), else those like `test-xyz`.
 
     Beside a plain one, another is for a special run: `tests-random` would put a project's tests in another order.
     """
@@ -61,7 +61,7 @@ def for_tests(names: Iterable[str]) -> list[str]:
 
 
 def for_development(names: Iterable[str]) -> list[str]:
-    """Those like `dev`; beside a plain one, urllib3's `dev-min-pyopenssl` is for a special run as well."""
+    """Returns those like `dev`; beside a plain one, urllib3's `dev-min-pyopenssl` is for a special run as well."""
     return _plain_ones(name for name in names if purpose(name) is Purpose.DEVELOPMENT)
 
 
@@ -71,19 +71,19 @@ def _plain_ones(names: Iterable[str]) -> list[str]:
 
 
 def package_of(line: str) -> str:
-    """The normalised name that a requirement begins with, "" for an option or a path."""
+    """Returns the normalised name that a requirement begins with, "" for an option or a path."""
     found = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", line)
-    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
+    return canonicalize_name(found[0]) if found else ""
 
 
 def is_tool(line: str) -> bool:
-    """Whether a requirement is a linter or formatter, stubs, or a tool for documents and releases."""
+    """Returns whether a requirement is a linter or formatter, stubs, or a tool for documents and releases."""
     name = package_of(line)
     return name in _TOOLS or bool(_TOOL_FAMILIES.search(name))
 
 
 def is_runner(line: str) -> bool:
-    """Whether a requirement is what runs tests."""
+    """Returns whether a requirement is what runs tests."""
     return bool(_RUNNER.match(package_of(line)))
 
 
@@ -118,7 +118,7 @@ class Declared:
     """Where requirements come from that are in no registry, by name: a folder, an address, "" for the workspace."""
 
     def lines(self, *, extras: Iterable[str] = (), groups: Iterable[str] = (), tools: bool = True) -> list[str]:
-        """What these extras and groups ask for, and those they name; without `tools`, none that no test needs.
+        """Returns what these extras and groups ask for, and those they name; without `tools`, none that no test needs.
 
         Raises LookupError when one that is included is not there.
         """
@@ -278,7 +278,7 @@ def _lines(name: str, value: Any, *, optional: bool = False) -> list[str]:
 
 
 def specifier(constraint: str) -> str:
-    """A Poetry constraint (`^1.2`, `~1.2`, `1.2.*`, `*`, `>=1,<2`, `1.2`) as a PEP 440 specifier.
+    """Returns a Poetry constraint (`^1.2`, `~1.2`, `1.2.*`, `*`, `>=1,<2`, `1.2`) as a PEP 440 specifier.
 
     Of alternatives (`^1.21 || ^2.0`), which PEP 440 has not, the last one: it fulfils the whole. Raises ValueError.
     """
@@ -301,7 +301,7 @@ def _next(version: str, *, caret: bool) -> str:
     if match is None:
         raise ValueError(f"`{version}` is no version")
     parts = [int(part) for part in match[0].split(".")]
-    keep = min(1, len(parts) - 1)
+    keep = min(1, len(parts) - 1)  # `~1.2.3` may become 1.2.9, `~1` 1.9
     if caret:
         keep = next((place for place, part in enumerate(parts) if part), len(parts) - 1)
     return ".".join(str(part) for part in (*parts[:keep], parts[keep] + 1))

@@ -94,7 +94,7 @@ class Built(Value):
 
 
 def build_system(root: Path) -> BuildSystem | None:
-    """How the project at `root` is built; None for one that is not said to be a package. Blocks."""
+    """Returns how the project at `root` is built; None for one that is not said to be a package. Blocks."""
     names = root_files(root)
     text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
     try:
@@ -259,7 +259,7 @@ def _taken(job: BuildJob, scratch: Path, name: str, tag: str) -> Built:
 
 
 def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
-    """What the wheel's metadata asks for, with these extras and those for tests and development."""
+    """Returns what the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         with archive.open(names[0]) as file:

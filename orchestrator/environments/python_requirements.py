@@ -44,6 +44,7 @@ _PASSED_OVER = re.compile(r"^(--extra-index-url|-f|--find-links|--trusted-host|-
 """Options that only add to where packages come from, or say how they are built: without them, they come from where
 people's settings say. `--index-url` and `--no-index` say that nothing comes from there."""
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
+# `-e .`, `.[test]`, `file:.`: also with a blank or `=` behind the option, as pip takes them.
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
 """The project itself, which is installed anyway: `-e .`, `.[test]`."""
 _ELSEWHERE = re.compile(
@@ -51,8 +52,10 @@ _ELSEWHERE = re.compile(
 )
 """A requirement that is a folder, a file or an address."""
 _FOLDER = re.compile(r"^(file:(?=\.))?(?P<folder>[\w.-][^:\\]*)$")
+# Behind a requirement, as `pip-compile --generate-hashes` writes them; `packaging` does not read them.
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
+"""Files that include each other: real projects have a handful."""
 
 
 class Member(Value):
@@ -106,7 +109,7 @@ def gather(
     chosen: Chosen | None = None,
     built: Sequence[str] = (),
 ) -> Requirements:
-    """Collect the requirements of every manifest in the project's root, and of `files` in FOLDERS.
+    """Collects the requirements of every manifest in the project's root, and of `files` in FOLDERS.
 
     Run-time dependencies, and the groups, extras and files for tests and development, by their names; what no test
     needs (linters, stubs, documents) is left out. `setups` are the texts of files that `SETUPS` matches, and what they
@@ -167,7 +170,7 @@ def _chosen_files(files: Sequence[str]) -> list[str]:
 
 
 def _partitioned(names: Iterable[str], holds: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Those for which it holds, and the others."""
+    """Returns those for which it holds, and the others."""
     held = [(name, holds(name)) for name in names]
     return [name for name, one in held if one], [name for name, one in held if not one]
 
@@ -252,7 +255,7 @@ class _Collector:
                 self._line(name, line, constraint, tools)
 
     def asked(self, asked: Asked) -> None:
-        """What a tool's settings install; lines that would be refused are skipped."""
+        """Adds what a tool's settings install; lines that would be refused are skipped."""
         before = list(self.refusals), list(self.left_out), list(self.members)
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
@@ -327,7 +330,7 @@ def requirement_line(name: str, version: str) -> str:
 
 
 def left_out(told: str) -> str:
-    """The sentence on a requirement that cannot be had; `told` as in `Member`."""
+    """Returns the sentence on a requirement that cannot be had; `told` as in `Member`."""
     return f"{told} was left out, only packages of a registry and projects of the repository are installed"
 
 
@@ -339,7 +342,7 @@ def _among(
 
 
 def _joined(including: str, included: str) -> str | None:
-    """Path of an included file relative to the root, or None when it climbs out."""
+    """Returns path of an included file relative to the root, or None when it climbs out."""
     parts: list[str] = []
     if included.startswith("/") or ":" in included or "\\" in included:
         return None

@@ -5,11 +5,12 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import tarfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
 
@@ -71,11 +72,11 @@ class ArchiveWriter:
         return len(self._sums)
 
     def add(self, name: str, data: bytes, mtime: float) -> None:
-        """A file with this content."""
+        """Adds a file with this content."""
         self._add(name, io.BytesIO(data), len(data), mtime, 0o600)
 
     def add_file(self, name: str, path: Path) -> bool:
-        """A file from the disk as it is now; False when it is gone, or is no regular file."""
+        """Adds a file from the disk as it is now; returns False when it is gone, or is no regular file."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -104,31 +105,25 @@ class ArchiveWriter:
 
 
 def unpack(source: Path, folder: Path) -> tuple[BackupHeader, int]:
-    """Write every file of an archive below the empty `folder`, checked; its header, and how many files it held.
+    """Writes every file of an archive below the empty `folder`; returns its header and how many files it held.
 
     Raises ConfigError when it is no whole archive of ours, or of a newer format; what was written by then is the
     caller's to remove. Blocks.
     """
     try:
-        with source.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
-            return _unpacked(tar, folder)
-    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{source} is no whole backup: {str(error)[:200] or type(error).__name__}") from error
+        with source.open("rb") as stream:
+            return _read(stream, folder, str(source))
     except OSError as error:
         raise ConfigError(f"{source} could not be unpacked: {error.strerror or error}") from error
 
 
 def passed_on(parts: Iterator[bytes], stream: IO[bytes]) -> tuple[BackupHeader, int]:
-    """Write the parts of an archive to a stream; its header, and how many files it holds.
+    """Writes the parts of an archive to a stream; returns its header and how many files it holds.
 
     Raises ConfigError when it is no whole archive of ours, once that is known, and OSError. Blocks.
     """
     source = _Passing(parts, stream)
-    try:
-        with tarfile.open(fileobj=cast(IO[bytes], source), mode="r|gz") as tar:
-            found = _unpacked(tar, None)
-    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"what came is no whole backup: {str(error)[:200] or type(error).__name__}") from error
+    found = _read(cast(IO[bytes], source), None, "what came")
     while source.read(_CHUNK):
         pass  # what fills the archive's last block
     return found
@@ -150,62 +145,60 @@ class _Passing:
         return data
 
 
-def _unpacked(tar: tarfile.TarFile, folder: Path | None) -> tuple[BackupHeader, int]:
+def _read(stream: IO[bytes], folder: Path | None, what: str) -> tuple[BackupHeader, int]:
+    """Checks an archive and, with a `folder`, writes its files there."""
+    try:
+        with tarfile.open(fileobj=stream, mode="r|gz") as tar:
+            return _checked(tar, folder)
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{what} is no whole backup: {str(error)[:200] or type(error).__name__}") from error
+
+
+def _checked(tar: tarfile.TarFile, folder: Path | None) -> tuple[BackupHeader, int]:
     members = iter(tar)
     header = _header(tar, next(members, None))
     sums: dict[str, FileSum] = {}
     for member in members:
         if member.name == MANIFEST:
-            told = Manifest.model_validate(json.loads(_whole(tar, member)))
+            told = Manifest.model_validate_json(_content(tar, member).read())
             ours = {name: one for name, one in told.files.items() if name != HEADER}
             if ours != sums:
                 different = sorted(name for name in {*ours, *sums} if ours.get(name) != sums.get(name))
                 raise ValueError(f"{different[0]} is missing or is not what was backed up")
             return header, len(sums)
-        sums[member.name] = _summed(tar, member) if folder is None else _written(tar, member, folder)
+        hashing = _Hashing(_content(tar, member))
+        with _target(member, folder) as target:
+            shutil.copyfileobj(hashing, target, _CHUNK)
+        if folder is not None:
+            os.utime(folder / member.name, (member.mtime, member.mtime))
+        sums[member.name] = FileSum(size=member.size, sha256=hashing.hash.hexdigest())
     raise ValueError("its end is missing")
 
 
 def _header(tar: tarfile.TarFile, member: tarfile.TarInfo | None) -> BackupHeader:
     if member is None or member.name != HEADER:
         raise ValueError("it does not begin as one")
-    told = json.loads(_whole(tar, member))
+    told = json.loads(_content(tar, member).read())
     if told["format"] > FORMAT:
         raise ConfigError(f"this backup was made by the newer version {told['version']}: restore it with that one")
     return BackupHeader.model_validate(told)
 
 
-def _written(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> FileSum:
-    parts = PurePosixPath(member.name).parts
-    if not member.isreg() or not parts or member.name.startswith("/") or {"..", "."} & {*member.name.split("/")}:
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    stream = tar.extractfile(member) if member.isreg() else None
+    if stream is None or member.name.startswith("/") or {"..", ".", ""} & {*member.name.split("/")}:
         raise ValueError(f"{member.name[:80]!r} does not belong into one")
-    target = folder.joinpath(*parts)
+    return stream
+
+
+def _target(member: tarfile.TarInfo, folder: Path | None) -> IO[bytes]:
+    """Returns the new file that a member becomes, nowhere without a folder."""
+    if folder is None:
+        return open(os.devnull, "wb")
+    target = folder / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
-    mask = 0o777 if parts[0] == "mirrors" else 0o700  # commands read a mirror's objects, as another user
-    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & mask), "wb") as file:
-        for data in _chunks(tar, member):
-            digest.update(data)
-            file.write(data)
-    os.utime(target, (member.mtime, member.mtime))
-    return FileSum(size=member.size, sha256=digest.hexdigest())
-
-
-def _summed(tar: tarfile.TarFile, member: tarfile.TarInfo) -> FileSum:
-    digest = hashlib.sha256()
-    for data in _chunks(tar, member):
-        digest.update(data)
-    return FileSum(size=member.size, sha256=digest.hexdigest())
-
-
-def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
-    stream = tar.extractfile(member)
-    while stream is not None and (data := stream.read(_CHUNK)):
-        yield data
-
-
-def _whole(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    return b"".join(_chunks(tar, member))
+    mask = 0o777 if target.is_relative_to(folder / "mirrors") else 0o700  # commands read a mirror's objects
+    return os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & mask), "wb")
 
 
 def _json(value: BackupHeader | Manifest) -> bytes:

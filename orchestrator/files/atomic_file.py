@@ -29,7 +29,7 @@ def leftovers(folder: Path, prefix: str) -> Iterator[Path]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this id runs; one that has ended and was not collected does not."""
+    """Returns whether a process of this id runs; one that has ended and was not collected does not."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -40,7 +40,7 @@ def is_alive(pid: int) -> bool:
 
 
 def _is_ours(entry: "os.DirEntry[str]") -> bool:
-    """A folder that was lent to a command's user, when the process that lent it died, is ours as well."""
+    """Returns a folder that was lent to a command's user, when the process that lent it died, is ours as well."""
     try:
         owner = entry.stat(follow_symlinks=False).st_uid
     except OSError:
@@ -73,7 +73,7 @@ def is_read_only(path: Path) -> bool:
 
 
 def stage(path: Path, data: bytes) -> Path:
-    """Write `data` to a new file beside `path`, synced, with the mode and owner of `path` if it exists.
+    """Writes `data` to a new file beside `path`, synced, with the mode and owner of `path` if it exists.
 
     What killed processes left there of the same is removed. Raises OSError; nothing is left behind then.
     """
@@ -121,7 +121,7 @@ def commit(beside: Path, path: Path) -> None:
 
 
 def replace_content(path: Path, data: bytes) -> None:
-    """Stage and commit in one go, following links. Raises OSError, and leaves the old content then."""
+    """Stages and commit in one go, following links. Raises OSError, and leaves the old content then."""
     target = Path(os.path.realpath(path))
     commit(stage(target, data), target)
 
@@ -132,12 +132,12 @@ environments, and commands read mirrors."""
 
 
 def private(path: str, flags: int) -> int:
-    """An `opener` for `open`: a file that it creates is its owner's alone."""
+    """Returns an `opener` for `open`: a file that it creates is its owner's alone."""
     return os.open(path, flags, 0o600)
 
 
 def create_private(database: str | None) -> None:
-    """Make the file of an SQLite database, if there is none, before anything has it open. Blocks.
+    """Makes the file of an SQLite database, if there is none, before anything has it open. Blocks.
 
     SQLite would give it what the umask leaves; files beside it (`-wal`, `-shm`) get the modes of this one. A file that
     is there is not opened: closing it would take this process's locks on it away, and with them the log that others
@@ -155,7 +155,7 @@ _NOBODYS = frozenset({"lost+found"})
 
 
 def narrow(home: Path) -> str | None:
-    """Close the state folder and its files to others; the warning to show when something was open, else None.
+    """Closes the state folder and its files to others; the warning to show when something was open, else None.
 
     Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
     """
@@ -191,7 +191,7 @@ def _files(home: Path) -> Iterator[Path]:
 
 
 def _is_narrowed(path: Path) -> bool:
-    """Whether it was a file that others could open, and is no more."""
+    """Returns whether it was a file that others could open, and is no more."""
     with suppress(OSError):  # gone meanwhile, or another user's: the folder is closed
         found = path.lstat()
         if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:

@@ -58,7 +58,7 @@ _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bos error (
 
 
 def short_of_disk(place: Path, least_mb: int) -> str:
-    """Why nothing more is to be written at `place`; "" while it may be."""
+    """Returns why nothing more is to be written at `place`; "" while it may be."""
     if os.statvfs(place).f_flag & os.ST_RDONLY:
         return "the disk where the state folder is takes nothing: it is read-only"
     free = shutil.disk_usage(place).free // 2**20
@@ -70,7 +70,7 @@ FULL_MB = 8
 
 
 def is_full(*places: Path) -> bool:
-    """Whether one of these folders is on a disk where nothing can be written any more. Blocks."""
+    """Returns whether one of these folders is on a disk where nothing can be written any more. Blocks."""
     disks = [shutil.disk_usage(place) for place in places]
     return any(disk.free < min(FULL_MB * 2**20, disk.total // 20) for disk in disks)
 

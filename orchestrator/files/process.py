@@ -77,7 +77,7 @@ class Watchdog:
 
 
 def end_at_once(why: str) -> None:
-    """End this process with a last log line and exit code 70: it must do nothing more, or cannot."""
+    """Ends this process with a last log line and exit code 70: it must do nothing more, or cannot."""
     line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
     told = json.dumps({**line, "message": f"{why}: the process ends itself", "event": "process_ended"})
     with suppress(OSError):

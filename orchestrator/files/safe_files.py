@@ -5,15 +5,12 @@ constant number of descriptors and no recursion: a command may have left trees t
 without permissions, links to the outside, special files. Everything here blocks: call it from a thread.
 """
 
-import ctypes
 import errno
 import os
 import secrets
 import stat
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -22,64 +19,28 @@ from orchestrator.core.paths import unsafe_reason
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags of a folder that must be one itself."""
-_OPENAT2 = 437
-_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
-_WALK_INSTEAD = frozenset({errno.ENOSYS, errno.EPERM, errno.EAGAIN, errno.EINVAL, errno.E2BIG, errno.ENAMETOOLONG})
-"""No such call (an old kernel, a filter of system calls), a race inside the kernel, a path too long for one call."""
 
 
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
+    """Returns a descriptor of `folder` below the root, "" being the root itself; the caller closes it. Raises OSError.
 
-
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-
-
-def open_beneath(root_fd: int, folder: str) -> int:
-    """A descriptor of a folder that exists below the root, "" being the root. Raises OSError; the caller closes it."""
-    fd = openat2(root_fd, folder) if folder else None
-    return walk(root_fd, folder) if fd is None else fd
-
-
-def openat2(root_fd: int, folder: str) -> int | None:
-    """One call that resolves the whole path below the root without links; None where only `walk` can do it."""
-    if _LIBC is None:
-        return None
-    how = _How(flags=DIRECTORY, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
-    fd: int = _LIBC.syscall(
-        ctypes.c_long(_OPENAT2), ctypes.c_int(root_fd), ctypes.c_char_p(os.fsencode(folder)), ctypes.byref(how),
-        ctypes.c_size_t(ctypes.sizeof(how)),
-    )  # fmt: skip
-    if fd >= 0:
-        return fd
-    code = ctypes.get_errno()
-    if code in _WALK_INSTEAD:
-        return None
-    raise OSError(code, os.strerror(code), folder)
-
-
-def walk(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
-    """The same part by part, each opened in the one before it; with `made` missing folders are made and appended."""
+    Each part is opened in the one before it, and no link is followed. With `made`, missing folders are created and
+    appended to it.
+    """
     fd = os.open(".", DIRECTORY, dir_fd=root_fd)
     path = ""
     for part in folder.split("/") if folder else ():
         path = f"{path}/{part}" if path else part
         try:
             if made is not None:
-                _make(fd, part, path, made)
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=fd)
+                    made.append(path)
             below = os.open(part, DIRECTORY, dir_fd=fd)
         finally:
             os.close(fd)
         fd = below
     return fd
-
-
-def _make(fd: int, part: str, path: str, made: list[str]) -> None:
-    try:
-        os.mkdir(part, dir_fd=fd)
-    except FileExistsError:
-        return
-    made.append(path)
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -91,19 +52,6 @@ def open_root(folder: Path) -> int:
         return os.open(folder, DIRECTORY)
     except OSError as error:
         raise WorkspaceError(f"opening the folder {folder.name}: {error.strerror}") from error
-
-
-def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
-    """A descriptor of `folder` below the root, reached without following a link; "" is the root itself.
-
-    With `made` missing folders are created and appended to it. Raises OSError; the caller closes the descriptor.
-    """
-    try:
-        return open_beneath(root_fd, folder)
-    except FileNotFoundError:
-        if made is None:
-            raise
-    return walk(root_fd, folder, made=made)
 
 
 @contextmanager
@@ -134,63 +82,37 @@ def _checked(path: str) -> str:
     return path
 
 
-def _plain(path: str, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise WorkspaceError(f"{path} is no regular file")
-    if found.st_nlink != 1:
-        raise WorkspaceError(f"{path} has a second name somewhere (a hard link)")
-
-
-@dataclass(slots=True)
-class _Staged:
-    """One file on its way: a temporary beside its target, and the old content under a second temporary name."""
-
-    path: str
-    content: bytes | None
-    """None: the file is to go."""
-    new: str
-    old: str
-    placed: bool = False
-    kept: bool = False
-
-
 def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
-    """Write all files and take those of `removed` away, or do nothing; missing folders are made, emptied ones stay, a
-    later entry for the same path replaces an earlier one.
+    """Writes all files and takes those of `removed` away, or does nothing.
 
-    What is removed must be there. An existing target must be a regular file with a single name; its permissions are
-    kept, as far as they are no more than permissions and let us read and write it. Raises WorkspaceError for unsafe
-    paths, links, folders and special files in the way, and any failure of the file system, after putting back what was
-    there.
+    Missing folders are made, emptied ones stay, a later entry for the same path replaces an earlier one. What is
+    removed must be there. An existing target must be a regular file with a single name; its permissions are kept, as
+    far as they are no more than permissions and let us read and write it. Raises WorkspaceError for unsafe paths,
+    links, folders and special files in the way, and any failure of the file system, after putting back what was there.
     """
     token = secrets.token_hex(6)
-    wanted: dict[str, bytes | None] = {**dict(changes), **dict.fromkeys(removed)}
-    staged = [
-        _Staged(_checked(path), content, f".{token}-{number}.new", f".{token}-{number}.old")
-        for number, (path, content) in enumerate(wanted.items())
-    ]
+    wanted: dict[str, bytes | None] = {**dict(changes), **dict.fromkeys(map(_checked, removed))}
     made: list[str] = []
     current = ""
     try:
-        for item in staged:
-            current = item.path
-            _stage(root_fd, item, made)
-        for item in staged:
-            current = item.path
-            _place(root_fd, item)
+        with ExitStack() as undo:
+            undo.callback(_remove_folders, root_fd, made)  # first, so that it runs last: folders must be empty by then
+            for number, (current, content) in enumerate(wanted.items()):
+                _stage(root_fd, _checked(current), content, f".{token}-{number}.new", made, undo)
+            replaced = []
+            for number, (current, content) in enumerate(wanted.items()):
+                new, old = f".{token}-{number}.new", f".{token}-{number}.old"
+                if _place(root_fd, current, content, new, old, undo):
+                    replaced.append((current, old))
+            undo.pop_all()  # everything is in its place: nothing is undone
     except OSError as error:
-        _roll_back(root_fd, staged, made)
         raise _refused("writing", current, error) from error
-    except BaseException:
-        _roll_back(root_fd, staged, made)
-        raise
-    for item in staged:
-        if item.kept:
-            _forget(root_fd, item, item.old)
+    for path, old in replaced:
+        _unlink(root_fd, path, old)
 
 
 def write_below(folder: Path, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
-    """`write_all` below a folder that must be a directory and no link."""
+    """Writes as `write_all` below a folder that must be a directory and no link."""
     root = open_root(folder)
     try:
         write_all(root, changes, removed)
@@ -198,61 +120,85 @@ def write_below(folder: Path, changes: Sequence[tuple[str, bytes]], removed: Seq
         os.close(root)
 
 
-def _existing(parent: int, item: _Staged) -> os.stat_result | None:
+def _existing(parent: int, path: str) -> os.stat_result | None:
     try:
-        found = os.stat(_split(item.path)[1], dir_fd=parent, follow_symlinks=False)
+        found = os.stat(_split(path)[1], dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    _plain(item.path, found)
+    if not stat.S_ISREG(found.st_mode):
+        raise WorkspaceError(f"{path} is no regular file")
+    if found.st_nlink != 1:
+        raise WorkspaceError(f"{path} has a second name somewhere (a hard link)")
     return found
 
 
-def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
-    with _folder_of(root_fd, item.path, made=None if item.content is None else made) as parent:
-        found = _existing(parent, item)
-        if item.content is None:
+def _stage(root_fd: int, path: str, content: bytes | None, new: str, made: list[str], undo: ExitStack) -> None:
+    """Writes the content under the temporary name `new` beside its target; None: only looks whether it can go."""
+    with _folder_of(root_fd, path, made=None if content is None else made) as parent:
+        found = _existing(parent, path)
+        if content is None:
             if found is None:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), item.path)
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             return
-        fd = os.open(item.new, _NEW_FILE, 0o666, dir_fd=parent)
+        fd = os.open(new, _NEW_FILE, 0o666, dir_fd=parent)
+        undo.callback(_unlink, root_fd, path, new)
         with os.fdopen(fd, "wb") as stream:
             if found is not None:
                 os.fchmod(fd, found.st_mode & 0o777 | 0o600)
-            stream.write(item.content)
+            stream.write(content)
 
 
-def _place(root_fd: int, item: _Staged) -> None:
-    name = _split(item.path)[1]
-    with _folder_of(root_fd, item.path) as parent:
-        if _existing(parent, item) is not None:
-            os.rename(name, item.old, src_dir_fd=parent, dst_dir_fd=parent)
-            item.kept = True
-        if item.content is not None:
-            os.rename(item.new, name, src_dir_fd=parent, dst_dir_fd=parent)
-            item.placed = True
+def _place(root_fd: int, path: str, content: bytes | None, new: str, old: str, undo: ExitStack) -> bool:
+    """Moves the old content to `old` and the staged one into its place; returns whether there was an old one."""
+    name = _split(path)[1]
+    with _folder_of(root_fd, path) as parent:
+        replaced = _existing(parent, path) is not None
+        if replaced:
+            os.rename(name, old, src_dir_fd=parent, dst_dir_fd=parent)
+            undo.callback(_move_back, root_fd, path, old)
+        if content is not None:
+            os.rename(new, name, src_dir_fd=parent, dst_dir_fd=parent)
+            undo.callback(_unlink, root_fd, path, name)
+    return replaced
 
 
-def _forget(root_fd: int, item: _Staged, name: str) -> None:
-    with suppress(OSError), _folder_of(root_fd, item.path) as parent:
+def _unlink(root_fd: int, path: str, name: str) -> None:
+    """Removes `name` beside `path`, as far as the file system lets us."""
+    with suppress(OSError), _folder_of(root_fd, path) as parent:
         os.unlink(name, dir_fd=parent)
 
 
-def _roll_back(root_fd: int, staged: Sequence[_Staged], made: Sequence[str]) -> None:
-    """Undo as far as the file system lets us; the error being raised is the one that counts."""
-    for item in reversed(staged):
-        name = _split(item.path)[1]
-        if item.placed:
-            _forget(root_fd, item, name)
-        _forget(root_fd, item, item.new)
-        if item.kept:
-            with suppress(OSError), _folder_of(root_fd, item.path) as parent:
-                os.rename(item.old, name, src_dir_fd=parent, dst_dir_fd=parent)
+def _move_back(root_fd: int, path: str, old: str) -> None:
+    with suppress(OSError), _folder_of(root_fd, path) as parent:
+        os.rename(old, _split(path)[1], src_dir_fd=parent, dst_dir_fd=parent)
+
+
+def _remove_folders(root_fd: int, made: Sequence[str]) -> None:
     for folder in reversed(made):
         with suppress(OSError), _folder_of(root_fd, folder) as parent:
             os.rmdir(_split(folder)[1], dir_fd=parent)
 
 
 MAX_BYTES = 2 * 1024 * 1024
+
+
+_MOST_ENTRIES = 200_000
+"""Entries of a tree that are looked at: a command may have left millions."""
+
+
+def walk_files(root: Path, skipped: Callable[[str], bool]) -> Iterator[tuple[str, list[str]]]:
+    """Yields every folder below `root` as the prefix of its paths ("" for the root's own) with the names of its files.
+
+    Folders whose names are `skipped` are left out, no link is followed, and a tree of too many entries ends early.
+    """
+    seen = 0
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not skipped(name)]
+        seen += len(inner) + len(names)
+        if seen > _MOST_ENTRIES:
+            return
+        place = os.path.relpath(folder, root)
+        yield "" if place == "." else f"{place}/", names
 
 
 def root_files(root: Path) -> tuple[str, ...]:
@@ -265,31 +211,32 @@ def root_files(root: Path) -> tuple[str, ...]:
 
 
 def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
-    """UTF-8 text of `path` below `root`, or None: absent, a link on the way, no regular file, too large, no text."""
-    folder = -1
+    """Returns the UTF-8 text of `path` below `root`.
+
+    None where it is absent, behind a link, no regular file, larger than `most` bytes, or no UTF-8.
+    """
+    if ".." in path.split("/"):
+        return None
     try:
-        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-        *parents, name = path.split("/")
-        if ".." in parents:
-            return None
-        for part in parents:
-            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        # O_NONBLOCK: opening a named pipe would wait for ever.
-        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the root itself may be a link
+        try:
+            with _folder_of(root_fd, path) as folder:
+                # O_NONBLOCK: opening a named pipe would wait for ever.
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                fd = os.open(_split(path)[1], flags, dir_fd=folder)
+        finally:
+            os.close(root_fd)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return None
             content = file.read(most + 1)
         return content.decode("utf-8") if len(content) <= most else None
     except (OSError, ValueError):
         return None
-    finally:
-        if folder >= 0:
-            os.close(folder)
 
 
 _GITLINK = 0o160000
+"""git's mode of a submodule: a folder in the tree."""
 
 
 class Trash:
@@ -306,7 +253,7 @@ class Trash:
         return self
 
     def take(self, parent_fd: int, name: str) -> None:
-        """Remove the entry `name` of an open folder, whatever it is. Raises WorkspaceError."""
+        """Removes the entry `name` of an open folder, whatever it is. Raises WorkspaceError."""
         try:
             self._take(parent_fd, name)
         except OSError as error:
@@ -325,7 +272,7 @@ class Trash:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Every folder is emptied at depth one: folders in it are first moved up, beside it."""
+        """Empties every folder at depth one: folders in it are first moved up, beside it."""
         try:
             done = 0
             while done < len(self._names):
@@ -346,13 +293,13 @@ class Trash:
 
 
 def make_usable(parent_fd: int, name: str, found: os.stat_result) -> None:
-    """Give the owner all rights on a folder that lacks some. `found` has shown that it is a folder and no link."""
+    """Gives the owner all rights on a folder that lacks some. `found` has shown that it is a folder and no link."""
     if found.st_mode & 0o700 != 0o700:
         os.chmod(name, stat.S_IMODE(found.st_mode) | 0o700, dir_fd=parent_fd)
 
 
 def discard(path: Path, trash: Path) -> None:
-    """Remove `path`, whatever it is; absent is fine. Raises WorkspaceError."""
+    """Removes `path`, whatever it is; absent is fine. Raises WorkspaceError."""
     if not os.path.lexists(path):
         return
     parent = open_root(path.parent)
@@ -364,7 +311,7 @@ def discard(path: Path, trash: Path) -> None:
 
 
 def prune(folder: Path, kept: Collection[str]) -> None:
-    """Remove what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
+    """Removes what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
     trash = folder / ".trash"
     for place in (folder, folder / ".state", trash):
         for entry in list(place.iterdir()) if place.is_dir() else ():
@@ -373,7 +320,7 @@ def prune(folder: Path, kept: Collection[str]) -> None:
 
 
 def sweep(root_fd: int, tracked: Mapping[str, int], trash: Path) -> None:
-    """Remove everything but the `tracked` paths (path → git mode), and `.git` at the root, which is the caller's.
+    """Removes everything but the `tracked` paths (path → git mode), and `.git` at the root, which is the caller's.
 
     Tracked paths of another kind than their mode says, or with a second name (hard link), are removed too: git then
     writes them afresh. Tracked folders become usable by us. Raises WorkspaceError.

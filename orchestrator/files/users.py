@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-FIRST, MOST = 20001, 512
+FIRST, MOST = 20001, 512  # numbers that no distribution gives to accounts by itself
+# Numbers of capabilities in <linux/capability.h>.
 CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
 COMMANDS = FIRST + MOST
 """A group that all of them are in, and nobody else: it may pass a folder that `let_through` was called for."""
@@ -30,7 +31,7 @@ class Slot(NamedTuple):
 
 
 def has(*capabilities: int) -> bool:
-    """Whether this process has all of them."""
+    """Returns whether this process has all of them."""
     try:
         text = Path("/proc/self/status").read_text(encoding="ascii")
     except (OSError, ValueError):
@@ -41,7 +42,7 @@ def has(*capabilities: int) -> bool:
 
 
 def can_change_user() -> bool:
-    """Whether commands can be given to other users at all."""
+    """Returns whether commands can be given to other users at all."""
     return os.name == "posix" and os.geteuid() == 0 and has(CHOWN, SETUID, SETGID)
 
 
@@ -55,7 +56,7 @@ class Owners:
 
     @contextlib.contextmanager
     def of(self, tree: Path, scratch: Path, *, guarded: bool = False) -> Iterator[Slot]:
-        """A user to whom both folders belong while the block runs. `guarded`: see `given`. Raises OSError."""
+        """Yields a user to whom both folders belong while the block runs. `guarded`: see `given`. Raises OSError."""
         with self._lock:
             if tree not in self._trees:
                 with contextlib.ExitStack() as stack:
@@ -76,7 +77,7 @@ class Owners:
 
 @contextlib.contextmanager
 def slot() -> Iterator[Slot]:
-    """A free user, for as long as the block runs; also free of other daemons on this machine. Raises OSError."""
+    """Yields a free user, for as long as the block runs; also free of other daemons on this machine. Raises OSError."""
     place = next((place for place in _PLACES if os.access(place, os.W_OK)), tempfile.gettempdir())
     folder = Path(place) / "orchestrator-users"
     with contextlib.suppress(FileExistsError):
@@ -101,7 +102,7 @@ def slot() -> Iterator[Slot]:
 
 
 def is_closed(path: Path) -> bool:
-    """Whether other users cannot read what lies there; what is not there is open."""
+    """Returns whether other users cannot read what lies there; what is not there is open."""
     try:
         found = path.stat()
     except OSError:
@@ -111,7 +112,7 @@ def is_closed(path: Path) -> bool:
 
 
 def is_shut_away(path: Path) -> bool:
-    """Whether other users cannot even come to it."""
+    """Returns whether other users cannot even come to it."""
     return any(not _is_passed(parent.stat()) for parent in path.parents if parent.exists())
 
 
@@ -120,13 +121,13 @@ def _is_passed(found: os.stat_result) -> bool:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether a folder is its owner's alone; commands of ours may pass it, and not look into it."""
+    """Returns whether a folder is its owner's alone; commands of ours may pass it, and not look into it."""
     others = found.st_mode & 0o077
     return not others or (others == 0o010 and found.st_gid == COMMANDS)
 
 
 def let_through(folder: Path) -> None:
-    """Let our commands' users, and nobody else, pass a private folder on the way to their tree. Raises OSError."""
+    """Lets our commands' users, and nobody else, pass a private folder on the way to their tree. Raises OSError."""
     found = folder.stat()
     if is_private(found) and not _is_passed(found):
         os.chown(folder, -1, COMMANDS)
@@ -160,7 +161,7 @@ def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
 
 
 def is_slot(uid: int) -> bool:
-    """Whether it is one of the users that commands get."""
+    """Returns whether it is one of the users that commands get."""
     return FIRST <= uid < FIRST + MOST
 
 
@@ -207,7 +208,7 @@ def _entries(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _forget(uid: int) -> None:
-    """Remove what the user left in the machine's shared memory."""
+    """Removes what the user left in the machine's shared memory."""
     with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ _COMMANDS = "commands.json"
 
 
 def commands_for(root: Path) -> tuple[str, ...]:
-    """What is to be run in a checkout before anything else, for files that git ignores. Blocks."""
+    """Returns what is to be run in a checkout before anything else, for files that git ignores. Blocks."""
     with suppress(OSError, ValueError):
         return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
     return ()
@@ -49,7 +49,7 @@ class Checkout:
         return self._state / "staging"
 
     async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
-        """Make the folder equal to `tree` (default: the commit's own): missing files come back, all else goes.
+        """Makes the folder equal to `tree` (default: the commit's own): missing files come back, all else goes.
 
         Raises WorkspaceError. The private repository's HEAD is `commit`. `commands` are those that `commands_for` tells
         of the folder: they make what no commit has.
@@ -62,12 +62,12 @@ class Checkout:
         await asyncio.to_thread((self._state / _COMMANDS).write_text, json.dumps([*commands]), "utf-8")
 
     async def remove(self) -> None:
-        """Remove the folder and everything kept for it; absent is fine."""
+        """Removes the folder and everything kept for it; absent is fine."""
         for path in (self.root, self._state):
             await asyncio.to_thread(discard, path, self._trash)
 
     async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
+        """Returns those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
         above = os.fsencode(self.root) + b"/"  # git runs elsewhere
         stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
         index, fine = self._state / "index", (0, 1, 128)  # the last for a path behind a link, which nothing is said of
@@ -102,7 +102,7 @@ class Checkout:
         os.mkdir(name, dir_fd=parent)
 
     def _link(self, commit: str) -> None:
-        """Make the private repository anew, and the `.git` file that leads to it."""
+        """Makes the private repository anew, and the `.git` file that leads to it."""
         place = self._state / "git"
         discard(place, self._trash)
         for folder in ("objects/info", "refs/heads"):

@@ -17,14 +17,17 @@ IDENTITY = ("Sprint Orchestrator", "orchestrator@localhost")
 """Author and committer of every commit we make."""
 
 _SETTINGS = (
+    # Programs that git would run by itself.
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
     "core.sshCommand=false",
     "core.alternateRefsCommand=true",
+    # Files of the user's that change what is tracked or how it is written.
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
     "core.autocrlf=false",
     "core.quotePath=false",
+    # A name that macOS or Windows takes for `.git` is one here too: the result may be checked out there.
     "core.protectHFS=true",
     "core.protectNTFS=true",
     "core.pager=cat",
@@ -32,15 +35,18 @@ _SETTINGS = (
     "commit.gpgSign=false",
     "log.showSignature=false",
     "diff.external=",
+    # Submodules are never looked into, fetched or pushed: they are other repositories with their own settings.
     "diff.ignoreSubmodules=all",
     "merge.directoryRenames=false",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
     "push.gpgSign=false",
+    # No address in a tree or a configuration is ever fetched from; what we fetch ourselves names its protocol.
     "protocol.allow=never",
     "protocol.version=2",
     "safe.bareRepository=explicit",
+    # Nothing may be packed or deleted while others read: `tidy` does that when nobody works with the mirror.
     "gc.auto=0",
     "maintenance.auto=false",
     "receive.autogc=false",
@@ -135,7 +141,7 @@ async def run_git(
     variables: Mapping[str, str] | None = None,
     ok: Collection[int] = (0,),
 ) -> GitOutput:
-    """Run `git <args>` and return what it printed; raises WorkspaceError unless its exit code is in `ok`.
+    """Runs `git <args>` and returns what it printed; raises WorkspaceError unless its exit code is in `ok`.
 
     Without `git_dir` git discovers the repository from `cwd`: for the user's repository only. `stdin` None is an empty
     input. `settings` are further `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,12 +30,12 @@ class TreeEntry:
 
 
 def shown(path: str) -> str:
-    """A path as git gave it, as text that can be stored anywhere: bytes that are no UTF-8 become escapes."""
+    """Returns a path as git gave it, as text that can be stored anywhere: bytes that are no UTF-8 become escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
-    """Contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
+    """Returns contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
     contents: dict[str, bytes] = {}
     for change in changes:
         try:
@@ -49,21 +50,21 @@ async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> d
     output = await mirror.git("ls-tree", "-r", *(["-l"] if sizes else []), "-z", "--full-tree", commit)
     entries = {}
     for record in output.stdout.split(b"\0")[:-1]:
-        facts, _, path = record.partition(b"\t")
+        facts, _, path = record.partition(b"\t")  # `<mode> blob <oid> <size>\t<path>`
         mode, _, oid, *size = facts.decode("ascii").split()
         entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, int(size[0]) if size and size[0] != "-" else 0)
     return entries
 
 
 async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
-    """Contents of the blobs `oids`, in order. Raises WorkspaceError when one is missing."""
+    """Returns contents of the blobs `oids`, in order. Raises WorkspaceError when one is missing."""
     if not oids:
         return []
     output = await mirror.git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
     data, at, contents = output.stdout, 0, []
     for oid in oids:
         end = data.index(b"\n", at)
-        header = data[at:end].split()
+        header = data[at:end].split()  # `<oid> blob <size>`, or `<oid> missing`
         if len(header) != 3:
             raise WorkspaceError(f"git cat-file: object {oid} is missing from the mirror")
         start = end + 1
@@ -95,7 +96,7 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
 
 
 async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:
-    """The commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
+    """Returns the commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
     for commit, message in await log(mirror, base, head, "--first-parent"):
         if trailer_of(message, "Step") == step:
             return commit
@@ -121,7 +122,7 @@ async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]
 
 
 def trailer_of(message: str, name: str) -> str:
-    """What the last paragraph of a message says for our trailer of this name; "" when it says nothing."""
+    """Returns what the last paragraph of a message says for our trailer of this name; "" when it says nothing."""
     start = f"Orchestrator-{name}: "
     lines = message.strip().rpartition("\n\n")[2].splitlines()
     return next((line.removeprefix(start) for line in lines if line.startswith(start)), "")
@@ -130,7 +131,7 @@ def trailer_of(message: str, name: str) -> str:
 async def build_tree(
     mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str], scratch: Path
 ) -> str:
-    """Write the tree of `head` with `changes` applied and without those of `removed`, and return its id.
+    """Writes the tree of `head` with `changes` applied and without those of `removed`, and returns its id.
 
     `scratch` is a folder for our use alone. Raises WorkspaceError when a change would replace a link, a submodule or a
     folder, or lie below a file, or when what is to go is no regular file of the branch.
@@ -194,7 +195,7 @@ async def _store(mirror: Mirror, contents: Mapping[str, bytes], scratch: Path) -
 
 
 async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message: str) -> str:
-    """Write a commit object and return its id; no branch moves."""
+    """Writes a commit object and returns its id; no branch moves."""
     flags = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
     return (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
 
@@ -206,7 +207,7 @@ def message_of(note: CommitNote) -> str:
 
 
 async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
-    """Every path that differs between two commits, in git's order; renames count as two entries."""
+    """Returns every path that differs between two commits, in git's order; renames count as two entries."""
     output = await mirror.git("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-ext-diff", base, head, "--")
     fields = iter(output.stdout.split(b"\0")[:-1])
     entries = []
@@ -217,14 +218,24 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
     return tuple(entries)
 
 
-async def patch(mirror: Mirror, base: str, head: str, *, limit: int) -> str:
-    """The same difference as a patch, at most its first `limit` characters; what is no UTF-8 in it is replaced."""
-    options = ("-r", "--patch", "--no-renames", "--no-ext-diff", "--no-textconv")
-    output = await mirror.git("diff-tree", *options, base, head, "--")
-    return output.stdout.decode("utf-8", "replace")[:limit]
+# Whatever the user's git is set to, the text is the same. The lines `index <oid>..<oid>` tell nobody anything.
+_PATCH = (
+    *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
+)
+_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE)
+
+
+async def patch(mirror: Mirror, base: str, head: str, paths: Sequence[str] = ()) -> str:
+    """Returns the same difference, of `paths` or of all, as a patch; bytes that are no UTF-8 are shown as escapes.
+
+    No attribute of the tree hides a file. Raises WorkspaceError for an unknown commit.
+    """
+    output = await mirror.git("diff-tree", *_PATCH, base, head, "--", *dict.fromkeys(paths))
+    return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))
 
 
 async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
-    """The same difference as a table for people; empty when there is none."""
+    """Returns the same difference as a table for people; empty when there is none."""
     options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
     return (await mirror.git("diff-tree", *options, base, head, "--")).text

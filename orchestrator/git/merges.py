@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ class Merged:
 
 
 async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
-    """Merge two commits; nothing moves."""
+    """Merges two commits; nothing moves."""
     output = await mirror.git("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs, ok=(0, 1))
     tree, *records = (part for part in output.stdout.split(b"\0") if part)
     stages: dict[str, dict[int, tuple[int, str]]] = {}
@@ -59,13 +58,13 @@ async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
         conflicts=conflicts,
         unreadable=unreadable,
         merged=_stories(await commits.log(mirror, start, onto, "--topo-order", "--reverse")),
-        result_diff=await commits.patch(mirror, start, onto, limit=DIFF_LIMIT) if clean else "",
-        story_diff=await commits.patch(mirror, start, head, limit=DIFF_LIMIT) if clean else "",
+        result_diff=(await commits.patch(mirror, start, onto))[:DIFF_LIMIT] if clean else "",
+        story_diff=(await commits.patch(mirror, start, head))[:DIFF_LIMIT] if clean else "",
     )
 
 
 async def _conflicts(mirror: Mirror, merged: Merged, limit: int) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
-    """Those that are two texts of one file, and the paths of all others."""
+    """Returns those that are two texts of one file, and the paths of all others."""
     told = {path: await _texts(mirror, stages, limit) for path, stages in merged.stages.items()}
     found = tuple(
         Conflict(path=path, base=texts.get(_BASE), result=texts[_OURS], story=texts[_THEIRS])
@@ -76,7 +75,7 @@ async def _conflicts(mirror: Mirror, merged: Merged, limit: int) -> tuple[tuple[
 
 
 async def _texts(mirror: Mirror, stages: Mapping[int, tuple[int, str]], limit: int) -> dict[int, str] | None:
-    """Text of each stage; None when one is no such text, or when a side has the file no more or elsewhere."""
+    """Returns text of each stage; None when one is no such text, or when a side has the file no more or elsewhere."""
     if not {_OURS, _THEIRS} <= stages.keys() or any(mode not in REGULAR for mode, _ in stages.values()):
         return None
     contents = await commits.blobs(mirror, [oid for _, oid in stages.values()])
@@ -104,7 +103,7 @@ async def take_in(
     *,
     scratch: Path,
 ) -> str:
-    """The commit that brings `onto` and `changes` into a story's branch, which moves there; see the port."""
+    """Returns the commit that brings `onto` and `changes` into a story's branch, which moves there; see the port."""
     base, head = ends
     earlier = await commits.find_step(mirror, base.commit, head.commit, note.step)
     if earlier is not None:
@@ -141,22 +140,3 @@ async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str |
     base, head = (ends[name].commit for name in names)
     made, own = await commits.log(mirror, base, head, "--first-parent"), f"{workflow_id}/"
     return next((commit for commit, text in made if commits.trailer_of(text, "Step").startswith(own)), None)
-
-
-_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE)
-_OPTIONS = (
-    *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
-    *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
-)
-
-
-async def patch(mirror: Mirror, since: str, head: str, paths: Sequence[str]) -> str:
-    """The difference of `paths` between two commits; bytes that are no UTF-8 are shown as escapes.
-
-    Lines that begin with `index` are left out. No attribute of the tree hides a file. Raises WorkspaceError for an
-    unknown commit.
-    """
-    if not paths or since == head:
-        return ""
-    output = await mirror.git("diff-tree", *_OPTIONS, since, head, "--", *dict.fromkeys(paths))
-    return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class Mirror:
         self._refs = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Make the repository if it is missing and clear away what a killed process left in it.
+        """Makes the repository if it is missing and clears away what a killed process left in it.
 
         Lock files are removed only while no other living process (or git child of a dead one) uses the mirror.
         Raises WorkspaceError when it was made for another object format.
@@ -69,7 +69,7 @@ class Mirror:
         await asyncio.to_thread(self._prepare)
 
     def close(self) -> None:
-        """Let other processes know that this one has done with the mirror."""
+        """Lets other processes know that this one has done with the mirror."""
         if self._shared_fd >= 0:
             os.close(self._shared_fd)
             self._shared_fd = -1
@@ -77,8 +77,7 @@ class Mirror:
     def _prepare(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self._shared_fd < 0:
-            lock = self.path.with_name(self.path.name + ".flock")
-            self._shared_fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._shared_fd = _open_lock(self.path)
         if self._alone():
             remove_locks(self.path)
             self._make()
@@ -93,6 +92,7 @@ class Mirror:
             with suppress(BlockingIOError):
                 fcntl.flock(self._shared_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
+            # Waiting pays only where a killed process left locks that its git children may still hold.
             made = (self.path / "config").exists()
             if time.monotonic() > deadline or (made and not any(_leftovers(self.path))):
                 return False
@@ -115,7 +115,7 @@ class Mirror:
         _settle(config, self._config)
 
     async def mend(self) -> None:
-        """Put our configuration back should somebody have changed it, and take away what leads git elsewhere."""
+        """Puts our configuration back should somebody have changed it, and takes away what leads git elsewhere."""
         await asyncio.to_thread(self._mend)
 
     def _mend(self) -> None:
@@ -139,7 +139,7 @@ class Mirror:
         settings: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> GitOutput:
-        """Run git on the mirror (see `run_git`)."""
+        """Runs git on the mirror (see `run_git`)."""
         fds = (*self._lock_fds, *((self._shared_fd,) if self._shared_fd >= 0 else ()))
         return await run_git(
             args,
@@ -155,13 +155,13 @@ class Mirror:
         )
 
     async def refs(self, *names: str) -> dict[str, Ref]:
-        """Those of the full ref `names` (or all below names ending with `/`) that exist, by name."""
+        """Returns those of the full ref `names` (or all below names ending with `/`) that exist, by name."""
         output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
         found = (Ref(*line.split(" ")) for line in output.text.splitlines())
         return {ref.name: ref for ref in found}
 
     async def update(self, *commands: str) -> None:
-        """Apply `git update-ref --stdin` commands, all or none, in order.
+        """Applies `git update-ref --stdin` commands, all or none, in order.
 
         Raises WorkspaceError when an old value differs: somebody else moved the ref.
         """
@@ -170,7 +170,7 @@ class Mirror:
             await self.git("update-ref", "--stdin", stdin=lines.encode())
 
     async def fetch(self, source: Path, commit: str, ref: str) -> None:
-        """Copy `commit` with its history from the repository at `source` (absolute) to `ref`. Raises RepositoryError.
+        """Copies `commit` with its history from the repository at `source` (absolute) to `ref`. Raises RepositoryError.
 
         Neither hooks nor configuration of that repository take part; a shallow one stays shallow.
         """
@@ -183,7 +183,7 @@ class Mirror:
             raise RepositoryError(f"commit {commit[:12]} could not be copied from {source}: {error.message}") from error
 
     async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
-        """Set `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
+        """Sets `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
 
         Raises WorkspaceError when it moved, is checked out there, or would not be fast-forwarded.
         """
@@ -194,7 +194,7 @@ class Mirror:
 
 
 def _settle(path: Path, text: str) -> None:
-    """Write beside and rename: a reader, or we after a kill, never see half a file."""
+    """Writes beside and rename: a reader, or we after a kill, never see half a file."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
     path.parent.mkdir(exist_ok=True)
     beside.write_text(text, encoding="utf-8")
@@ -212,13 +212,13 @@ def _leftovers(folder: Path) -> Iterator[Path]:
     """Lock files (no ref can have such a name), half-received objects, half-written files of ours."""
     for where, _, names in os.walk(folder):
         yield from (Path(where, name) for name in names if name.endswith(".lock"))
-    yield from (folder / "objects").rglob("tmp_*")
+    yield from (folder / "objects").rglob("tmp_*")  # packs and objects that git had begun to write
     yield from folder.glob("config.*.new")
     yield from folder.glob("info/attributes.*.new")
 
 
 def remove_locks(folder: Path) -> None:
-    """Remove every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
+    """Removes every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
     for path in list(_leftovers(folder)):
         _remove(path)
 
@@ -229,22 +229,34 @@ _HEAD = "# pack-refs with: sorted \n"
 @asynccontextmanager
 async def undisturbed(mirrors: list[Path]) -> AsyncIterator[None]:
     """Until the end of the context nobody removes objects of these mirrors."""
-    fds = await asyncio.to_thread(lambda: [_shared(path) for path in mirrors])
-    try:
+    async with AsyncExitStack() as stack:
+        for path in mirrors:
+            await stack.enter_async_context(_locked(path, fcntl.LOCK_SH))
         yield
+
+
+def _open_lock(mirror: Path) -> int:
+    """Opens the file that is locked while somebody uses the mirror: shared by its users, alone by who tidies it."""
+    return os.open(mirror.with_name(f"{mirror.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+@asynccontextmanager
+async def _locked(mirror: Path, how: int) -> AsyncIterator[int | None]:
+    """Yields the locked descriptor, for git to have too; None where others hold the lock and `how` does not wait."""
+    fd = _open_lock(mirror)
+    try:
+        try:
+            await asyncio.to_thread(fcntl.flock, fd, how)
+        except BlockingIOError:
+            yield None
+        else:
+            yield fd
     finally:
-        for fd in fds:
-            os.close(fd)
-
-
-def _shared(path: Path) -> int:
-    fd = os.open(path.with_name(f"{path.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_SH)
-    return fd
+        os.close(fd)
 
 
 async def refs_text(path: Path) -> str:
-    """All its refs, as a file `packed-refs` tells them. Raises WorkspaceError."""
+    """Returns all its refs, as a file `packed-refs` tells them. Raises WorkspaceError."""
     listed = await Mirror(path).git("for-each-ref", "--format=%(objectname) %(refname)")
     return _HEAD + (f"{listed.text}\n" if listed.text else "")
 
@@ -271,7 +283,7 @@ RESULT = "result"
 
 
 def checked_id(identifier: str) -> str:
-    """The id of a sprint or a story as part of a branch's name. Raises WorkspaceError when it cannot be one."""
+    """Returns the id of a sprint or a story as part of a branch's name. Raises WorkspaceError when it cannot be one."""
     problem = id_problem(identifier)
     if problem is not None:
         raise WorkspaceError(f"{identifier!r} cannot name a branch: {problem}")
@@ -304,7 +316,7 @@ class SprintRefs:
         return refs[base_ref], refs[head_ref]
 
     async def own_part(self, story_id: str) -> tuple[str, str]:
-        """The two commits between which the story's own work lies: head, and the result as it last took it in.
+        """Returns the two commits between which the story's own work lies: head, and the result as it last took it in.
 
         Only taking in makes merge commits on a story's branch, so nothing has to be recorded beside them: a kill
         leaves either both or none.
@@ -317,13 +329,13 @@ class SprintRefs:
         return (parents[1] if parents else base.commit), head.commit
 
     def clear_locks(self) -> None:
-        """Remove what killed git processes left; the caller holds the sprint's lock."""
+        """Removes what killed git processes left; the caller holds the sprint's lock."""
         for kind in ("base", "heads"):
             remove_locks(Path(self._mirror.path / self.ref(kind, "")))
 
 
 async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_fds: Sequence[int]) -> None:
-    """Delete branch and recorded base of these stories of one sprint; missing ones are fine. Raises WorkspaceError."""
+    """Deletes branch and recorded base of these stories of one sprint; missing ones are fine. Raises WorkspaceError."""
     if not await asyncio.to_thread((path / "config").exists):
         return
     mirror = Mirror(path, lock_fds=lock_fds)
@@ -335,14 +347,14 @@ async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_
 
 
 async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
-    """Pack the mirror's objects; False, and nothing done, while anybody works with it. Raises WorkspaceError.
+    """Packs the mirror's objects; False, and nothing done, while anybody works with it. Raises WorkspaceError.
 
     `drop_unreachable` is for a mirror without an unfinished sprint: a merge that waits for a person may know a tree by
     its hash alone.
     """
     if not await asyncio.to_thread((path / "config").exists):
         return False
-    async with _alone(path) as fd:
+    async with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as fd:
         if fd is None:
             return False
         await asyncio.to_thread(remove_locks, path)
@@ -352,17 +364,3 @@ async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
         if drop_unreachable:
             await mirror.git("prune", "--expire=now")
     return True
-
-
-@asynccontextmanager
-async def _alone(path: Path) -> AsyncIterator[int | None]:
-    """The descriptor with which nobody else uses the mirror, for as long as git has it too; None: somebody does."""
-    fd = os.open(path.with_name(f"{path.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        taken = False
-        with suppress(BlockingIOError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = True
-        yield fd if taken else None
-    finally:
-        os.close(fd)

@@ -57,12 +57,12 @@ class RemoteAddress(Value):
 
 
 def is_address(text: str) -> bool:
-    """Whether this names a remote repository rather than a folder."""
+    """Returns whether this names a remote repository rather than a folder."""
     return "://" in text or bool(re.match(r"\w+::", text)) or bool(_SCP.fullmatch(text.partition("#")[0]))
 
 
 def remote_address(text: str) -> RemoteAddress:
-    """The address in `text`, with `#branch` behind it for another than the remote's default branch.
+    """Returns the address in `text`, with `#branch` behind it for another than the remote's default branch.
 
     Raises RepositoryError, which shows no password that is in it.
     """
@@ -113,7 +113,9 @@ _ANYBODY = "x-access-token"
 """User name beside a token where the address has none; the forges that look at it take this one."""
 _HELPER = """!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' {user} "${held}"; }; f"""
 _HTTP: tuple[str, ...] = (
+    # A server may move a repository, and not send single requests with their credentials elsewhere.
     "http.followRedirects=initial",
+    # Below 500 bytes a second for a minute, the connection counts as dead.
     "http.lowSpeedLimit=500",
     "http.lowSpeedTime=60",
     "http.sslVerify=true",
@@ -122,13 +124,15 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY
 _NOWHERE = "/nonexistent"
 _OTHER_SIDE = ("safe.directory=*", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
 _SSH = (
-    "BatchMode=yes",
+    "BatchMode=yes",  # never ask for a passphrase: nobody is there to type one
+    # The first key of a host is kept in our own file; another one later is refused.
     "StrictHostKeyChecking=accept-new",
     "GlobalKnownHostsFile=/dev/null",
     "UpdateHostKeys=no",
     "ConnectTimeout=20",
     "ServerAliveInterval=15",
     "ServerAliveCountMax=4",
+    # Nothing of this machine is lent to the server, and no connection of the user's is shared.
     "ForwardAgent=no",
     "ForwardX11=no",
     "PermitLocalCommand=no",
@@ -244,7 +248,7 @@ def _key(folder: Path, text: str) -> Iterator[Path | None]:
 
 
 def remove_keys(folder: Path) -> None:
-    """Remove the keys that a killed process left in `folder`; one in use is locked by its user. Blocks."""
+    """Removes the keys that a killed process left in `folder`; one in use is locked by its user. Blocks."""
     for path in folder.glob("key-*"):
         with suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -61,7 +61,7 @@ class RemoteRepositories:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def path(self, address: RemoteAddress) -> Path:
-        """Where the copy is, or will be."""
+        """Returns where the copy is, or will be."""
         return self.folder / f"{address.slug}.git"
 
     async def refresh(self, address: RemoteAddress) -> Path:
@@ -90,7 +90,7 @@ class RemoteRepositories:
     async def check_push(
         self, address: RemoteAddress, mirror: Path, commit: str, branch: str, *, begun: bool = False
     ) -> None:
-        """Raise RepositoryError unless `branch` of the remote repository could be created at `commit` of the
+        """Raises RepositoryError unless `branch` of the remote repository could be created at `commit` of the
         repository at `mirror`, or fast-forwarded to it, by us and now.
 
         Where work has `begun`, the branch may also hold the commit already: it was pushed before, and somebody went on.
@@ -101,7 +101,7 @@ class RemoteRepositories:
             raise _unpushed(address, branch, refused)
 
     async def push(self, address: RemoteAddress, mirror: Path, commit: str, branch: str) -> None:
-        """Create or fast-forward `branch` of the remote repository to `commit` of the repository at `mirror`.
+        """Creates or fast-forwards `branch` of the remote repository to `commit` of the repository at `mirror`.
 
         One that holds the commit already is fine. A branch that went its own way stays as it is, and RepositoryError
         says what to do.
@@ -129,7 +129,7 @@ class RemoteRepositories:
         return _Head(_DETACHED, "HEAD", commit)
 
     async def _listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
-        """What `ls-remote` says, as (commit, name)."""
+        """Returns what `ls-remote` says, as (commit, name)."""
         options = [arg for arg in args if arg.startswith("--")]
         names = [arg for arg in args if not arg.startswith("--")]
         said = await self._talk(address, Mirror(self.folder), ["ls-remote", *options], [address.url, *names])
@@ -155,7 +155,7 @@ class RemoteRepositories:
             copy.close()
 
     async def _push(self, address: RemoteAddress, here: Mirror, commit: str, branch: str, *more: str) -> str:
-        """Why the other side, or git for it, refused the branch; "" when it did not."""
+        """Returns why the other side, or git for it, refused the branch; "" when it did not."""
         target = f"refs/heads/{branch}"
         fit = await here.git("check-ref-format", target, ok=(0, 1))
         if fit.code or branch.startswith("-") or branch == "HEAD":
@@ -168,7 +168,7 @@ class RemoteRepositories:
         return "".join(refused)
 
     async def _holds(self, address: RemoteAddress, here: Mirror, commit: str, branch: str) -> bool:
-        """Whether the branch over there is at the commit or beyond it: somebody went on from what we pushed."""
+        """Returns whether the branch over there is at the commit or beyond it: somebody went on from what we pushed."""
         try:
             [(tip, _)] = await self._listed(address, f"refs/heads/{branch}")
             await self._talk(address, here, ["fetch", *_FETCH], [address.url, f"refs/heads/{branch}"])

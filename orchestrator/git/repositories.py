@@ -41,7 +41,7 @@ class SharedRepository:
         )
 
     def __str__(self) -> str:
-        """The repository as people are told of it; nothing in it is secret."""
+        """Returns the repository as people are told of it; nothing in it is secret."""
         return str(self._path if self._address is None else self._address)
 
     @property
@@ -50,7 +50,7 @@ class SharedRepository:
         return self._address is not None
 
     async def now(self) -> Path:
-        """The repository as it is now, for `open_repository`: a remote one is fetched first.
+        """Returns the repository as it is now, for `open_repository`: a remote one is fetched first.
 
         To be asked before each new sprint; a sprint that goes on needs it not. Raises RepositoryError, of which
         RepositoryUnreachable may mend by itself.
@@ -60,7 +60,7 @@ class SharedRepository:
         return await self._remotes.refresh(self._address)
 
     def branch(self, sprint: str) -> str | None:
-        """The branch that this sprint's result is pushed to."""
+        """Returns the branch that this sprint's result is pushed to."""
         return None if self._push_to is None else self._push_to.replace(SPRINT, sprint)
 
     async def check_push(self, workspace: GitWorkspace, record: SprintRecord) -> None:
@@ -76,7 +76,7 @@ class SharedRepository:
         await self._remotes.check_push(address, mirror, commit, branch, begun=commit != record.base)
 
     async def push(self, workspace: GitWorkspace, record: SprintRecord) -> str | None:
-        """Push the result; why that could not be done, or None. Doing it again is fine."""
+        """Pushes the result; returns why that could not be done, or None. Doing it again is fine."""
         branch = self.branch(record.sprint)
         if branch is None:
             return None

@@ -33,7 +33,7 @@ class Repository(Value):
 
 
 async def open_repository(folder: Path) -> Repository:
-    """Look at the repository at `folder`; an absent or empty folder is made one, with a first branch `main`.
+    """Looks at the repository at `folder`; an absent or empty folder is made one, with a first branch `main`.
 
     Raises RepositoryError for every other folder that is no repository's top folder. Nothing of the repository's own
     (hooks, filters, configured programs) runs.
@@ -63,7 +63,7 @@ def expect_there(folder: Path) -> None:
 
 
 def _make_folder(folder: Path) -> bool:
-    """Whether `folder` is empty and shall become a repository; makes it when it is absent."""
+    """Returns whether `folder` is empty and shall become a repository; makes it when it is absent."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with os.scandir(folder) as entries:
@@ -94,7 +94,7 @@ async def _discover(path: Path) -> Repository:
 
 
 async def _ask(repository: Repository, *args: str, settings: tuple[str, ...] = (), ok: tuple[int, ...] = (0,)) -> str:
-    """Ask git something about the user's repository. Raises RepositoryError."""
+    """Asks git something about the user's repository. Raises RepositoryError."""
     try:
         output = await run_git(
             args,
@@ -111,7 +111,7 @@ async def _ask(repository: Repository, *args: str, settings: tuple[str, ...] = (
 
 
 def _common_dir(git_dir: Path) -> Path:
-    """Where refs and objects of the repository are: elsewhere when it is a linked worktree."""
+    """Returns where refs and objects of the repository are: elsewhere when it is a linked worktree."""
     try:
         return (git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()).resolve()
     except OSError:
@@ -119,7 +119,7 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 async def _uncommitted(repository: Repository) -> tuple[str, ...]:
-    """A warning about files that are not in the base commit, if there are any."""
+    """Returns a warning about files that are not in the base commit, if there are any."""
     listed = await _ask(repository, "config", "--list", "--name-only", "-z")
     filters = [key for key in listed.split("\0") if key.startswith("filter.")]
     # A filter of the user's would be run to compare files; without it such a file counts as changed at worst. One
@@ -140,7 +140,7 @@ async def _uncommitted(repository: Repository) -> tuple[str, ...]:
 
 
 async def push_target(folder: Path, branch: str) -> str:
-    """The commit `branch` of the repository at `folder` stands at, "" when there is no such branch.
+    """Returns the commit `branch` of the repository at `folder` stands at, "" when there is no such branch.
 
     Raises RepositoryError for an impossible name and for a branch that is checked out in any of its worktrees.
     """
@@ -163,7 +163,7 @@ async def _unfit(repository: Repository, ref: str) -> bool:
 
 
 async def check_push(mirror: Mirror, result_ref: str, user_repo: Path, branch: str) -> str:
-    """The commit `branch` of the user's repository stands at, "" when it does not exist yet.
+    """Returns the commit `branch` of the user's repository stands at, "" when it does not exist yet.
 
     Raises RepositoryError unless `result_ref` can be put there by creating or fast-forwarding it.
     """
@@ -180,7 +180,7 @@ async def check_push(mirror: Mirror, result_ref: str, user_repo: Path, branch: s
 
 
 async def push(mirror: Mirror, result_ref: str, user_repo: Path, branch: str) -> None:
-    """Create or fast-forward `branch` of the user's repository to `result_ref`.
+    """Creates or fast-forwards `branch` of the user's repository to `result_ref`.
 
     Raises RepositoryError as `check_push` does, WorkspaceError when the branch moved at that very moment.
     """

@@ -107,7 +107,7 @@ class GitWorkspace:
         return shlex.join(["git", "fetch", str(self._mirror.path), self.result_branch])
 
     async def prepare(self, source: Path | None = None) -> None:
-        """Make mirror and result branch ready, and clear away what a killed run of this sprint left.
+        """Makes mirror and result branch ready, and clears away what a killed run of this sprint left.
 
         `source` is the user's repository: needed the first time, unless the base is "". The caller holds the sprint's
         lock. Idempotent. Raises RepositoryError (base cannot be copied), WorkspaceError.
@@ -138,7 +138,7 @@ class GitWorkspace:
         await self._mirror.update(f"create {base_ref} {start}")
 
     def close(self) -> None:
-        """Give up this process's hold on the mirror."""
+        """Gives up this process's hold on the mirror."""
         self._mirror.close()
 
     def root(self, story_id: str) -> Path:
@@ -169,11 +169,11 @@ class GitWorkspace:
         return Branch(name=self._refs.branch(name), base=base, head=head)
 
     async def head(self, story_id: str) -> str:
-        """The commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
+        """Returns the commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
         return (await self._refs.ends(story_id))[1].commit
 
     async def remove(self, story_id: str) -> None:
-        """Delete the story's branch, its recorded base and its worktree; a missing one is fine."""
+        """Deletes the story's branch, its recorded base and its worktree; a missing one is fine."""
         name = checked_id(story_id)
         async with self._stories[name]:
             refs = await self._mirror.refs(self._refs.ref("base", name), self._refs.ref("heads", name))
@@ -184,18 +184,18 @@ class GitWorkspace:
             await self._checkout(name).remove()
 
     async def leave(self, story_id: str) -> None:
-        """Remove the story's worktree; see the port."""
+        """Removes the story's worktree; see the port."""
         async with self._stories[checked_id(story_id)]:
             await self._checkout(story_id).remove()
 
     async def remove_result(self) -> None:
-        """Delete the result branch and the sprint's recorded base, so that `prepare` begins anew."""
+        """Deletes the result branch and the sprint's recorded base, so that `prepare` begins anew."""
         names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))
         present = await self._mirror.refs(*names)
         await self._mirror.update(*(f"delete {name}" for name in names if name in present))
 
     async def reset(self, story_id: str) -> None:
-        """Make the worktree equal to its branch, byte for byte, whatever was done to it."""
+        """Makes the worktree equal to its branch, byte for byte, whatever was done to it."""
         async with self._stories[story_id]:
             await self._reset(story_id)
 
@@ -205,11 +205,11 @@ class GitWorkspace:
         await self._lay_out(self._checkout(story_id), head.commit)
 
     async def files(self, story_id: str) -> tuple[str, ...]:
-        """Paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
+        """Returns paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
         return await self.files_at(self._refs.ref("heads", checked_id(story_id)))
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """Text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
+        """Returns text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
         return await self.read_at(self._refs.ref("heads", checked_id(story_id)), paths)
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
@@ -230,20 +230,20 @@ class GitWorkspace:
         return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
-        """Reset the worktree, then do all or nothing in it; see the port. Raises WorkspaceError."""
+        """Resets the worktree, then does all or nothing in it; see the port. Raises WorkspaceError."""
         contents = list(commits.encoded(changes).items())
         async with self._stories[story_id]:
             await self._reset(story_id)
             await asyncio.to_thread(write_below, self.root(story_id), contents, removed)
 
     async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of `paths` that git ignores; see the port."""
+        """Returns those of `paths` that git ignores; see the port."""
         return await self._checkout(story_id).ignored(paths) if paths else ()
 
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
     ) -> str:
-        """Commit exactly these contents; the worktree stays as it is. See the port for repeated steps."""
+        """Commits exactly these contents; the worktree stays as it is. See the port for repeated steps."""
         async with self._stories[story_id]:
             await self._mirror.mend()
             base, head = await self._refs.ends(story_id)
@@ -263,27 +263,28 @@ class GitWorkspace:
         return await commits.raw_diff(self._mirror, *await self._refs.own_part(story_id))
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
-        """What these `paths` became since then, as a unified diff; see the port."""
-        return await merges.patch(self._mirror, since, await self.head(story_id), paths)
+        """Returns what these `paths` became since then, as a unified diff; see the port."""
+        head = await self.head(story_id)
+        return await commits.patch(self._mirror, since, head, paths) if paths and since != head else ""
 
     async def diff_stat(self, story_id: str) -> str:
-        """The same as `git diff --stat` tells it, for people."""
+        """Returns the same as `git diff --stat` tells it, for people."""
         return await commits.diff_stat(self._mirror, *await self._refs.own_part(story_id))
 
     async def sides(self, story_id: str, onto: str) -> Sides:
-        """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        """Returns the branch and a commit of the result branch brought together as far as git can; nothing moves."""
         _, head = await self._refs.ends(story_id)
         return await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
 
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
-        """Merge a commit of the result branch into the story's branch; see the port."""
+        """Merges a commit of the result branch into the story's branch; see the port."""
         async with self._stories[story_id]:
             await self._mirror.mend()
             ends, scratch = await self._refs.ends(story_id), self._checkout(story_id).scratch
             return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
 
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
-        """Merge the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
+        """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
         async with self._merging:
             await self._mirror.mend()
             _, head = await self._refs.ends(story_id)
@@ -306,27 +307,27 @@ class GitWorkspace:
             return MergeResult(merged=True, commit=made, onto=result.commit)
 
     async def merged_by(self, workflow_id: str) -> str | None:
-        """The commit on the result branch that a step of this workflow made, if one did."""
+        """Returns the commit on the result branch that a step of this workflow made, if one did."""
         return await merges.merged_by(self._mirror, self._refs, workflow_id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
-        """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
+        """Runs `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
         return await self._shown(self._base, work)
 
     async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
-        """Run `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
+        """Runs `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
         return await self._shown((await self._refs.own_part(story_id))[0], work, changes)
 
     async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
-        """Run `work(folder)` on the story's branch as it is, with `changes` written; removed afterwards."""
+        """Runs `work(folder)` on the story's branch as it is, with `changes` written; removed afterwards."""
         return await self._shown((await self._refs.ends(story_id))[1].commit, work, changes)
 
     async def result_head(self) -> str:
-        """The commit the result branch stands at."""
+        """Returns the commit the result branch stands at."""
         return (await self._refs.ends(RESULT))[1].commit
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
-        """Run `work(folder)` on a detached checkout of the result branch, removed afterwards."""
+        """Runs `work(folder)` on a detached checkout of the result branch, removed afterwards."""
         return await self._shown(await self.result_head(), work)
 
     async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]], changes: Sequence[FileChange] = ()) -> T:
@@ -339,11 +340,11 @@ class GitWorkspace:
             await place.remove()
 
     async def check_push(self, user_repo: Path, branch: str) -> None:
-        """Raise RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
+        """Raises RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
         await repository.check_push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
 
     async def push(self, user_repo: Path, branch: str) -> None:
-        """Create or fast-forward `branch` of the user's repository to the result; errors as `publish.push`."""
+        """Creates or fast-forwards `branch` of the user's repository to the result; errors as `publish.push`."""
         await repository.push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
 
     async def _lay_out(self, place: Checkout, commit: str) -> None:

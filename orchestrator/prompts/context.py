@@ -288,7 +288,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
     RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
     RunProblem.MISSING_NAMES: "tests of the suite are not in the report",
-    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
+    RunProblem.TAMPERED: "a test file was changed while it ran",
     RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
 """What each problem of a run means, in words."""

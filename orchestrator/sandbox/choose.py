@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -212,7 +212,7 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
 
 
 async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
-    """Every tier of this machine that passes, the strongest first, and why others are not there."""
+    """Returns every tier of this machine that passes, the strongest first, and why others are not there."""
     found: list[Sandbox] = [PlainSandbox()]
     reasons: dict[Tier, str] = {}
     for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
@@ -230,7 +230,7 @@ def hide_process() -> None:
 
 
 def _least(settings: SandboxSettings) -> Tier:
-    """What the run must have at least. Raises ConfigError where the two settings contradict each other."""
+    """Returns what the run must have at least. Raises ConfigError where the two settings contradict each other."""
     named = Tier.LANDLOCK if settings.mode == "auto" else Tier(settings.mode)
     required = (
         named if settings.require is None else Tier.PLAIN if settings.require == "none" else Tier(settings.require)
@@ -246,9 +246,11 @@ async def _strongest(
     settings: SandboxSettings, path: str, places: tuple[Path, ...]
 ) -> tuple[Sandbox | None, dict[Tier, str]]:
     reasons: dict[Tier, str] = {}
-    for tier, offer in _offers(settings, path, places):
+    for tier in (Tier.NAMESPACES, Tier.LANDLOCK):
+        if settings.mode not in {"auto", tier.value}:
+            continue
         try:
-            candidates = await asyncio.to_thread(offer)
+            candidates = await asyncio.to_thread(_candidates, tier, settings, path, places)
         except NotOffered as error:
             reasons[tier] = str(error)
             continue
@@ -260,35 +262,19 @@ async def _strongest(
     return None, reasons
 
 
-def _offers(
-    settings: SandboxSettings, path: str, places: tuple[Path, ...]
-) -> Iterator[tuple[Tier, Callable[[], Sequence[Sandbox]]]]:
+def _candidates(tier: Tier, settings: SandboxSettings, path: str, places: tuple[Path, ...]) -> Sequence[Sandbox]:
+    """Returns the forms of a tier that may work here, the best first. Raises NotOffered."""
     readable = tuple(Path(name).expanduser().absolute() for name in settings.readable)
-    shared = settings.loopback == "shared"
-    if settings.mode in {"auto", "namespaces"}:
-        yield Tier.NAMESPACES, lambda: _namespaces(path, readable, places)
-    if settings.mode in {"auto", "landlock"}:
-        yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared, places)
-
-
-def _namespaces(path: str, readable: tuple[Path, ...], places: tuple[Path, ...]) -> Sequence[Sandbox]:
-    bwrap = find_bwrap()
-    if bwrap is None:
+    bwrap = find_bwrap() if tier is Tier.NAMESPACES else None
+    if tier is Tier.NAMESPACES and bwrap is None:
         raise NotOffered("bubblewrap is not there")
-    _require_seccomp()
-    return [NamespaceSandbox(form, path, readable, places=places) for form in forms(bwrap)]
-
-
-def _landlock(path: str, readable: tuple[Path, ...], shared: bool, places: tuple[Path, ...]) -> Sequence[Sandbox]:
-    if sys.platform != "linux" or (abi := abi_version()) < OLDEST_ABI:
+    if tier is Tier.LANDLOCK and (sys.platform != "linux" or (abi := abi_version()) < OLDEST_ABI):
         version = f"ABI {abi}" if sys.platform == "linux" and abi else "none"
         raise NotOffered(f"the kernel's Landlock is too old or switched off ({version})")
-    _require_seccomp()
-    return [LandlockSandbox(path, readable, shared=shared, places=places)]
-
-
-def _require_seccomp() -> None:
     try:
         program(Sockets.USUAL, shared_processes=False)
     except (ImportError, RuntimeError, OSError) as error:
         raise NotOffered(f"libseccomp is not there ({error})") from error
+    if bwrap is not None:
+        return [NamespaceSandbox(form, path, readable, places=places) for form in forms(bwrap)]
+    return [LandlockSandbox(path, readable, shared=settings.loopback == "shared", places=places)]

@@ -203,7 +203,7 @@ class LimitedCommandRunner:
         )
 
     def _with_network(self, command: Command) -> AbstractAsyncContextManager[tuple[Command, list[str]]]:
-        """The command, and a list that fills with what it could not reach."""
+        """Returns the command, and a list that fills with what it could not reach."""
         network = self._network if command.access.fetch else self._services
         return network.joined(command, own_loopback=self._sandbox.own_loopback)
 
@@ -247,7 +247,7 @@ def _with_note(ended: Ended) -> str:
 
 
 async def _settled(job: "asyncio.Future[CommandResult]") -> None:
-    """Wait for `job`, however often the waiting itself is cancelled."""
+    """Waits for `job`, however often the waiting itself is cancelled."""
     while not job.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait({job})
@@ -257,7 +257,7 @@ async def _settled(job: "asyncio.Future[CommandResult]") -> None:
 
 @contextlib.asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
-    """A fresh folder outside every tree, removed at the end whatever was done to its permissions."""
+    """Yields a fresh folder outside every tree, removed at the end whatever was done to its permissions."""
     folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=named(_SCRATCH))).resolve())
     try:
         yield folder
@@ -266,13 +266,13 @@ async def scratch_folder() -> AsyncIterator[Path]:
 
 
 def remove_old_scratch(parent: Path) -> None:
-    """Remove the scratch folders of processes that were killed from the folder for temporary files. Blocks."""
+    """Removes the scratch folders of processes that were killed from the folder for temporary files. Blocks."""
     for folder in leftovers(parent, _SCRATCH):
         remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder and all below it, following no link; what resists even as its owner is left behind."""
+    """Removes a folder and all below it, following no link; what resists even as its owner is left behind."""
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         return

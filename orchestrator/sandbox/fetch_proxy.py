@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 import h11
 
 from orchestrator.sandbox.fetch_sources import Place, Sources, Upstream, basic, place_at, place_of, read_sources
-from orchestrator.sandbox.services import accept, at_work, door_to, serve_on
+from orchestrator.sandbox.services import accept, at_work, door_to, pipe, serve_on
 from orchestrator.sandbox.tier import Command, Door
 
 CONNECT_S = 20.0
 """For one address, with TLS; also for an answer of the machine's own proxy."""
+# The prefix in which an IPv4 address is written for networks that have IPv6 alone (RFC 6052).
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -68,7 +69,7 @@ class Connections:
             )
 
     async def _direct(self, place: Place) -> Streams:
-        """The name is resolved once, and what was looked at is what is connected to."""
+        """Returns the name is resolved once, and what was looked at is what is connected to."""
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
@@ -147,7 +148,7 @@ def _is_address(host: str) -> bool:
 
 
 async def _first(addresses: list[str], port: int) -> Streams:
-    """The first that answers; a machine without one kind of addresses refuses those at once."""
+    """Returns the first that answers; a machine without one kind of addresses refuses those at once."""
     for address in addresses[:-1]:
         with contextlib.suppress(OSError):
             return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_S)
@@ -155,12 +156,13 @@ async def _first(addresses: list[str], port: int) -> Streams:
 
 
 @contextlib.contextmanager
-def _told(place: Place) -> Iterator[None]:
+def _told(place: Place, what: str = "could not be reached") -> Iterator[None]:
+    """What goes wrong in the block becomes NotReached."""
     try:
         yield
-    except (OSError, EOFError, UnicodeError, asyncio.LimitOverrunError) as error:
+    except (OSError, EOFError, UnicodeError, asyncio.LimitOverrunError, h11.RemoteProtocolError) as error:
         reason = getattr(error, "strerror", None) or getattr(error, "verify_message", None) or error
-        raise NotReached(f"`{place}` could not be reached: {str(reason) or type(error).__name__}") from error
+        raise NotReached(f"`{place}` {what}: {str(reason) or type(error).__name__}") from error
 
 
 HEAD_S = 30.0
@@ -172,8 +174,9 @@ _HEAD_BYTES = 65536
 _CHUNK = 262144
 _PAGE_BYTES = 64 << 20
 """A page of a registry in which addresses are rewritten."""
+# Headers that belong to one connection and are not handed on (RFC 9110, 7.6.1); `proxy-authorization` holds our token.
 _HOP = {b"connection", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te", b"upgrade"}
-_METHODS = {b"GET", b"HEAD", b"POST"}
+_METHODS = {b"GET", b"HEAD", b"POST"}  # npm posts for advisories; nothing is ever put or deleted
 
 
 class FetchProxy:
@@ -191,12 +194,12 @@ class FetchProxy:
 
     async def _serve(self, accepted: socket.socket) -> None:
         with contextlib.suppress(OSError, h11.ProtocolError):  # the step hung up, or spoke nonsense to the end
-            reader, writer = await asyncio.open_connection(sock=accepted)
-            async with _closing(writer):
-                await _Client(reader, writer).serve(self)
+            streams = await asyncio.open_connection(sock=accepted)
+            async with _closing(streams[1]):
+                await _Client(streams).serve(self)
 
     async def answer(self, client: "_Client", request: h11.Request) -> None:
-        """Serve one request; what cannot be had becomes an answer that says why."""
+        """Serves one request; what cannot be had becomes an answer that says why."""
         try:
             shown = [value for name, value in request.headers if name == b"proxy-authorization"]
             if not any(hmac.compare_digest(value, self._shown) for value in shown):
@@ -219,12 +222,7 @@ class FetchProxy:
         reader, writer = await self._connections.tunnel(place)
         async with _closing(writer):
             writer.write(await client.opened())
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(_pipe(client.reader, writer))
-                    group.create_task(_pipe(reader, client.writer))
-            except* OSError:
-                pass  # one side hung up
+            await asyncio.gather(pipe(client.reader, writer), pipe(reader, client.writer))
 
     async def _exchange(self, client: "_Client", request: h11.Request) -> None:
         url = urlsplit(request.target.decode("ascii"))
@@ -267,12 +265,30 @@ class _Bad(Exception):
         self.status = status
 
 
-class _Client:
-    """The step's end of a connection, for one request: later ones come on connections of their own."""
+class _Peer:
+    """One end of a connection, for one request: later ones come on connections of their own."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-        self._state = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+    def __init__(self, streams: Streams, role: type[h11.CLIENT] | type[h11.SERVER]) -> None:
+        self.reader, self.writer = streams
+        self.state = h11.Connection(role, max_incomplete_event_size=_HEAD_BYTES)
+
+    async def next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
+        while (event := self.state.next_event()) is h11.NEED_DATA:
+            if self.state.they_are_waiting_for_100_continue:
+                await self.send(h11.InformationalResponse(status_code=100, headers=[]))
+            self.state.receive_data(await self.reader.read(_CHUNK))
+        return event
+
+    async def send(self, event: h11.Event) -> None:
+        self.writer.write(self.state.send(event) or b"")
+        await self.writer.drain()
+
+
+class _Client(_Peer):
+    """The step's end."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams, h11.SERVER)
 
     async def serve(self, proxy: FetchProxy) -> None:
         try:
@@ -283,26 +299,15 @@ class _Client:
         if isinstance(request, h11.Request):
             await proxy.answer(self, request)
 
-    async def next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
-        while (event := self._state.next_event()) is h11.NEED_DATA:
-            if self._state.they_are_waiting_for_100_continue:
-                await self.send(h11.InformationalResponse(status_code=100, headers=[]))
-            self._state.receive_data(await self.reader.read(_CHUNK))
-        return event
-
-    async def send(self, event: h11.Event) -> None:
-        self.writer.write(self._state.send(event) or b"")
-        await self.writer.drain()
-
     async def opened(self) -> bytes:
-        """Say that the tunnel is there; what the client sent ahead."""
+        """Says that the tunnel is there; what the client sent ahead."""
         await self.next()
         await self.send(h11.Response(status_code=200, headers=[], reason="Connection established"))
-        return self._state.trailing_data[0]
+        return self.state.trailing_data[0]
 
     async def refuse(self, status: int, text: str) -> None:
         """With the reason as text, unless an answer has begun, which then ends short."""
-        if self._state.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+        if self.state.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
         body = f"{text}\n".encode()
         headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
@@ -312,25 +317,32 @@ class _Client:
             await self.send(event)
 
 
-class _Server:
-    """The registry's end of one request."""
+class _Server(_Peer):
+    """The registry's end."""
 
     def __init__(self, streams: Streams, place: Place) -> None:
-        self._reader, self._writer = streams
+        super().__init__(streams, h11.CLIENT)
         self._place = place
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+
+    async def next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
+        with _told(self._place, "gave no whole answer"):
+            return await super().next()
+
+    async def send(self, event: h11.Event) -> None:
+        with _told(self._place, "gave no whole answer"):
+            await super().send(event)
 
     async def ask(self, request: h11.Request, client: _Client) -> None:
-        await self._send(request)
+        await self.send(request)
         while isinstance(event := await client.next(), (h11.Data, h11.EndOfMessage)):
-            await self._send(event)
+            await self.send(event)
             if isinstance(event, h11.EndOfMessage):
                 return
 
     async def hand_on(self, client: _Client, rewrite: "_Rewriting | None") -> None:
-        """The answer, as it comes; a page of links is rewritten as a whole."""
+        """Hands on the answer, as it comes; a page of links is rewritten as a whole."""
         page: bytearray | None = None
-        while not isinstance(event := await self._next(), (h11.ConnectionClosed, h11.EndOfMessage)):
+        while not isinstance(event := await self.next(), (h11.ConnectionClosed, h11.EndOfMessage)):
             if isinstance(event, h11.Response):
                 headers = [one for one in event.headers if one[0] not in _HOP]
                 if rewrite is not None:
@@ -338,12 +350,8 @@ class _Server:
                     page = bytearray() if _is_page(headers) else None
                 if page is not None:  # its length changes
                     headers = [one for one in headers if one[0] not in {b"content-length", b"transfer-encoding"}]
-                answer = h11.Response(
-                    status_code=event.status_code,
-                    headers=[*headers, (b"Connection", b"close")],
-                    reason=event.reason,
-                )
-                await client.send(answer)
+                headers.append((b"Connection", b"close"))
+                await client.send(h11.Response(status_code=event.status_code, headers=headers, reason=event.reason))
             elif isinstance(event, h11.Data) and page is None:
                 await client.send(event)
             elif isinstance(event, h11.Data) and page is not None:
@@ -354,24 +362,6 @@ class _Server:
             await client.send(h11.Data(data=rewrite(bytes(page))))
         if isinstance(event, h11.EndOfMessage):
             await client.send(h11.EndOfMessage())
-
-    async def _send(self, event: h11.Event) -> None:
-        with self._told():
-            self._writer.write(self._state.send(event) or b"")
-            await self._writer.drain()
-
-    async def _next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
-        with self._told():
-            while (event := self._state.next_event()) is h11.NEED_DATA:
-                self._state.receive_data(await self._reader.read(_CHUNK))
-        return event
-
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, h11.RemoteProtocolError) as error:
-            raise NotReached(f"`{self._place}` gave no whole answer: {error}") from error
 
 
 class _Rewriting:
@@ -389,7 +379,7 @@ class _Rewriting:
 
 
 def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """A list of files with their addresses, in a form that can be read."""
+    """Returns a list of files with their addresses, in a form that can be read."""
     held = dict(headers)
     kind = held.get(b"content-type", b"").split(b";")[0].lower()
     plain = held.get(b"content-encoding", b"identity").lower() == b"identity"
@@ -409,14 +399,6 @@ async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
     finally:
         if not ended:  # a transport that has ended while something was still being sent cannot be asked again
             writer.transport.abort()
-
-
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(_CHUNK):
-        writer.write(data)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()
 
 
 _PORT = 3128

@@ -48,7 +48,7 @@ def _variable(name: str) -> str:
 
 
 def is_npm_secret(name: str) -> bool:
-    """Whether the variable is shown to a registry."""
+    """Returns whether the variable is shown to a registry."""
     return _SECRET.fullmatch(name) is not None
 
 
@@ -160,7 +160,7 @@ class Sources(Value):
         return None if best is None else best.authorization
 
     def upstream(self, scheme: str, place: Place) -> Upstream | None:
-        """The machine's proxy for this place, if it has one for it."""
+        """Returns the machine's proxy for this place, if it has one for it."""
         names = [name.strip().lower().lstrip("*.") for name in self.no_proxy.split(",")]
         spared = "*" in self.no_proxy.split(",") or any(
             name in {place.host, str(place)} or place.host.endswith(f".{name}") for name in names if name
@@ -233,7 +233,7 @@ def _addresses(name: str, value: str) -> Iterator[SplitResult]:
 
 
 def _cleaned(name: str, value: str, spoken: frozenset[Place]) -> str:
-    """The variable without user and password in its addresses, and with `http` where our proxy speaks TLS."""
+    """Returns the variable without user and password in its addresses, and with `http` where our proxy speaks TLS."""
 
     if name.upper() in _SETTINGS_FILES:
         return os.devnull
@@ -270,7 +270,7 @@ def _credential(url: SplitResult, npm: Mapping[str, str]) -> Credential | None:
 
 
 def _usual(given: Mapping[str, str]) -> Iterator[SplitResult]:
-    """The public registries, where nothing stands in their place."""
+    """Returns the public registries, where nothing stands in their place."""
     off = given.get("PIP_NO_INDEX", "").lower() in _ON
     if not off and not any(given.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")):
         yield urlsplit(_PYPI)
@@ -293,7 +293,7 @@ def _both_ports(text: str) -> Iterator[Place]:
 
 
 def _found(name: str, variables: Mapping[str, str], machine: Mapping[str, str]) -> str:
-    """The value in either's variables, whose names may be in lower case."""
+    """Returns the value in either's variables, whose names may be in lower case."""
     for held in (variables, machine):
         for spelled in (name, name.lower()):
             if value := held.get(spelled):
@@ -302,7 +302,7 @@ def _found(name: str, variables: Mapping[str, str], machine: Mapping[str, str]) 
 
 
 def _upstreams(variables: Mapping[str, str], machine: Mapping[str, str]) -> dict[str, Upstream]:
-    """What was set up for installers comes before the machine's own."""
+    """Returns what was set up for installers comes before the machine's own."""
     found: dict[str, Upstream] = {}
     for scheme, names in _PROXIES.items():
         texts = [_found(name, held, {}) for held in (variables, machine) for name in names]

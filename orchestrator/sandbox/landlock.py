@@ -118,7 +118,7 @@ class LandlockSandbox:
             yield Confined(command.argv, command.env, {"landlock": policy, "own_user": own is not None}, held=held)
 
     def _looks(self, command: Command, own: Slot | None) -> bool:
-        """Whether the command's user needs the right to look into what is closed to it. Raises OSError."""
+        """Returns whether the command's user needs the right to look into what is closed to it. Raises OSError."""
         if own is None:
             return False
         readable = (*self._readable, *command.access.readable)

@@ -26,7 +26,7 @@ class CappedOutput:
         self.total = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Takes the next bytes."""
         self.total += len(chunk)
         room = self._head_room - len(self._head)
         if room > 0:
@@ -40,7 +40,7 @@ class CappedOutput:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """What was kept, as UTF-8 with bad bytes replaced; a line in the middle says how much is missing."""
+        """Returns what was kept, as UTF-8 with bad bytes replaced; a line in the middle says how much is missing."""
         tail = b"".join(self._tail)[-self._tail_room :] if self._tail else b""
         missing = self.total - len(self._head) - len(tail)
         if missing <= 0:
@@ -94,7 +94,7 @@ class Launch(NamedTuple):
 
 
 async def run_launched(launch: Launch, stop: asyncio.Event) -> Ended:
-    """Run to the end, or until `stop` is set; when this returns or raises, no process of the command is left.
+    """Runs to the end, or until `stop` is set; when this returns or raises, no process of the command is left.
 
     Raises OSError or ValueError when the launcher itself cannot be started (bad folder, unusable argument).
     """
@@ -197,7 +197,7 @@ async def _wait(process: asyncio.subprocess.Process, stop: asyncio.Event, second
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask the launcher to end its tree, insist when it does not; safe when it is gone."""
+    """Asks the launcher to end its tree, insist when it does not; safe when it is gone."""
     for number, seconds in ((signal.SIGTERM, END_GRACE_S), (signal.SIGKILL, None)):
         if process.returncode is not None:
             return
@@ -219,7 +219,7 @@ def _read_verdict(fd: int) -> dict[str, int | str | None] | None:
 
 
 def _sweep(mark: str) -> None:
-    """Kill every process that still carries the mark of a command whose launcher was lost (needs /proc)."""
+    """Kills every process that still carries the mark of a command whose launcher was lost (needs /proc)."""
     needle = f"{MARK}={mark}".encode()
     until = time.monotonic() + SWEEP_S
     while (found := list(_marked(needle))) and time.monotonic() < until:

@@ -101,7 +101,7 @@ def memory_of(pids: Iterable[int]) -> int:
 
 
 def send(groups: Iterable[int], number: signal.Signals) -> None:
-    """Signal whole process groups; those that are gone are left out."""
+    """Signals whole process groups; those that are gone are left out."""
     for group in groups:
         with contextlib.suppress(OSError):
             os.killpg(group, number)
@@ -115,7 +115,7 @@ class Tree:
         self.status: int | None = None
 
     def reap(self, most: int = REAPED_AT_ONCE) -> bool:
-        """Collect some of what ended; True while anything is left. As reaper of orphans, no child means no descendant.
+        """Collects some of what ended; True while anything is left. As reaper of orphans, no child means no descendant.
 
         The main process's end is the end of its group, while the number is still its own: one call, no fork missed.
         """
@@ -133,7 +133,7 @@ class Tree:
         return True
 
     def end(self, wake: int) -> int:
-        """Stop everything, then kill it, until nothing is left; returns how many could not be killed."""
+        """Stops everything, then kill it, until nothing is left; returns how many could not be killed."""
         until = time.monotonic() + KILL_FOR_S
         if self.status is None:  # not collected yet, so the number of its group is still its own
             send([self.main], signal.SIGKILL)
@@ -204,7 +204,7 @@ def _over_limit(policy: dict[str, Any]) -> str | None:
 
 
 def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | None:
-    """Wait for the end of the main process; the name of the limit that was hit, if any."""
+    """Waits for the end of the main process; returns the name of the limit that was hit, if any."""
     started = time.monotonic()
     scan_at, before = started + SCAN_EVERY_S / 2, tasks()
     tree.reap()
@@ -306,7 +306,7 @@ def _read_policy() -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the command of the policy on standard input to its end and write the verdict."""
+    """Runs the command of the policy on standard input to its end and writes the verdict."""
     policy = _read_policy()
     private = [policy["verdict_fd"], *policy["private_fds"]]
     for fd in private:

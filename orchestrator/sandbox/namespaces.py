@@ -52,7 +52,7 @@ class Form(NamedTuple):
 
 
 def find_bwrap() -> str | None:
-    """The system's bubblewrap, else the one that comes with us, else None."""
+    """Returns the system's bubblewrap, else the one that comes with us, else None."""
     system = shutil.which("bwrap", path=_OUTER_PATH)
     if system is not None:
         return system
@@ -63,7 +63,7 @@ def find_bwrap() -> str | None:
 
 
 def forms(bwrap: str) -> tuple[Form, ...]:
-    """What may work here, the best first; the self-test decides."""
+    """Returns what may work here, the best first; the self-test decides."""
     mapped = (Form(bwrap, True, True), Form(bwrap, True, False))
     as_root = can_change_user() and has(SYS_ADMIN) and shutil.which("setpriv", path=_OUTER_PATH) is not None
     return (Form(bwrap, False, True), *mapped) if as_root else mapped
@@ -166,12 +166,12 @@ def _is_moved(command: Command) -> bool:
 
 
 def _seen(command: Command, folder: Path) -> Path:
-    """A folder of the tree as the command sees it."""
+    """Returns a folder of the tree as the command sees it."""
     return _PROJECT / folder.relative_to(command.tree) if _is_moved(command) else folder
 
 
 def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
-    """The environment comes last: whatever it does to programs that start is done to the command alone."""
+    """Returns the environment comes last: whatever it does to programs that start is done to the command alone."""
     door = command.door
     ports = ",".join(map(str, door.ports)) if door is not None else ""
     opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), ports)
@@ -196,7 +196,7 @@ def _proc() -> tuple[str, ...]:
 
 
 def _guards(tree: Path) -> bool:
-    """Whether `.git` is mounted over itself, which nothing inside can undo."""
+    """Returns whether `.git` is mounted over itself, which nothing inside can undo."""
     git = tree / ".git"
     return not git.is_symlink() and git.exists()
 
@@ -215,7 +215,7 @@ def _memory(stack: contextlib.ExitStack, text: bytes) -> int:
 
 
 def _accounts(uid: int, home: Path) -> dict[str, bytes]:
-    """The users of this machine are none of the command's; it finds its own, so that programs can name it."""
+    """Returns the users of this machine are none of the command's; it finds its own, so that programs can name it."""
     passwd = f"root:x:0:0:root:/:/bin/sh\ncommand:x:{uid}:{uid}:command:{home}:/bin/sh\n"
     return {"passwd": passwd.encode(), "group": f"root:x:0:\ncommand:x:{uid}:\n".encode()}
 
@@ -237,7 +237,7 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
 
 
 def _way_to(path: Path) -> Iterator[str]:
-    """Folders on the way, open to the command's user; those that are there stay as they are."""
+    """Returns folders on the way, open to the command's user; those that are there stay as they are."""
     for parent in reversed(path.parents):
         if str(parent) not in {"/", "/tmp"}:
             yield from ("--perms", "0755", "--dir", str(parent))

@@ -45,7 +45,7 @@ class Sockets(StrEnum):
 
 @functools.cache
 def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
-    """The filter for the running kernel. Raises RuntimeError or ImportError where there is no libseccomp.
+    """Returns the filter for the running kernel. Raises RuntimeError or ImportError where there is no libseccomp.
 
     `shared_processes`: the command sees the machine's processes and files, so it may not change how others are
     scheduled, nor attributes of files, which Landlock does not guard.

@@ -86,7 +86,7 @@ class Services:
 
     @contextlib.asynccontextmanager
     async def joined(self, command: Command, *, own_loopback: bool) -> AsyncIterator[tuple[Command, list[str]]]:
-        """The command with its way to them, for as long as the block runs; and which could not be reached.
+        """Yields the command with its way to them, for as long as the block runs; and which could not be reached.
 
         With a loopback of its own it finds them there, by their ports, else where they are.
         """
@@ -100,7 +100,7 @@ class Services:
             yield command._replace(door=Door(tuple(one.port for one in self._places), None)), told
 
     async def unreachable(self) -> list[str]:
-        """A sentence for each that does not answer."""
+        """Returns a sentence for each that does not answer."""
         told: list[str] = []
         await asyncio.gather(*(_try(one, told) for one in self._places))
         return told
@@ -125,22 +125,24 @@ async def _serve(place: Place, told: list[str], listener: socket.socket) -> None
 
 
 async def _hand_on(place: Place, told: list[str], accepted: socket.socket) -> None:
-    """Bytes both ways, until both sides have ended."""
+    """Hands on bytes both ways, until both sides have ended."""
     reader, writer = await asyncio.open_connection(sock=accepted)
     try:
         if there := await _connected(place, told):
             try:
-                await asyncio.gather(_pipe(reader, there[1]), _pipe(there[0], writer))
+                await asyncio.gather(pipe(reader, there[1]), pipe(there[0], writer))
             finally:
                 there[1].transport.abort()
     finally:
         writer.transport.abort()
 
 
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Hands bytes on until the reader's side ends, or either hangs up."""
     with contextlib.suppress(OSError):  # one side hung up
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
         await writer.drain()
-        writer.write_eof()
+        if writer.can_write_eof():  # not with TLS
+            writer.write_eof()

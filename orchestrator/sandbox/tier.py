@@ -68,7 +68,7 @@ class Sandbox(Protocol):
         ...
 
     def confined(self, command: Command) -> AbstractContextManager[Confined]:
-        """How to run `command`, for as long as the block runs; its methods block. Raises OSError."""
+        """Returns how to run `command`, for as long as the block runs; its methods block. Raises OSError."""
         ...
 
 
@@ -123,13 +123,13 @@ def _open_below(folder: str, closed: tuple[Path, ...]) -> Iterator[str]:
 
 
 def etc() -> tuple[str, ...]:
-    """The files of /etc that programs need to find their libraries, certificates, names and times."""
+    """Returns the files of /etc that programs need to find their libraries, certificates, names and times."""
     java = sorted(path.name for path in Path("/etc").glob("java*") if path.is_dir())
     return tuple(f"/etc/{name}" for name in (*_ETC, *java) if os.path.lexists(f"/etc/{name}"))
 
 
 def tools(path: str) -> tuple[Path, ...]:
-    """The interpreter of this process and what PATH names, where that lies outside the system's folders."""
+    """Returns the interpreter of this process and what PATH names, where that lies outside the system's folders."""
     wanted: list[Path] = []
     for prefix in (sys.prefix, sys.base_prefix, str(Path(os.path.realpath(sys.executable)).parent.parent)):
         wanted += _followed(Path(prefix))
@@ -141,7 +141,7 @@ def tools(path: str) -> tuple[Path, ...]:
 
 
 def rust_toolchains() -> Path:
-    """Where rustup keeps them, if it is there; its `cargo` and `rustc` are mere pointers."""
+    """Returns where rustup keeps them, if it is there; its `cargo` and `rustc` are mere pointers."""
     return Path(os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"))
 
 
@@ -152,12 +152,12 @@ def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def is_system(path: Path) -> bool:
-    """Whether it lies in a folder that every command may read."""
+    """Returns whether it lies in a folder that every command may read."""
     return any(path.is_relative_to(folder) for folder in SYSTEM)
 
 
 def private_repository(tree: Path) -> tuple[Path, ...]:
-    """What a checkout's `.git` file leads to, so that a command may look around in it.
+    """Returns what a checkout's `.git` file leads to, so that a command may look around in it.
 
     By the checkout's own layout and by the files beside it, which no command can write; never by what stands in the
     tree.
@@ -180,7 +180,7 @@ def _with_libraries(folder: Path) -> Iterator[Path]:
 
 
 def _followed(folder: Path) -> Iterator[Path]:
-    """A folder, under the name it was given and the one it really has."""
+    """Returns a folder, under the name it was given and the one it really has."""
     if folder.is_dir():
         yield folder
         real = folder.resolve()
@@ -189,6 +189,6 @@ def _followed(folder: Path) -> Iterator[Path]:
 
 
 def _is_everything(folder: Path) -> bool:
-    """A prefix that would open the whole machine or somebody's home opens nothing."""
+    """Returns a prefix that would open the whole machine or somebody's home opens nothing."""
     home = Path(os.path.expanduser("~"))
     return folder == Path("/") or home == folder or home.is_relative_to(folder) or is_system(folder)

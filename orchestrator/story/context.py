@@ -285,7 +285,7 @@ PROBLEMS = {
     RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
     RunProblem.MISSING_NAMES: "expected tests did not run",
-    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
+    RunProblem.TAMPERED: "a test file was changed while it ran",
     RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
 """What a problem means, for people."""

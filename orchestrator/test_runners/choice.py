@@ -56,7 +56,7 @@ _NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \
 
 
 def recorded_runner(sources: Iterable[str]) -> str | None:
-    """The runner that the first of `sources` names which names exactly one; None when none of them does.
+    """Returns the runner that the first of `sources` names which names exactly one; None when none of them does.
 
     A source that names both, a foreign one, or one of them only to rule it out, is unclear and says nothing.
     """
@@ -73,7 +73,7 @@ def _named(text: str) -> str | None:
 def choose_runner(
     command: str | None, root_files: Collection[str], suite_files: Collection[str], stack: Sequence[str] = ()
 ) -> str | Finding:
-    """The runner's name for `suite_files` (none: the whole suite), or the finding `test.no_runner`.
+    """Returns the runner's name for `suite_files` (none: the whole suite), or the finding `test.no_runner`.
 
     `command` is the setting `test.command`, `stack` what is recorded about the tech stack, the most telling text first,
     `root_files` the names of the files in the project's root. A stack that says nothing clear leaves the choice to the

@@ -1,22 +1,19 @@
 """SuiteRunner's half for any language: the command of `test.custom`, and the JUnit files that it writes."""
 
 import asyncio
-import os
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.suite import CommandResult, ReportedCase, RunProblem, TestReport
-from orchestrator.files.safe_files import read_text, write_below
+from orchestrator.files.safe_files import read_text, walk_files, write_below
 from orchestrator.settings.model import CustomTests
 from orchestrator.test_runners.choice import CUSTOM
-from orchestrator.test_runners.junit import MAX_BYTES, parse_junit
-from orchestrator.test_runners.report import judged
+from orchestrator.test_runners.report import MAX_BYTES, Selection, judged, parse_junit
 
 WHY = f"{CUSTOM}: the settings name test.custom"
-_MOST_ENTRIES = 200_000
 
 
 class Command(Protocol):
@@ -33,45 +30,29 @@ class CustomRunner:
     def __init__(self, settings: CustomTests, command: Command, timeout_s: float) -> None:
         self._settings, self._command, self._timeout_s = settings, command, timeout_s
 
-    async def run(
-        self,
-        root: Path,
-        *,
-        files: Sequence[str] | None = None,
-        expected_names: Sequence[str] = (),
-        only: Sequence[ReportedCase] = (),
-        key: str,
-        timeout_s: float | None = None,
-    ) -> TestReport:
+    async def run(self, root: Path, asked: Selection) -> TestReport:
         """See `ports.SuiteRunner.run`. Reports from before are removed first: only what this run writes counts."""
         try:
             await asyncio.to_thread(self._remove_reports, root)
-            limit = timeout_s or self._timeout_s
-            result = await self._command(root, self._settings.command, key=key, timeout_s=limit)
+            limit = asked.timeout_s or self._timeout_s
+            result = await self._command(root, self._settings.command, key=asked.key, timeout_s=limit)
             cases, trouble = await asyncio.to_thread(self._read, root)
             await asyncio.to_thread(self._remove_reports, root)
         except WorkspaceError as error:
             return TestReport(problem=RunProblem.NO_REPORT, output=str(error), ran_with=(WHY,))
-        names = () if only else expected_names
+        names = () if asked.only else asked.expected
         report = judged(result, cases, trouble, names, runner="the command of test.custom", complete=(0,))
-        return report.model_copy(update={"cases": _asked(report.cases, files, names, only), "ran_with": (WHY,)})
+        return report.model_copy(update={"cases": _asked(report.cases, asked), "ran_with": (WHY,)})
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`: nothing can be known without running the command."""
         return 0
 
     def _reports(self, root: Path) -> Iterator[str]:
-        seen = 0
-        for folder, folders, files in os.walk(root):
-            folders[:] = [name for name in folders if name != ".git"]
-            seen += len(files) + len(folders)
-            if seen > _MOST_ENTRIES:
-                return
-            base = os.path.relpath(folder, root)
-            for name in files:
-                path = name if base == "." else f"{base}/{name}"
-                if any(fnmatchcase(path, pattern) for pattern in self._settings.junit):
-                    yield path
+        for place, names in walk_files(root, ".git".__eq__):
+            for name in names:
+                if any(fnmatchcase(place + name, pattern) for pattern in self._settings.junit):
+                    yield place + name
 
     def _remove_reports(self, root: Path) -> None:
         if found := [*self._reports(root)]:
@@ -90,14 +71,9 @@ class CustomRunner:
         return tuple(cases), ""
 
 
-def _asked(
-    cases: tuple[ReportedCase, ...], files: Sequence[str] | None, names: Sequence[str], only: Sequence[ReportedCase]
-) -> tuple[ReportedCase, ...]:
-    """The tests of these files, as far as the report names files; else those with these names; else all."""
-    if only:
-        wanted = {case.id for case in only}
-        return tuple(case for case in cases if case.id in wanted)
-    if files is None:
-        return cases
-    there = tuple(case for case in cases if case.file in files)
-    return there or tuple(case for case in cases if case.name in names) or cases
+def _asked(cases: tuple[ReportedCase, ...], asked: Selection) -> tuple[ReportedCase, ...]:
+    """Returns the tests of these files, as far as the report names files; else those with these names; else all."""
+    if asked.only or asked.files is None:
+        return asked.those(cases) or ()
+    there = tuple(case for case in cases if case.file in asked.files)
+    return there or tuple(case for case in cases if case.name in asked.expected) or cases

@@ -3,17 +3,17 @@
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.core.ports import CommandRunner
-from orchestrator.core.suite import Access, NewPackages, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import Access, ReportedCase, RunProblem, TestReport
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import MODULES, linked
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import NODE
-from orchestrator.test_runners.report import judged, merged, read_report
+from orchestrator.test_runners.report import Selection, judged, merged, read_report
 from orchestrator.test_runners.tests_in_tree import (
     MOCHA_REPORTER,
     ROOT,
@@ -49,57 +49,39 @@ class NodeRunner:
 
     def __init__(self, runner: CommandRunner, environments: NodeEnvironments, settings: TestSettings) -> None:
         self._runner = runner
-        self._environments = environments
+        self.environments = environments
         self._settings = settings
         self._able = False
         self._strips: str | None = None
 
-    async def run(
-        self,
-        root: Path,
-        *,
-        files: Sequence[str] | None = None,
-        expected_names: Sequence[str] = (),
-        only: Sequence[ReportedCase] = (),
-        key: str,
-        timeout_s: float | None = None,
-    ) -> TestReport:
+    async def run(self, root: Path, asked: Selection) -> TestReport:
         """See `ports.SuiteRunner.run`; the whole suite is what node itself finds below `root`."""
-        if only:
-            files = tuple(dict.fromkeys(case.file for case in only))
+        files = tuple(dict.fromkeys(case.file for case in asked.only)) if asked.only else asked.files
         root = await asyncio.to_thread(root.resolve)
         if lacking := await self._lacking(root):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=lacking)
         groups = await asyncio.to_thread(_groups, root, files)
-        packages = await self._environments.ensure(root)
+        packages = await self.environments.ensure(root)
         if packages.problem is not None:
             text = f"{packages.problem}\n{packages.output}"
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
-        limit = timeout_s or self._settings.timeout_s
+        asked = asked._replace(timeout_s=asked.timeout_s or self._settings.timeout_s)
         async with linked(root, packages.modules):
             reports = [
                 await (
-                    self._by_node(root, chosen, only, expected_names, packages, limit)
+                    self._by_node(root, chosen, asked, packages)
                     if tool is None
-                    else self._by_tool(tool, root, chosen, only, expected_names, packages, limit)
+                    else self._by_tool(tool, root, chosen, asked, packages)
                 )
                 for tool, chosen in groups
             ]
         titles = [NODE if tool is None else f"{tool.name}: {tool.why}" for tool, _ in groups]
-        report = reports[0] if len(reports) == 1 else merged(titles, reports, expected_names)
+        report = reports[0] if len(reports) == 1 else merged(titles, reports, asked.expected)
         if packages.note and not report.green:
             return report.model_copy(update={"output": f"[{packages.note}]\n{report.output}"})
         return report
 
-    async def _by_node(
-        self,
-        root: Path,
-        files: Sequence[str],
-        only: Sequence[ReportedCase],
-        expected: Sequence[str],
-        packages: NodePackages,
-        limit: float,
-    ) -> TestReport:
+    async def _by_node(self, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages) -> TestReport:
         typed = [*filter(is_typescript, files)] if files else await asyncio.to_thread(typescript_tests, root)
         options = await self._typescript_options(root) if typed else ()
         if options is None:
@@ -110,51 +92,38 @@ class NodeRunner:
             argv = [
                 *(NODE, *options, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
                 *(f"--test-reporter={REPORTER}", f"--test-reporter-destination={report}"),
-                *_patterns(only),
+                *_patterns(asked.only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
             access = Access(readable=(REPORTER, *packages.folders), plain_path=True)
-            result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
+            result = await self._runner.run(argv, cwd=root, timeout_s=asked.timeout_s, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
             cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
-        shown = judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+        shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
         return shown.model_copy(update={"ran_with": ("node: the tests import node:test",)})
 
     async def _by_tool(
-        self,
-        tool: Tool,
-        root: Path,
-        files: Sequence[str],
-        only: Sequence[ReportedCase],
-        expected: Sequence[str],
-        packages: NodePackages,
-        limit: float,
+        self, tool: Tool, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages
     ) -> TestReport:
         program = await asyncio.to_thread(_program, root, tool)
         if program is None:
-            return TestReport(
-                problem=RunProblem.MISSING_RUNNER,
-                output=f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies",
-            )
+            told = f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies"
+            return TestReport(problem=RunProblem.MISSING_RUNNER, output=told)
         access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders), plain_path=True)
-        env = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}
+        env, limit = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}, asked.timeout_s
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
-            argv, cwd = command(tool, program, scratch, inner, only), root / tool.folder
+            argv, cwd = command(tool, program, scratch, inner, asked.only), root / tool.folder
             result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", result.seen_at or root)
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
-        shown = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
+        shown = judged(result, asked.those(cases), trouble, asked.expected, runner=tool.name, complete=(0,))
         return shown.model_copy(update={"ran_with": (f"{tool.name}: {tool.why}",)})
-
-    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """Whether these packages can be had beside those of the project."""
-        return await self._environments.check_new(root, packages)
 
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""
-        packages = await self._environments.ensure(root)
+        packages = await self.environments.ensure(root)
         return (
             0
             if packages.problem is not None
@@ -162,7 +131,7 @@ class NodeRunner:
         )
 
     async def _lacking(self, root: Path) -> str:
-        """Why node cannot be used, or ""."""
+        """Returns why node cannot be used, or ""."""
         if self._able:
             return ""
         result = await self._runner.run([NODE, "--version"], cwd=root)
@@ -175,7 +144,7 @@ class NodeRunner:
         return ""
 
     async def _typescript_options(self, root: Path) -> tuple[str, ...] | None:
-        """What node must be given to run TypeScript, or None when it cannot. It is asked once."""
+        """Returns what node must be given to run TypeScript, or None when it cannot. It is asked once."""
         if self._strips is None:
             result = await self._runner.run([NODE, "-p", _STRIPS], cwd=root)
             self._strips = result.output.strip() if result.ok else ""
@@ -183,7 +152,7 @@ class NodeRunner:
 
 
 def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, tuple[str, ...]]]:
-    """Which runner runs which files, None being node itself; no files: all that it finds. At least one."""
+    """Returns which runner runs which files, None being node itself; no files: all that it finds. At least one."""
     tools: dict[tuple[str, str], Tool | None] = {}
     chosen: dict[tuple[str, str], list[str]] = {}
     for file in [*files_of_tests(root)] if files is None else files:
@@ -200,7 +169,7 @@ def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, 
 
 
 def _program(root: Path, tool: Tool) -> str | None:
-    """The tool's own program as seen from its folder, in the nearest `node_modules` upwards."""
+    """Returns the tool's own program as seen from its folder, in the nearest `node_modules` upwards."""
     inner = root / tool.folder
     folders = [inner, *(parent for parent in inner.parents if parent.is_relative_to(root))]
     places = (folder / MODULES / ".bin" / tool.name for folder in folders)
@@ -214,13 +183,6 @@ def _read_results(report: Path, root: Path) -> tuple[tuple[ReportedCase, ...] | 
         return None, str(error)
 
 
-def _those(only: Sequence[ReportedCase], cases: tuple[ReportedCase, ...] | None) -> tuple[ReportedCase, ...] | None:
-    if not only or cases is None:
-        return cases
-    wanted = {case.id for case in only}
-    return tuple(case for case in cases if case.id in wanted)
-
-
 def _without(case: ReportedCase, root: str) -> ReportedCase:
     if root not in case.name:
         return case
@@ -228,7 +190,7 @@ def _without(case: ReportedCase, root: str) -> ReportedCase:
 
 
 def _patterns(only: Sequence[ReportedCase]) -> tuple[str, ...]:
-    """What keeps node from running other tests; versions differ in what that does to tests inside others."""
+    """Returns what keeps node from running other tests; versions differ in what that does to tests inside others."""
     if any(SEPARATOR in case.name for case in only):
         return ()
     return tuple(f"--test-name-pattern=^{re.escape(case.name).replace(ROOT, '.*')}$" for case in only)

@@ -64,7 +64,7 @@ class MutatedSuite(Value):
         return frozenset(file for file, _ in self.mutated & self._seen(report, *_FAILED))
 
     def keeps_passing(self, report: TestReport) -> bool:
-        """Whether one of the other tests passed again, if there are any."""
+        """Returns whether one of the other tests passed again, if there are any."""
         return not self.kept or bool(self.kept & self._seen(report, CaseResult.PASSED))
 
     def _seen(self, report: TestReport, *results: CaseResult) -> frozenset[_Key]:
@@ -145,7 +145,7 @@ def _mutations_of(file: str, text: str, names: Sequence[str], random: Random) ->
 
 
 def _takes_another(file: str, names: Sequence[str]) -> bool:
-    """Whether a test can be added to its own; one whose name has dots is a doctest."""
+    """Returns whether a test can be added to its own; one whose name has dots is a doctest."""
     if file.endswith(".py"):
         return any("." not in name for name in names)
     return bool(names and _JAVASCRIPT.search(file))
@@ -159,7 +159,7 @@ def _applied(text: str, mutations: Sequence[Mutation]) -> str:
 
 
 def _by_test(cases: Sequence[ReportedCase], files: Collection[str], *results: CaseResult) -> frozenset[_Key]:
-    """The tests of `files` that cases with one of the results stand for.
+    """Returns the tests of `files` that cases with one of the results stand for.
 
     A report of pytest names no files but modules, with the classes behind them.
     """
@@ -191,13 +191,13 @@ class Copies:
         self.texts = {file: text for file in files if (text := read_text(root, file)) is not None}
 
     def changed(self) -> tuple[str, ...]:
-        """The files that are not as they were."""
+        """Returns the files that are not as they were."""
         return tuple(file for file, text in self.texts.items() if read_text(self._root, file) != text)
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Put other texts in place of some."""
+        """Puts other texts in place of some."""
         write_below(self._root, [(file, text.encode()) for file, text in texts.items()])
 
     def put_back(self) -> None:
-        """Make the files what they were."""
+        """Makes the files what they were."""
         self.write({file: self.texts[file] for file in self.changed()})

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.core.ports import CommandRunner
-from orchestrator.core.suite import CommandResult, NewPackages, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.environments.python import EnvironmentResult, PythonEnvironments
 from orchestrator.environments.python_installer import packages_of
 from orchestrator.files.safe_files import read_text, root_files
@@ -24,7 +24,7 @@ from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import DJANGO, KINDS, PYTEST, UNITTEST
 from orchestrator.test_runners.python import Part, import_paths, parts, settings_file
-from orchestrator.test_runners.report import judged, merged, read_report, reported
+from orchestrator.test_runners.report import Selection, judged, merged, read_report, reported
 from orchestrator.test_runners.tests_in_tree import files_of_tests
 
 REPORTER = Path(__file__).with_name("unittest_reporter.py")
@@ -86,7 +86,7 @@ def tools_of(root: Path, part: Part, packages: Path | None, forced: str) -> list
 def unittest_argv(
     tool: Tool, python: Path, root: Path, part: Part, report: Path, *, collect: bool = False
 ) -> list[str]:
-    """The command line, run at `root`."""
+    """Returns the command line, run at `root`."""
     home = root / part.folder
     order = {
         "report": str(report),
@@ -118,7 +118,7 @@ def _below(root: Path, part: Part) -> Iterator[str]:
 
 
 def _is_for_unittest(root: Path, file: str) -> bool:
-    """Whether pytest would leave something of it out: `load_tests`, or all of it for its name."""
+    """Returns whether pytest would leave something of it out: `load_tests`, or all of it for its name."""
     if not file.endswith(".py"):
         return False
     text = read_text(root, file) or ""
@@ -154,7 +154,7 @@ def _django(root: Path, folder: str, packages: Path | None, forced: str) -> Tool
 
 
 def _has_pytest(home: Path) -> bool:
-    """Whether its people run pytest: what that leaves out, they leave out."""
+    """Returns whether its people run pytest: what that leaves out, they leave out."""
     names = root_files(home)
     return settings_file(names, partial(read_text, home)) is not None or "conftest.py" in names
 
@@ -166,7 +166,7 @@ def _tool_files(home: Path) -> Iterator[str]:
 
 
 def _manage(root: Path, folder: str) -> str:
-    """The nearest `manage.py`, in the part's folder or one below it; "" for none."""
+    """Returns the nearest `manage.py`, in the part's folder or one below it; "" for none."""
     home = root / folder
     below = sorted(path.name for path in home.iterdir() if path.is_dir() and not path.is_symlink())
     for place in ["", *(name for name in below if name not in _SAMPLES and not name.startswith("."))]:
@@ -192,43 +192,32 @@ class PytestRunner:
         self, runner: CommandRunner, environments: PythonEnvironments, settings: TestSettings, path: str
     ) -> None:
         self._runner = runner
-        self._environments = environments
+        self.environments = environments
         self._settings = settings
         self._path = path
 
-    async def run(
-        self,
-        root: Path,
-        *,
-        files: Sequence[str] | None = None,
-        expected_names: Sequence[str] = (),
-        only: Sequence[ReportedCase] = (),
-        key: str,
-        timeout_s: float | None = None,
-    ) -> TestReport:
+    async def run(self, root: Path, asked: Selection) -> TestReport:
         """See `ports.SuiteRunner.run`.
 
         An expected test that was only skipped (or expected to fail) has shown nothing: it counts as missing. Tests of
         several projects in one repository run in the environments of their nearest manifests, one after the other.
         """
         root = await asyncio.to_thread(root.resolve)
-        found = await asyncio.to_thread(parts, root, files, only)
+        found = await asyncio.to_thread(parts, root, asked.files, asked.only)
         if len(found) == 1:
-            return await self._run(root, found[0], expected_names, key, timeout_s)
-        reports = [await self._run(root, part, (), key, timeout_s) for part in found]
-        return merged([part.folder or "." for part in found], reports, expected_names)
+            return await self._run(root, found[0], asked)
+        reports = [await self._run(root, part, asked._replace(expected=())) for part in found]
+        return merged([part.folder or "." for part in found], reports, asked.expected)
 
-    async def _run(
-        self, root: Path, part: Part, expected_names: Sequence[str], key: str, timeout_s: float | None
-    ) -> TestReport:
-        environment = await self._environments.ensure(root, key, part.folder)
+    async def _run(self, root: Path, part: Part, asked: Selection) -> TestReport:
+        environment = await self.environments.ensure(root, asked.key, part.folder)
         if environment.python is None:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
         jobs = await asyncio.to_thread(self._jobs, root, part, environment)
         if len(jobs) == 1:
-            return await self._by(*jobs[0], root, environment, expected_names, timeout_s)
-        reports = [await self._by(tool, some, root, environment, (), timeout_s) for tool, some in jobs]
-        return merged([tool.name for tool, _ in jobs], reports, expected_names)
+            return await self._by(*jobs[0], root, environment, asked)
+        reports = [await self._by(tool, some, root, environment, asked._replace(expected=())) for tool, some in jobs]
+        return merged([tool.name for tool, _ in jobs], reports, asked.expected)
 
     def _jobs(self, root: Path, part: Part, environment: EnvironmentResult) -> list[tuple[Tool, Part]]:
         command = (self._settings.command or "").strip()
@@ -236,19 +225,13 @@ class PytestRunner:
         return tools_of(root, part, packages, command if command in {PYTEST, UNITTEST, DJANGO} else "")
 
     async def _by(
-        self,
-        tool: Tool,
-        part: Part,
-        root: Path,
-        environment: EnvironmentResult,
-        expected_names: Sequence[str],
-        timeout_s: float | None,
+        self, tool: Tool, part: Part, root: Path, environment: EnvironmentResult, asked: Selection
     ) -> TestReport:
         assert environment.python is not None
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
             argv = await asyncio.to_thread(_argv, tool, environment.python, root, part, scratch)
-            result = await self._pytest(argv, root, environment, scratch, timeout_s)
+            result = await self._pytest(argv, root, environment, scratch, asked.timeout_s)
             cases, trouble = await asyncio.to_thread(read_report, report, tool.name)
         if (
             tool.name == PYTEST
@@ -258,22 +241,10 @@ class PytestRunner:
         ):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
         complete = _COMPLETE_EXITS if tool.name == PYTEST else {0}
-        shown = judged(result, cases, trouble, expected_names, runner=tool.name, complete=complete)
+        shown = judged(result, cases, trouble, asked.expected, runner=tool.name, complete=complete)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
         by = f"{tool.name}: {tool.why}"
         return shown.model_copy(update={"output": f"{told}{shown.output}", "ran_with": (by,)})
-
-    async def environment(self, root: Path, key: str) -> EnvironmentResult:
-        """What the project's Python manifests came to."""
-        return await self._environments.ensure(root, key)
-
-    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """Whether these packages can be had beside those of the project."""
-        return await self._environments.check_new(root, packages)
-
-    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
-        """Returns the folder in which the project's Python packages and these lie, None where there is none."""
-        return await self._environments.site(root, packages)
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
@@ -282,7 +253,7 @@ class PytestRunner:
         return sum([await self._collect(root, part, key) for part in found])
 
     async def _collect(self, root: Path, part: Part, key: str) -> int:
-        environment = await self._environments.ensure(root, key, part.folder)
+        environment = await self.environments.ensure(root, key, part.folder)
         if environment.python is None:
             return 0
         jobs, found = await asyncio.to_thread(self._jobs, root, part, environment), 0
@@ -323,7 +294,7 @@ class PytestRunner:
         """
         root = await asyncio.to_thread(root.resolve)
         argv = ("/bin/sh", "-c", command)
-        environment = await self._environments.ensure(root, key)
+        environment = await self.environments.ensure(root, key)
         if environment.python is None:
             text = f"The command was not run.\n{_install_text(environment)}"
             return CommandResult(argv=argv, exit_code=1, output=text)
@@ -382,7 +353,7 @@ def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Pat
 
 
 def _settings(root: Path, home: Path) -> Path | None:
-    """The nearest file with pytest's settings."""
+    """Returns the nearest file with pytest's settings."""
     for folder in dict.fromkeys((home, root)):
         if (name := settings_file(root_files(folder), partial(read_text, folder))) is not None:
             return folder / name

@@ -44,7 +44,7 @@ def import_paths(name: str, text: str) -> tuple[str, ...]:
 
 
 def test_paths(name: str, text: str) -> tuple[str, ...]:
-    """The `testpaths` entries of that file, likewise."""
+    """Returns the `testpaths` entries of that file, likewise."""
     return _listed(name, text, "testpaths")
 
 
@@ -92,7 +92,7 @@ class Part(NamedTuple):
 
 
 def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase]) -> list[Part]:
-    """The parts of a run; at least one.
+    """Returns the parts of a run; at least one.
 
     The whole suite of a repository whose root names its tests (`testpaths`) is run as its people run it: in one part.
     """
@@ -118,7 +118,7 @@ def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase])
 
 
 def part_of(root: Path, file: str) -> str:
-    """The nearest folder above a test that has a manifest; manifests in folders of tests are the tests' own."""
+    """Returns the nearest folder above a test that has a manifest; manifests in folders of tests are the tests' own."""
     for parent in PurePosixPath(file).parents:
         folder = "" if str(parent) == "." else str(parent)
         if not folder or (not is_test_file(f"{folder}/x") and _has_manifest(root / folder)):

@@ -1,11 +1,160 @@
-"""What a run of a test runner shows: its report file, the way it ended, and the names that had to be in the report."""
+"""What a run of a test runner shows: its report, the way it ended, and the names that had to be in the report.
+
+Reports are JUnit XML, as test runners write it. The text is hostile: no document types, no entities, bounded size.
+"""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+from xml.parsers import expat
 
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.test_runners.choice import PYTEST
-from orchestrator.test_runners.junit import MAX_BYTES, parse_junit
+
+
+class Selection(NamedTuple):
+    """What of a project's tests is run; see `ports.SuiteRunner.run`."""
+
+    key: str
+    """Of the environment."""
+    files: Sequence[str] | None = None
+    expected: Sequence[str] = ()
+    """Names that must be in the report."""
+    only: Sequence[ReportedCase] = ()
+    timeout_s: float | None = None
+
+    def those(self, cases: tuple[ReportedCase, ...] | None) -> tuple[ReportedCase, ...] | None:
+        """Returns the cases that were asked for, where single ones were."""
+        if not self.only or cases is None:
+            return cases
+        wanted = {case.id for case in self.only}
+        return tuple(case for case in cases if case.id in wanted)
+
+
+MAX_BYTES = 64 * 1024 * 1024
+_MAX_CASES, _MAX_DEPTH = 100_000, 50
+_MESSAGE_CAP = 4000
+"""Characters of one case's failure text."""
+_GAP = "\n[...]\n"
+_RESULTS = {"failure": CaseResult.FAILED, "error": CaseResult.ERROR, "skipped": CaseResult.SKIPPED}
+_INTERNAL = ("pytest", "internal")
+"""How pytest reports an error of its own, for example an exit at import: no test and no file."""
+_WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
+
+
+def parse_junit(xml: bytes, *, parameters: bool = True, root: Path | None = None) -> tuple[ReportedCase, ...]:
+    """Returns the cases of a report in its order, one per id; of several entries with one id the worst result counts.
+
+    `parameters`: whether a `[` ends a test's name, as in pytest's reports; elsewhere it is a character like any.
+    `root` is given for a report of no runner of ours: files below it are told from there, and none is made up; the
+    name of a test is what stands behind the last `::`.
+    Raises ValueError, with a reason for people, when this is no complete, harmless JUnit report.
+    """
+    if len(xml) > MAX_BYTES:
+        raise ValueError(f"the report is larger than {MAX_BYTES // 1024 // 1024} MB")
+    reader = _Reader(parameters, root)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(xml, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"the report is not well-formed XML ({error})") from error
+    if not reader.is_report:
+        raise ValueError("the report is no JUnit XML")
+    return tuple(reader.cases.values())
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise ValueError("the report declares a document type, which a test runner never does")
+
+
+class _Reader:
+    """Collects the cases while the parser walks."""
+
+    def __init__(self, parameters: bool, root: Path | None) -> None:
+        self._parameters, self._root = parameters, root
+        self._suites: list[str] = []
+        """Files that the suites around name; many reporters say it there."""
+        self.cases: dict[str, ReportedCase] = {}
+        self.is_report = False
+        self._depth = self._seen = 0
+        self._case: dict[str, str] | None = None
+        self._result = CaseResult.PASSED
+        self._texts: list[str] = []
+        self._listening = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._depth == 0:
+            self.is_report = tag in {"testsuites", "testsuite"}
+        self._depth += 1
+        if self._depth > _MAX_DEPTH or self._seen >= _MAX_CASES:
+            raise ValueError("the report is nested too deeply or has too many cases")
+        if tag == "testsuite":
+            self._suites.append(attributes.get("file", ""))
+        elif tag == "testcase":
+            self._case, self._result, self._texts = attributes, CaseResult.PASSED, []
+        elif self._case is not None and tag in _RESULTS:
+            self._result = max(self._result, _RESULTS[tag], key=_WEIGHT.index)
+            self._listening = True
+            self._texts.append(attributes.get("message", "") + "\n")
+
+    def text(self, data: str) -> None:
+        if self._listening:
+            self._texts.append(data)
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        if tag in _RESULTS:
+            self._listening = False
+        elif tag == "testsuite":
+            self._suites.pop()
+        elif tag == "testcase" and self._case is not None:
+            self._seen += 1
+            case, self._case = self._read(self._case), None
+            earlier = self.cases.get(case.id)
+            if earlier is None or _WEIGHT.index(case.result) > _WEIGHT.index(earlier.result):
+                self.cases[case.id] = case
+
+    def _read(self, attributes: dict[str, str]) -> ReportedCase:
+        name, classname = attributes.get("name", ""), attributes.get("classname", "")
+        files = [attributes.get("file", ""), *(reversed(self._suites) if self._root is not None else ())]
+        file = _inside(next(filter(None, files), ""), self._root)
+        if self._root is not None:
+            shown = name.rpartition("::")[2] or name
+        else:
+            shown = name.split("[", 1)[0] if self._parameters else name
+            file = "" if (classname, name) == _INTERNAL else file or _derived(classname or name)
+        message = shortened("".join(self._texts).strip())
+        return ReportedCase(name=shown, id=f"{classname}::{name}", file=file, result=self._result, message=message)
+
+
+def _inside(named: str, root: Path | None) -> str:
+    """Returns the file that a report names, from the root; "" for none, and for one elsewhere."""
+    path = PurePosixPath(named)
+    if root is not None and path.is_relative_to(root):
+        path = path.relative_to(root)
+    return "" if not named or path.is_absolute() or ".." in path.parts else str(path)
+
+
+def _derived(dotted: str) -> str:
+    """Returns the file of a dotted name: modules are lower case by custom, classes are not."""
+    parts = dotted.split(".")
+    while parts and (not parts[-1].isidentifier() or parts[-1][:1].isupper()):
+        parts.pop()
+    return "/".join(parts) + ".py" if parts and all(parts) else ""
+
+
+def shortened(text: str) -> str:
+    """Head and tail: the first lines say what failed, the last ones where."""
+    if len(text) <= _MESSAGE_CAP:
+        return text
+    half = (_MESSAGE_CAP - len(_GAP)) // 2
+    return text[:half] + _GAP + text[-half:]
+
 
 _NOTHING_COLLECTED = 5
 """With this exit code pytest says that no test was run, whatever stands in the report."""
@@ -17,7 +166,7 @@ _LIMITS = {
 
 
 def read_report(report: Path, runner: str) -> tuple[tuple[ReportedCase, ...] | None, str]:
-    """The cases that `runner` wrote down, or None and why there are none. Blocks."""
+    """Returns the cases that `runner` wrote down, or None and why there are none. Blocks."""
     try:
         with report.open("rb") as file:
             return parse_junit(file.read(MAX_BYTES + 1), parameters=runner == PYTEST), ""
@@ -85,7 +234,7 @@ def reported(
     trouble: str = "",
     missing: tuple[str, ...] = (),
 ) -> TestReport:
-    """A report from how the runner's command ended; `trouble` is added to its output for people."""
+    """Returns a report from how the runner's command ended; `trouble` is added to its output for people."""
     return TestReport(
         cases=cases,
         problem=problem,

@@ -28,11 +28,10 @@ from orchestrator.core.suite import (
 )
 from orchestrator.environments.installed import read_installed
 from orchestrator.environments.lock_files import LockMaker
-from orchestrator.environments.node import NodeEnvironments, NodePackages
+from orchestrator.environments.node import NodePackages
 from orchestrator.environments.node_layers import linked
 from orchestrator.environments.project import KEY, ProjectBuild, ProjectSetup, States, file_states
 from orchestrator.files.safe_files import read_text, root_files
-from orchestrator.sandbox.git_scan import GitMark
 from orchestrator.sandbox.services import Services
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import (
@@ -49,7 +48,7 @@ from orchestrator.test_runners.custom import CustomRunner
 from orchestrator.test_runners.node import NodeRunner
 from orchestrator.test_runners.proof import Copies, MutatedSuite, mutate
 from orchestrator.test_runners.pytest_runner import PytestRunner
-from orchestrator.test_runners.report import merged
+from orchestrator.test_runners.report import Selection, merged
 from orchestrator.test_runners.tests_in_tree import files_of_tests, kinds_of_tests
 
 _NOT_LOOKED_AT = frozenset(
@@ -79,16 +78,7 @@ _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTP
 class Runner(Protocol):
     """Runs tests of one kind."""
 
-    async def run(
-        self,
-        root: Path,
-        *,
-        files: Sequence[str] | None = None,
-        expected_names: Sequence[str] = (),
-        only: Sequence[ReportedCase] = (),
-        key: str,
-        timeout_s: float | None = None,
-    ) -> TestReport:
+    async def run(self, root: Path, asked: Selection) -> TestReport:
         """See `ports.SuiteRunner.run`."""
         ...
 
@@ -107,7 +97,6 @@ class ProjectRunner:
         self,
         pytest: PytestRunner,
         node: NodeRunner,
-        packages: NodeEnvironments,
         settings: TestSettings,
         path: str,
         setup: ProjectSetup | None = None,
@@ -123,11 +112,10 @@ class ProjectRunner:
         python: dict[str, Runner] = dict.fromkeys((PYTEST, UNITTEST, DJANGO), pytest)
         self._runners: dict[str, Runner] = {**python, NODE: node, **(more or {})}
         self._packaged: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
-        self._pytest = pytest
+        self._pytest, self._packages = pytest, node.environments
         self._custom: CustomRunner | None = None
         if settings.custom is not None:
             self._custom = CustomRunner(settings.custom, self._command, settings.timeout_s)
-        self._packages = packages
         self._settings = settings
         self._path = path
         self._lock_maker = locks
@@ -154,21 +142,19 @@ class ProjectRunner:
         if failed := await self._ready(root, key):
             return failed
         copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
-        mark = await asyncio.to_thread(GitMark.of, root)
-        report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
-        if broken := await asyncio.to_thread(mark.broken):
-            return _refuted(report, RunProblem.TAMPERED, f"while they ran, {broken}")
+        asked = Selection(key, files, expected_names, only, timeout_s)
+        report = await self._by(kinds, root, asked)
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
         if files and report.green and reset is not None:
-            return await self._proved(report, kinds[0], copies, root, files, only, key, reset)
+            return await self._proved(report, kinds[0], copies, root, asked, reset)
         return report
 
     async def _kinds(
         self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase], stack: Sequence[str]
     ) -> tuple[str, ...] | Finding:
-        """The runners that are needed, or why there is none."""
+        """Returns the runners that are needed, or why there is none."""
         if self._custom is not None:
             return (CUSTOM,)
         if only and not self._only:
@@ -179,24 +165,14 @@ class ProjectRunner:
         choice = choose_runner(self._settings.command, names, files or (), stack)
         return choice if isinstance(choice, Finding) else (choice,)
 
-    async def _by(
-        self,
-        kinds: Sequence[str],
-        root: Path,
-        files: Sequence[str] | None,
-        expected: Sequence[str],
-        only: Sequence[ReportedCase],
-        key: str,
-        timeout_s: float | None,
-    ) -> TestReport:
+    async def _by(self, kinds: Sequence[str], root: Path, asked: Selection) -> TestReport:
         if len(kinds) == 1:
-            runner = self._runner(kinds[0])
-            return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
+            return await self._runner(kinds[0]).run(root, asked)
         reports = []
         for kind in kinds:
-            mine = [case for case in only if kind_of(case.file) == kind]
-            reports.append(await self._runner(kind).run(root, files=files, only=mine, key=key, timeout_s=timeout_s))
-        return merged(kinds, reports, expected)
+            mine = asked._replace(expected=(), only=[case for case in asked.only if kind_of(case.file) == kind])
+            reports.append(await self._runner(kind).run(root, mine))
+        return merged(kinds, reports, asked.expected)
 
     def _runner(self, kind: str) -> Runner:
         return self._custom if kind == CUSTOM and self._custom is not None else self._runners[kind]
@@ -207,21 +183,20 @@ class ProjectRunner:
         kind: str,
         copies: Copies,
         root: Path,
-        files: Sequence[str],
-        only: Sequence[ReportedCase],
-        key: str,
+        asked: Selection,
         reset: Callable[[], Awaitable[None]],
     ) -> TestReport:
-        """The green report, if other expectations in the same files make it fail."""
+        """Returns the green report, if other expectations in the same files make it fail."""
         told, problem = "", RunProblem.FAKED
         for single in (False, True):
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             if not suite.mutated and kind not in _PROVED:
-                return report.model_copy(update={"not_proved": f"nothing here can change a test of {', '.join(files)}"})
-            chosen = (*only, *suite.added) if only else ()
+                files = ", ".join(asked.files or ())
+                return report.model_copy(update={"not_proved": f"nothing here can change a test of {files}"})
             await reset()  # a suite need not pass on what its first run left
-            await self._ready(root, key)
-            run = partial(self._runner(kind).run, root, files=files, only=chosen, key=key)
+            await self._ready(root, asked.key)
+            chosen = (*asked.only, *suite.added) if asked.only else ()
+            run = partial(self._runner(kind).run, root, Selection(asked.key, asked.files, only=chosen))
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
@@ -269,7 +244,7 @@ class ProjectRunner:
         root = await asyncio.to_thread(root.resolve)
         kinds = await asyncio.to_thread(self._stated, root, files)
         mine = packages if len(kinds) == 1 else {}
-        site = await self._pytest.site(root, mine) if PYTEST in kinds else None
+        site = await self._pytest.environments.site(root, mine) if PYTEST in kinds else None
         modules = await self._packages.modules(root, mine) if NODE in kinds else None
         return await asyncio.to_thread(read_installed, [site] if site else [], [modules] if modules else [])
 
@@ -280,11 +255,11 @@ class ProjectRunner:
         return [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or (kind == NODE and npm))]
 
     async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """What the first of these says that has the packages, else what the last one lacks."""
+        """Returns what the first of these says that has the packages, else what the last one lacks."""
         found = NewPackages()
         refusals = list[str]()
         for kind in kinds:
-            found = await self._packaged[kind].check_new(root, packages)
+            found = await self._packaged[kind].environments.check_new(root, packages)
             if found.had:
                 return found
             refusals += [found.refusal] if found.refusal else []
@@ -304,17 +279,17 @@ class ProjectRunner:
         found: set[str] = set()
         kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(kind_of(case.file) for case in cases))
         for kind in kinds if suite.mutated else ():
-            shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, key=key))
+            shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, Selection(key)))
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
 
     async def environment(self, root: Path, *, key: str) -> ProjectEnvironment:
-        """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
+        """Installs what the manifests in `root` ask for, returns what came of it. Never raises for what they hold."""
         root = await asyncio.to_thread(root.resolve)
         began = time.monotonic()
         failed = await self._ready(root, key)
-        python = await self._pytest.environment(root, key)
+        python = await self._pytest.environments.ensure(root, key)
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
         names = await asyncio.to_thread(root_files, root)
@@ -352,11 +327,11 @@ class ProjectRunner:
         return result.model_copy(update={"made": made, "left": left})
 
     async def _ready(self, root: Path, key: str) -> TestReport | None:
-        """Have in the tree what setup and build make; the report of a run for which that could not be had."""
+        """Has in the tree what setup and build make; returns the report of a run for which that could not be had."""
         if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
             return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
         if self._build is not None and await asyncio.to_thread(self._build.has_work, root):
-            made = await self._pytest.environment(root, key)  # with what the project's own build makes
+            made = await self._pytest.environments.ensure(root, key)  # with what the project's own build makes
             failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
             if failed:
                 return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
@@ -375,16 +350,10 @@ class ProjectRunner:
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
-        mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            result = await self._pytest.command(
+            return await self._pytest.command(
                 root, command, key=key, modules=packages.modules, timeout_s=timeout_s, fetch=fetch
             )
-        if not (broken := await asyncio.to_thread(mark.broken)):
-            return result
-        return result.model_copy(
-            update={"exit_code": result.exit_code or 1, "output": f"{result.output}\n[{broken}]\n"}
-        )
 
     @property
     def _only(self) -> str:
@@ -398,7 +367,7 @@ class ProjectRunner:
 
 
 async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaitable[TestReport]]) -> TestReport | str:
-    """The same command with the mutated texts in place; why it could not be run."""
+    """Returns the same command with the mutated texts in place; why it could not be run."""
     try:
         await asyncio.to_thread(copies.write, suite.texts)
         return await run()

@@ -5,7 +5,6 @@ looking at manifests; blocks).
 """
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.core.suite import CaseResult, ReportedCase
-from orchestrator.files.safe_files import read_text, root_files
+from orchestrator.files.safe_files import read_text, root_files, walk_files
 from orchestrator.test_runners.choice import KINDS, NODE, PYTEST, kind_of, stated_runners
-from orchestrator.test_runners.junit import MAX_BYTES, shortened
+from orchestrator.test_runners.report import MAX_BYTES, shortened
 
 MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
 SEPARATOR = " > "
@@ -74,7 +73,7 @@ class Tool(NamedTuple):
 
 
 def tool_of(root: Path, file: str) -> Tool | None:
-    """The runner of the nearest folder above a test whose manifest names one. Blocks."""
+    """Returns the runner of the nearest folder above a test whose manifest names one. Blocks."""
     for parent in PurePosixPath(file).parents:
         folder = "" if str(parent) == "." else str(parent)
         if (found := tool_in(root, folder)) is not None:
@@ -172,7 +171,7 @@ def _pattern(only: Sequence[ReportedCase]) -> str:
 
 
 def read_results(report: Path, root: Path) -> tuple[ReportedCase, ...]:
-    """The cases in the JSON that jest and vitest write, files told from `root`. Blocks.
+    """Returns the cases in the JSON that jest and vitest write, files told from `root`. Blocks.
 
     Raises ValueError, with a reason for people, when it is none.
     """
@@ -214,7 +213,6 @@ def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], 
 
 
 _NO_TESTS_THERE = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-_MOST_ENTRIES = 200_000
 _IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$")
 """Where jest and mocha look for tests of any name."""
 _UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
@@ -245,26 +243,19 @@ def typescript_tests(root: Path) -> tuple[str, ...]:
 
 
 def is_typescript(path: str) -> bool:
-    """Whether node has to leave types out to run it."""
+    """Returns whether node has to leave types out to run it."""
     return path.endswith(_TYPESCRIPT)
 
 
 def is_nodes(root: Path, path: str) -> bool:
-    """Whether it is for `node --test`: it imports `node:test`. Blocks."""
+    """Returns whether it is for `node --test`: it imports `node:test`. Blocks."""
     return not path.endswith(".py") and "node:test" in (read_text(root, path) or "")
 
 
 def files_of_tests(root: Path) -> Iterator[str]:
-    """Paths below `root` that are named like tests, no link followed. Blocks."""
-    seen = 0
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_TESTS_THERE]
-        seen += len(files) + len(folders)
-        if seen > _MOST_ENTRIES:
-            return
-        base = os.path.relpath(folder, root)
-        for name in files:
-            path = name if base == "." else f"{base}/{name}"
+    """Returns paths below `root` that are named like tests, no link followed. Blocks."""
+    for place, names in walk_files(root, lambda name: name.startswith(".") or name in _NO_TESTS_THERE):
+        for name in names:
             named = any(pattern.search(name) for pattern in _NAMED)
-            if named or _IN_FOLDER.search(path):
-                yield path
+            if named or _IN_FOLDER.search(place + name):
+                yield place + name

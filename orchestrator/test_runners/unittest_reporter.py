@@ -104,7 +104,7 @@ def _dotted(file: str) -> str:
 
 
 def _records_into(records: Records, base: Any) -> Any:
-    """A class of results that keeps them as well."""
+    """Returns a class of results that keeps them as well."""
 
     class Result(base):  # type: ignore[misc]
         def addSuccess(self, test: Any) -> None:
@@ -158,13 +158,13 @@ def _flat(suite: Any) -> Iterator[Any]:
 
 
 def _wanted(suite: Any) -> list[Any]:
-    """The tests that are asked for."""
+    """Returns the tests that are asked for."""
     only = {tuple(one) for one in ORDER["only"]}
     return [test for test in _flat(suite) if not only or _place(test)[1:] in only]
 
 
 def _module_of(file: str) -> str:
-    """The dotted name of a file's module, below the folder that holds its outermost package."""
+    """Returns the dotted name of a file's module, below the folder that holds its outermost package."""
     folder, name = os.path.split(os.path.join(ROOT, file))
     parts = [name[:-3]]
     while os.path.exists(os.path.join(folder, "__init__.py")) and folder != ROOT:
@@ -176,7 +176,7 @@ def _module_of(file: str) -> str:
 
 
 def _loaded(records: Records, file: str) -> unittest.TestSuite:
-    """The tests of one file; one that cannot be loaded is told as that."""
+    """Returns the tests of one file; one that cannot be loaded is told as that."""
     try:
         module = importlib.import_module(_module_of(file))
         if os.path.realpath(module.__file__ or "") != os.path.realpath(os.path.join(ROOT, file)):
@@ -190,7 +190,7 @@ def _loaded(records: Records, file: str) -> unittest.TestSuite:
 
 
 def run_unittest(records: Records) -> int:
-    """The tests of the files that are named."""
+    """Returns the tests of the files that are named."""
     tests = _wanted(unittest.TestSuite(_loaded(records, file) for file in ORDER["files"]))
     if ORDER["collect"]:
         return _collected(tests)
@@ -202,7 +202,7 @@ def run_unittest(records: Records) -> int:
 
 
 def run_django(records: Records) -> int:
-    """The tests of a Django project, whose own runner makes the databases."""
+    """Returns the tests of a Django project, whose own runner makes the databases."""
     module = types.ModuleType(RUNNER)
     vars(module)["__getattr__"] = lambda name: _django_runner(records) if name == "Runner" else _unknown(name)
     sys.modules[RUNNER] = module

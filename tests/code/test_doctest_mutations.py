@@ -7,8 +7,8 @@ from random import Random
 
 from orchestrator.code.mutations import doctest_mutations
 from orchestrator.core.suite import CaseResult
-from orchestrator.test_runners.junit import parse_junit
 from orchestrator.test_runners.proof import mutate
+from orchestrator.test_runners.report import parse_junit
 
 WORDS = '''"""Words.
 

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.report import Selection
 from tests.support import Played, Team, git, make_repo, plain_environment, play, run_cli, write_backlog
 
 BROKEN = {"tests/test_old.py": "import nosuch_package\n\n\ndef test_old():\n    assert nosuch_package\n"}
@@ -80,9 +81,9 @@ def test_what_fails_there_is_told_hinders_nobody_and_is_not_run_again(
 ) -> None:
     run, keys = PytestRunner.run, list[str]()
 
-    async def counted(self: PytestRunner, root: Path, **how: object) -> object:
-        keys.append(str(how["key"]))
-        return await run(self, root, **how)  # type: ignore[arg-type]
+    async def counted(self: PytestRunner, root: Path, asked: Selection) -> object:
+        keys.append(asked.key)
+        return await run(self, root, asked)
 
     monkeypatch.setattr(PytestRunner, "run", counted)
     repo, told = make_repo(tmp_path / "repo", MIXED), "base: 1 passed, 2 failed, 0 skipped in "

@@ -35,4 +35,4 @@ def project_runner(
     venvs = PythonEnvironments(folder / "python", folder / "layers", run, commands, variables)
     node = NodeEnvironments(folder / "node", run, commands, variables, rules)
     runners = PytestRunner(run, venvs, tests, path), NodeRunner(run, node, tests)
-    return ProjectRunner(*runners, node, tests, path, tries=tries)
+    return ProjectRunner(*runners, tests, path, tries=tries)

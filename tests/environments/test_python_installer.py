@@ -150,7 +150,7 @@ async def test_what_development_asks_for_is_left_aside_where_it_does_not_go_toge
     wanted = Requirements(lines=("tiny>1", "other", "absent"), besides=("other", "absent"), runner=False)
     found = await layers.ensure(wanted)
     assert isinstance(found, Path)
-    [note] = await asyncio.to_thread(notes_on, found)
+    [note] = (await asyncio.to_thread(notes_on, found)).told
     assert note.startswith("the requirements for development were left aside")
     refused = await layers.ensure(Requirements(lines=("tiny>1", "other"), runner=False))
     assert isinstance(refused, NotInstalled), "what the project itself needs is never left aside"

@@ -8,6 +8,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.python import Part, part_of, parts
+from orchestrator.test_runners.report import Selection
 from tests.environments.projects import write_tree
 from tests.environments.test_python_environment import PATH
 
@@ -43,14 +44,14 @@ async def test_each_part_of_a_suite_runs_in_its_own_environment_and_folder(tmp_p
     runner = LimitedCommandRunner(settings, PATH)
     environments = Own(tmp_path / "kept", tmp_path / "layers", runner, settings, {})
     suites = PytestRunner(runner, environments, TestSettings(), PATH)
-    whole = await suites.run(root, key="US-1", expected_names=["test_root", "test_a", "test_b"])
+    whole = await suites.run(root, Selection("US-1", expected=["test_root", "test_a", "test_b"]))
     assert (whole.problem, whole.passed, whole.failed, whole.exit_code) == (None, 2, 1, 1), whole.output
     assert environments.asked == ["", "services/a", "services/b"]
     assert {case.file for case in whole.cases} == {name for name in FILES if "test_" in name}
     environments.asked = []
     one = [case for case in whole.cases if case.name == "test_a"]
-    assert (await suites.run(root, key="US-1", only=one)).green
-    assert (await suites.run(root, key="US-1", files=["services/a/tests/test_it.py"])).green
+    assert (await suites.run(root, Selection("US-1", only=one))).green
+    assert (await suites.run(root, Selection("US-1", ["services/a/tests/test_it.py"]))).green
     assert environments.asked == ["services/a", "services/a"]
 
 

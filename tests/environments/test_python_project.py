@@ -12,6 +12,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.settings.sections import EnvironmentSettings
 from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.report import Selection
 from tests.environments.test_python_environment import PATH, PYTEST, wheel
 from tests.sandboxes import CONFINED, sandbox
 
@@ -93,7 +94,7 @@ async def test_a_project_that_cannot_be_built_is_tried_without(tmp_path: Path) -
     (root / "backend.py").write_text("def build_editable(*_):\n    raise SystemExit('no compiler here')\n")
     shutil.rmtree(root / "src")
     (root / "test_itself.py").write_text("def test_itself():\n    assert False\n")
-    report = await suites.run(root, files=["test_itself.py"], key="US-1")
+    report = await suites.run(root, Selection("US-1", ["test_itself.py"]))
     assert report.failed == 1
     assert report.output.startswith("[the project itself could not be built:")
     assert "no compiler here" in report.output
@@ -118,7 +119,7 @@ async def test_whatever_a_build_leaves_is_told_and_ends(left: str, tmp_path: Pat
     (root / "backend.py").write_text(text)
     (root / "pyproject.toml").write_text(PYPROJECT)
     (root / "test_itself.py").write_text("def test_itself():\n    assert False\n")
-    report = await asyncio.wait_for(suites.run(root, files=["test_itself.py"], key="US-1"), 60)
+    report = await asyncio.wait_for(suites.run(root, Selection("US-1", ["test_itself.py"])), 60)
     assert report.failed == 1
     assert report.output.startswith("[the project itself could not be built:")
 

@@ -85,7 +85,7 @@ async def made(layers: PythonLayers, scripts: InstallScripts, *lines: str) -> tu
     found = await layers.ensure(Requirements(lines=lines, runner=False), scripts)
     assert isinstance(found, Path), found
     there = await asyncio.to_thread(lambda: {path.name for path in found.glob("venv/lib/python*/site-packages/*")})
-    return {"itself-1.0.dist-info", "tiny"} & there, "\n".join(await asyncio.to_thread(notes_on, found))
+    return {"itself-1.0.dist-info", "tiny"} & there, "\n".join((await asyncio.to_thread(notes_on, found)).told)
 
 
 async def test_what_the_base_names_is_built_and_another_is_told(layers: PythonLayers) -> None:
@@ -110,7 +110,7 @@ async def test_one_that_cannot_be_built_is_left_out_with_its_reason(layers: Pyth
     assert "no compiler here" in told
     await asyncio.to_thread(sourced, tmp_path / "links", "1.0")
     assert (await made(layers, InstallScripts(("itself",)), "itself", "tiny"))[0] == {"tiny"}, "not tried again here"
-    again = PythonLayers(layers._folder, layers._runner, layers._installer, 100)
+    again = PythonLayers(tmp_path / "layers", layers._runner, layers._installer, 100)
     assert (await made(again, InstallScripts(("itself",)), "itself", "tiny"))[0] == {"itself-1.0.dist-info", "tiny"}
 
 

@@ -1,7 +1,6 @@
-"""What a hostile command can do to git from inside a tree, with real git: no program of it runs, and it is told."""
+"""What a hostile command does to git from inside a tree, with real git: no program of it runs; all is put back."""
 
 import asyncio
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,18 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from orchestrator.core.paths import is_git_name, unsafe_reason
-from orchestrator.core.suite import RunProblem
+from orchestrator.core.paths import unsafe_reason
 from orchestrator.git.mirror import Mirror
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.sandbox.git_scan import MAX_DEPTH, GitMark
-from orchestrator.sandbox.tier import PlainSandbox
 from tests.git.git_samples import change, git, note, snapshot, user_repo
 from tests.git.test_git_workspace import booby_trap, canary, make
-from tests.test_runners.test_suite_runner import PYTHON, runner_in, tree
 
 FILES = {"src/app.py": "x = 1\n", "README.md": "hello\n"}
-NESTED = "a repository or a link to one was left at"
 
 
 class Scene(NamedTuple):
@@ -114,26 +108,14 @@ def other_spellings(at: Scene) -> None:
     booby_trap(at.root / "deep/.GIT/x/.git", at.program)
 
 
-ATTACKS: dict[Callable[[Scene], None], str] = {
-    own_repository: "was replaced",
-    redirected: "was replaced",
-    any_filter: "was replaced",
-    gitlink: f"{NESTED} `nested/.git`",
-    global_driver: "",
-    hooks_in_the_tree: "",
-    common_config: "",
-    worktree_config: "",
-    commondir: "",
-    modules: "",
-    link_in_the_way: "",
-    bare_files: "",
-    other_spellings: f"{NESTED} `deep/",
-}
-"""Attack → what is told of the tree after it; "" for what has no effect and is taken away or put back."""
+ATTACKS = (
+    *(own_repository, redirected, any_filter, gitlink, global_driver, hooks_in_the_tree, common_config),
+    *(worktree_config, commondir, modules, link_in_the_way, bare_files, other_spellings),
+)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-async def test_nothing_runs_nothing_leaves_and_what_counts_is_told(
+async def test_nothing_runs_nothing_leaves_and_all_is_put_back(
     attack: Callable[[Scene], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = user_repo(tmp_path / "user", FILES)
@@ -146,18 +128,15 @@ async def test_nothing_runs_nothing_leaves_and_what_counts_is_told(
     (outside / "precious").write_text("precious")
     monkeypatch.setenv("HOME", str(outside))
     root = workspace.root("US-1")
-    mark = await asyncio.to_thread(GitMark.of, root)
+    mark = await asyncio.to_thread((root / ".git").read_bytes)
     attack(Scene(root, root.parent.parent / "mirror.git", program, outside))
     trace.unlink(missing_ok=True)  # setting the trap up may have sprung it
     before = snapshot(outside)
 
-    told = await asyncio.to_thread(mark.broken)
-    assert told.startswith(ATTACKS[attack]) or ATTACKS[attack] in told
-    assert bool(told) == bool(ATTACKS[attack])
     await _everything(workspace, repo)
     assert not trace.exists()
     assert snapshot(outside) == before
-    assert await asyncio.to_thread(mark.broken) == ""
+    assert await asyncio.to_thread((root / ".git").read_bytes) == mark
     workspace.close()
 
 
@@ -216,36 +195,5 @@ async def test_programs_of_the_mirror_are_gone_after_the_next_look(tmp_path: Pat
     "name",
     [".git", ".GIT", ".Git", ".git.", ".git . .", "git~1", "GIT~2", ".g\u200cit", ".git:x", ".git::$INDEX_ALLOCATION"],
 )
-def test_every_spelling_of_it_is_known(name: str) -> None:
-    assert is_git_name(name)
+def test_no_file_is_written_into_any_spelling_of_it(name: str) -> None:
     assert unsafe_reason(f"a/{name}/config") is not None
-
-
-def test_a_tree_that_is_to_wear_us_out_is_told(tmp_path: Path) -> None:
-    (tmp_path / ".git").write_text("gitdir: /nowhere\n")
-    mark = GitMark.of(tmp_path)
-    (tmp_path / "pipe.git").touch()
-    os.mkfifo(tmp_path / "pipe")
-    assert mark.broken() == ""
-    (tmp_path / "/".join("d" for _ in range(MAX_DEPTH + 5))).mkdir(parents=True)
-    assert "folders in each other" in mark.broken()
-    (tmp_path / ".git").unlink()
-    os.mkfifo(tmp_path / ".git")
-    assert "was replaced" in mark.broken()
-    assert GitMark.of(tmp_path).broken() == "", "no worktree of ours: a person's checkout is not judged"
-
-
-async def test_a_command_or_a_suite_that_touches_git_has_failed_whatever_it_says(tmp_path: Path) -> None:
-    root = tree(tmp_path, {".git": "gitdir: /nowhere\n", "test_a.py": PYTHON})
-    runner = runner_in(tmp_path, box=PlainSandbox())  # a tier that confines lets nobody write into .git at all
-    assert (await runner.command(root, "true", key="story")).ok
-    result = await runner.command(root, "mkdir -p sub/.GIT", key="story")
-    assert (result.exit_code, result.output.splitlines()[-1]) == (1, f"[{NESTED} `sub/.GIT`]")
-    shutil.rmtree(root / "sub")
-    (root / "test_a.py").write_text(f"{PYTHON}\n\nopen('.git', 'a').write('x')\n")
-    report = await runner.run(root, files=["test_a.py"], key="story")
-    assert (report.problem, report.green) == (RunProblem.TAMPERED, False)
-    assert "`.git` of the tree was replaced or changed" in report.output
-    (root / ".git").write_text("gitdir: /nowhere\n")
-    confined = await runner_in(tmp_path).run(root, files=["test_a.py"], key="story")
-    assert not confined.green

@@ -11,6 +11,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.python import import_paths, settings_file
+from orchestrator.test_runners.report import Selection
 
 PATH = "/usr/bin:/bin"
 
@@ -38,7 +39,7 @@ async def suite(
     root = tree(folder, files)
     before = {path for path in root.rglob("*")}
     chosen = None if whole else ["tests/test_story.py"]
-    report = await runner_in(folder, timeout_s=timeout_s).run(root, files=chosen, expected_names=names, key="story")
+    report = await runner_in(folder, timeout_s=timeout_s).run(root, Selection("story", chosen, names))
     assert {path for path in root.rglob("*")} == before, "a run leaves nothing in the tree"
     return report
 
@@ -147,14 +148,14 @@ async def test_the_projects_own_settings_count_and_no_others(tmp_path: Path) -> 
 async def test_missing_tests(tmp_path: Path) -> None:
     root = tree(tmp_path, {"tests/cart.test.js": "test"})
     runner = runner_in(tmp_path)
-    assert (await runner.run(root, key="story")).problem is RunProblem.NO_TESTS
-    assert (await runner.run(root, files=["tests/test_gone.py"], key="story")).problem is RunProblem.NO_TESTS
+    assert (await runner.run(root, Selection("story"))).problem is RunProblem.NO_TESTS
+    assert (await runner.run(root, Selection("story", ["tests/test_gone.py"]))).problem is RunProblem.NO_TESTS
 
 
 async def test_refused_requirements_stop_suite_and_command(tmp_path: Path) -> None:
     root = tree(tmp_path, {"requirements.txt": "--index-url https://a.example/simple\n", "tests/test_story.py": GOOD})
     runner = runner_in(tmp_path)
-    report = await runner.run(root, files=["tests/test_story.py"], key="story")
+    report = await runner.run(root, Selection("story", ["tests/test_story.py"]))
     assert report.problem is RunProblem.INSTALL_FAILED
     assert "--index-url https://a.example/simple" in report.output
     result = await runner.command(root, "touch ran", key="story")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult
-from orchestrator.test_runners.junit import parse_junit
 from orchestrator.test_runners.pytest_runner import tools_of, unittest_argv
 from orchestrator.test_runners.python import Part
+from orchestrator.test_runners.report import Selection, parse_junit
 from tests.test_runners.test_pytest_runner import runner_in, tree
 
 MANAGE = "import os, sys\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')\n"
@@ -98,7 +98,7 @@ OLD = {
 async def test_what_pytest_leaves_out_unittest_runs(tmp_path: Path) -> None:
     root, runner = tree(tmp_path, OLD), runner_in(tmp_path)
     before = {*root.rglob("*")}
-    whole = await runner.run(root, key="story")
+    whole = await runner.run(root, Selection("story"))
     assert {case.id: (case.file, case.result) for case in whole.cases} == {
         "tests.test_new::test_new": ("tests/test_new.py", CaseResult.PASSED),
         "tests.test_docs.Plain::test_plain": ("tests/test_docs.py", CaseResult.PASSED),
@@ -116,11 +116,11 @@ async def test_what_pytest_leaves_out_unittest_runs(tmp_path: Path) -> None:
     assert messages["test_old"].startswith("(text='a b')\nTraceback")
     assert "no table" in messages["test_of_it"]
     assert str(root) not in messages["test_old"]
-    story = await runner.run(root, files=["tests/test_new.py"], expected_names=["test_new"], key="story")
+    story = await runner.run(root, Selection("story", ["tests/test_new.py"], ["test_new"]))
     assert story.green
     assert story.ran_with == ("pytest: the tests are in Python",)
     chosen = [case for case in whole.cases if case.name in {"test_old", "test_new"}]
-    again = await runner.run(root, only=chosen, key="story")
+    again = await runner.run(root, Selection("story", only=chosen))
     assert {case.id for case in again.cases} == {case.id for case in chosen}
     assert await runner.collect(root, key="story") == 6
     assert {*root.rglob("*")} == before, "a run leaves nothing in the tree"
