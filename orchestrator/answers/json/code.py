@@ -30,8 +30,6 @@ _UNDER_ESCAPED = re.compile(r"(?:[^\\]++|\\[\"\\/bfnrtu'`$_\s])*+\\.")
 _KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline", "\r": "raw_newline", "\t": "raw_tab"}
 """Character that must be escaped → the kind of change that its escape is."""
 _SPELLED = {chr(code): f"\\u{code:04x}" for code in range(32)} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNQUOTED = re.compile(r'([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
-"""What stands before a quote that is not escaped."""
 _LINE_END = re.compile(r"(\\*)\n")
 _ESCAPED_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n\Z")
 _MAX_CODE_POINT = 0x10FFFF
@@ -47,8 +45,8 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     if raw.isprintable() and "\\" not in raw:
         return raw
     made: list[Change] = []
-    value = raw if "\\" not in raw else _decoded(raw, closing)
-    if value is None:
+    value = raw
+    if "\\" in raw:
         written = _mended(raw, offset, closing, closing != '"' or not code, made)
         value = scanstring(f'{written}"', 0, False)[0]
     controls = [found.start() for found in _CONTROLS.finditer(raw)]
@@ -57,24 +55,6 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
         controls = [at for at in controls if at not in escaped]
     changes += made
     changes += [Change(_KIND[raw[at]], offset + at, raw[at], _SPELLED[raw[at]]) for at in controls]
-    return value
-
-
-def _decoded(raw: str, closing: str) -> str | None:
-    """The text of a string's inside, at the speed of the standard parser; None where an escape may not be valid."""
-    if raw[-1] == "\\":
-        return None
-    if closing != '"' and f"\\{closing}" in raw:
-        if closing not in "'`" or "\\\\" in raw:
-            return None
-        raw = raw.replace(f"\\{closing}", closing)
-    value: str
-    try:
-        value, end = scanstring(f'{raw}"', 0, False)
-        if end <= len(raw):  # a quote that should have been escaped
-            value, _ = scanstring('\\"'.join(_UNQUOTED.findall(f'{raw}"')) + '"', 0, False)
-    except ValueError:
-        return None
     return value
 
 

@@ -14,8 +14,6 @@ _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["'
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
-_FOLLOWING = frozenset(" \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff\"'}])") | frames.COMMAS
-"""What a string that ends can have behind it: blanks, a comma, a closer, the quote of the next key."""
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
 _WORD = re.compile(r"\w")
@@ -70,7 +68,7 @@ class Guide:
                 self.ends.append(end)
                 return self._lost_end(lost, closing, changes)
             inner.append(end)
-            end = self._later_end(end + 1, closing, inner)
+            end = frames.string_end(self.text, end + 1, closing)
         if end >= 0:
             self.ends.append(end)
         if not inner:
@@ -79,18 +77,6 @@ class Guide:
             return End(UNDECIDED, start)
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
         return End(end, end + 1)
-
-    def _later_end(self, at: int, closing: str, inner: list[int]) -> int:
-        """The first delimiter from `at` on behind which something stands that can follow a string; -1 without one.
-
-        Those before it are added to `inner`.
-        """
-        text = self.text
-        end = frames.string_end(text, at, closing)
-        while end >= 0 and text[end + 1 : end + 2] not in _FOLLOWING:
-            inner.append(end)
-            end = frames.string_end(text, end + 1, closing)
-        return end
 
     def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
         """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""
@@ -168,13 +154,8 @@ class Guide:
         if character == "{":
             return items is None or items.allows("object")
         if character in frames.CLOSING_QUOTE and character:
-            return items is None or items.allows("string") or self._opens_item(frame, place)
+            return items is None or items.allows("string")
         return kind != "string" and character == "["
-
-    def _opens_item(self, frame: Frame, place: int) -> bool:
-        """Whether the first key of an item stands at `place`, without the brace before it."""
-        match = _KEY.match(self.text, place)
-        return match is not None and frame.shape.items is not None and match[2] in frame.shape.items.props
 
     def _next_key(self, frame: Frame, place: int) -> bool:
         """Whether a key that this object may still get stands at `place`."""

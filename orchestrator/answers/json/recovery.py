@@ -235,22 +235,12 @@ def unclosed_before(reader: Reader, name: str) -> int:
     if reader.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
         return 0
     if frame.shape is reader.contract or not frame.shape.props:
-        return int(_is_no_member(reader, name))
+        return 0
     level = len(stack) - 2
     while level > 0 and not stack[level].is_object:
         level -= 1
     count = len(stack) - 1 - level
     return count if count <= 2 and stack[level].wants(name) else 0
-
-
-def _is_no_member(reader: Reader, name: str) -> bool:
-    """The same for an object of free keys: only when the value cannot belong to it."""
-    frame, outer = reader.stack[-1], reader.stack[-2]
-    if frame.shape is reader.contract or frame.shape.extra is None or not outer.wants(name):
-        return False
-    opener = frames.character_after_blanks(reader.text, reader.at)
-    kind = {"[": "array", "{": "object", '"': "string"}.get(opener)
-    return kind is not None and not frame.shape.extra.allows(kind)
 
 
 def goes_on(reader: Reader, at: int) -> bool:
@@ -303,7 +293,7 @@ def wrong_closer(reader: Reader, character: str) -> bool:
     outer = stack[-3] if len(stack) > 2 else None
     missing = stack[-2].closer == character and _goes_on_in(text, reader.at + 1, outer)
     if replaced and missing:
-        return _closers_left(text, reader.at) >= len(stack) or _wanted_next(text, reader.at + 1, stack[-2])
+        return _closers_left(text, reader.at) >= len(stack)
     return replaced
 
 
@@ -322,11 +312,6 @@ def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
         return character == frame.closer
     key = NEXT_KEY.match(text, place + 1) is not None
     return key if frame.is_object else not key
-
-
-def _wanted_next(text: str, at: int, frame: Frame) -> bool:
-    match = GOES_ON.match(text, at)
-    return match is not None and frame.wants(match[1])
 
 
 # -- between members

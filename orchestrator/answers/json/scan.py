@@ -172,9 +172,6 @@ MAX_LENIENT = 2000
 """Objects and lists that are read leniently; a text with more is no answer."""
 MAX_STRICT_FAILURES = 100
 """Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
-MAX_RESTARTS = 16
-"""Places after an object that never closes where a fresh one is looked for."""
-
 _BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
 _MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[\w$@][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
 _ITEM = rf"(?:[\"'`“”„‘«「＂\],.…+\-\w]|{_BLANK})"
@@ -188,7 +185,6 @@ _OPENER = re.compile(
 What all of them begin with stands in one set before the choice: only so the search skips what lies between.
 """
 _MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
-_RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _MAY_CLOSE = re.compile(r"/(?:th|reason|scratch|reflect)", re.IGNORECASE)
 """Looked for first: it is found much faster, and most texts have none."""
@@ -296,7 +292,6 @@ class Scan:
         end = self._extent(start)
         if end > 0:
             return max(end, reading.end)
-        self._restart(reading.end)
         return len(self.text)
 
     def _is_member(self, start: int) -> bool:
@@ -389,20 +384,6 @@ class Scan:
             if depth == 0 and character in "}]":
                 return match.end()
         return 0
-
-    def _restart(self, at: int) -> None:
-        """After an object that never closes: a valid one that begins afresh and fits the whole contract counts."""
-        for number, match in enumerate(_RESTART.finditer(self.text, at)):
-            if number >= MAX_RESTARTS or not self._spend(1000):
-                return
-            candidate = self._strictly(match.end())
-            if candidate is None:
-                continue
-            end = candidate.reading.end
-            self._spend(end - match.end())
-            if self._fits(candidate) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
-                self.seen += 1
-                self.candidates.append(candidate)
 
 
 def _rank(reading: Reading) -> int:
