@@ -103,7 +103,7 @@ def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -
 
 
 def _criteria(description: str) -> tuple[str, ...]:
-    """The items of its lists, of those under a heading that says so when there is one, else its paragraphs.
+    """Returns the items of its lists, of those under a heading that says so when there is one, else its paragraphs.
 
     What stands in a fence is code, and a semicolon in prose ends nothing.
     """

@@ -51,7 +51,7 @@ class AnalysisInput(Value):
 
 
 def read_options(options: AnalyseOptions, settings: Settings, environment: Environment) -> AnalysisInput:
-    """Read and check what a command names. Raises ConfigError, RepositoryError. Blocks."""
+    """Reads and check what a command names. Raises ConfigError, RepositoryError. Blocks."""
     repo = options.repo
     if not repo.is_dir():
         raise RepositoryError(f"there is no folder {repo}")
@@ -66,7 +66,7 @@ def read_options(options: AnalyseOptions, settings: Settings, environment: Envir
 
 
 def read_request(request: AnalysisRequest, settings: Settings, environment: Environment) -> AnalysisInput:
-    """Check what a daemon is asked for. Raises ConfigError. Blocks."""
+    """Checks what a daemon is asked for. Raises ConfigError. Blocks."""
     if request.profile is not None and request.stages:
         raise ConfigError("`profile` and `stages` both say which prompts are asked; give one of them")
     own = stage_prompts({Path(name): text for name, text in request.prompts.items()}) if request.prompts else None
@@ -176,7 +176,7 @@ class _Rules(NamedTuple):
     spec: GitIgnoreSpec
 
     def say(self, path: str) -> bool | None:
-        """Whether it leaves `path` out; None when it does not speak of it."""
+        """Returns whether it leaves `path` out; None when it does not speak of it."""
         return self.spec.check_file(self.add + path.removeprefix(self.strip)).include
 
 
@@ -235,7 +235,7 @@ def _walk(folder: Path, at: str, rules: list[_Rules], own: _Rules) -> Iterator[S
 
 
 def _ignored(path: str, rules: Sequence[_Rules], own: _Rules) -> bool:
-    """The last rule that speaks of the path decides, as in git: deeper files go first, `own` before all."""
+    """Returns the last rule that speaks of the path decides, as in git: deeper files go first, `own` before all."""
     return bool(next((said for one in (own, *reversed(rules)) if (said := one.say(path)) is not None), False))
 
 

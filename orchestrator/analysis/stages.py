@@ -75,7 +75,7 @@ def choose(library: Library, settings: AnalysisSettings, *, profile: str | None,
 
 
 def offered(library: Library, settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
-    """Every prompt there is, for triage."""
+    """Returns every prompt there is, for triage."""
     return _with_history(tuple(library.all.values()), settings)
 
 
@@ -102,7 +102,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 async def run_stages(
     prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
 ) -> tuple[StageResult, ...]:
-    """Every stage's result, in the order of `prompts`; those that were not begun say why.
+    """Returns every stage's result, in the order of `prompts`; those that were not begun say why.
 
     One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
     stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:

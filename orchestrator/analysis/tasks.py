@@ -33,7 +33,7 @@ class World:
         self._texts = tuple(texts)
 
     def has(self, path: str) -> bool:
-        """Whether a file or folder of this path exists."""
+        """Returns whether a file or folder of this path exists."""
         return path in self._paths or path in self._folders
 
     def shown_in(self, text: str) -> bool:
@@ -61,14 +61,14 @@ def marks_of(task: ImprovementTask, stages: Sequence[StageResult], world: World)
 
 
 def _said(task: ImprovementTask, stages: Sequence[StageResult], world: World) -> bool:
-    """Whether a stage speaks of the task in its own text, and names something there."""
+    """Returns whether a stage speaks of the task in its own text, and names something there."""
     texts = (text for stage in stages for text in (*stage.recommendations, *re.split(r"(?<=[.!?])\s", stage.summary)))
     about = same_title(task.title)
     return any(fuzz.token_set_ratio(about, same_title(text)) >= _ABOUT and world.shown_in(text) for text in texts)
 
 
 def aggregate(stages: Sequence[StageResult], world: World) -> tuple[ImprovementTask, ...]:
-    """The tasks of a plan, numbered.
+    """Returns the tasks of a plan, numbered.
 
     Of tasks with the same title the first stands, with the higher priority and what only a later one has.
     """

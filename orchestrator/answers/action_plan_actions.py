@@ -148,7 +148,7 @@ def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
 
 
 def _groups(blocks: Sequence[Block], findings: list[Finding]) -> list[tuple[Heading, Block, list[Block]]]:
-    """The blocks by action; headings that are none are reported, with what stands below them left aside."""
+    """Returns the blocks by action; headings that are none are reported, with what stands below them left aside."""
     groups: list[tuple[Heading, Block, list[Block]]] = []
     below: list[Block] | None = None
     for block in blocks:
@@ -213,7 +213,7 @@ class _Body:
         return [block for mark, block in self.marked if mark == "block"]
 
     def raw(self, name: str) -> str:
-        """The inline Markdown of a field, "" without it."""
+        """Returns the inline Markdown of a field, "" without it."""
         return self.fields[name].raw if name in self.fields else ""
 
     def say(self, finding: Finding) -> None:
@@ -380,7 +380,7 @@ def _plain(text: str) -> Path:
 
 
 def _rooted(path: str) -> str:
-    """The path from the root: without `./`, or the one `/` that stands for the root."""
+    """Returns the path from the root: without `./`, or the one `/` that stands for the root."""
     path = path.strip()
     while path.startswith("./") and len(path) > 2:
         path = path[2:]

@@ -89,7 +89,7 @@ def parts_of(blocks: Sequence[Block]) -> Parts:
 
 
 def _uncommented(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks outside of comments; one that is never closed comments nothing out."""
+    """Yields the blocks outside of comments; one that is never closed comments nothing out."""
     closings = [at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text]
     behind = 0
     for at, block in enumerate(blocks):
@@ -168,7 +168,7 @@ def paths_of(values: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _marked(value: str) -> list[str] | None:
-    """The paths in backticks or links with which a line begins; None when it does not begin with one."""
+    """Returns the paths in backticks or links with which a line begins; None when it does not begin with one."""
     found: list[str] = []
     for piece in pieces_of(_REMARKS.sub(" ", value).strip().strip("*").strip()):
         outside = piece.text.replace("*", "").strip()
@@ -340,7 +340,7 @@ def _behind(lines: Sequence[_Line], at: int, said: bool) -> int:
 
 
 def _ends(line: _Line) -> bool:
-    """Whether a line begins something of its own: a bold key, or one that is known."""
+    """Returns whether a line begins something of its own: a bold key, or one that is known."""
     field = _field(line)
     if field is None:
         return False
@@ -409,7 +409,7 @@ class _Reader:
         self._findings: list[Finding] = []
 
     def read(self, blocks: Sequence[Block]) -> TaskPlanReading:
-        """The plan in these blocks."""
+        """Returns the plan in these blocks."""
         parts = parts_of([self._unquoted(block) for block in blocks])
         fields = list(fields_of(parts.outside))
         behind = self._first + len(self._lines)
@@ -498,7 +498,7 @@ class _Reader:
         return Where(file=self._path or None, line=line, task=f"Task {number}" if number else None)
 
     def _unquoted(self, block: Block) -> Block:
-        """What is quoted may hold fields, never headings."""
+        """Returns a quotation as a paragraph: it may hold fields, never headings."""
         if block.kind != "quote":
             return block
         lines = self._lines[block.line - self._first : block.end - self._first + 1]
@@ -512,7 +512,7 @@ class _Reader:
 
 
 def _goal(fields: Iterable[PlanField], blocks: Sequence[Block]) -> str:
-    """The text of a goal field, else what stands under a heading Goal; "" when there is neither."""
+    """Returns the text of a goal field, else what stands under a heading Goal; "" when there is neither."""
     stated = next((field for field in fields if field.key in GOAL and field.values), None)
     return _plain(stated.values) if stated is not None else _plain(_under_goal(blocks))
 

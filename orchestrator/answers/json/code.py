@@ -36,7 +36,7 @@ _MAX_CODE_POINT = 0x10FFFF
 
 
 def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, code: bool = False) -> str:
-    """The text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
+    """Returns the text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
 
     `raw` begins at `offset` of the text. Never fails: an escape JSON does not know keeps its backslash (code and
     regular expressions mean it), save before characters that only look as if they needed one. The hexadecimal escapes
@@ -59,7 +59,7 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
 
 
 def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Change]) -> str:
-    """The inside of a string as JSON spells it, but for control characters that are not escaped."""
+    """Returns the inside of a string as JSON spells it, but for control characters that are not escaped."""
     bare = _UNDER_ESCAPED.match(raw) is not None
     line_end = _line_end(raw) if closing == '"' else None
 
@@ -80,7 +80,7 @@ def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Ch
 
 
 def _line_end(raw: str) -> str | None:
-    """What a backslash before a raw line end stands for in this string; None where it may be the code's own.
+    """Returns what a backslash before a raw line end stands for in this string; None where it may be the code's own.
 
     A shell or Python continues a line behind a blank and leaves other lines alone. Where no line ends without a
     backslash, and one of them right behind a word, all of them are how the model writes a line end.
@@ -94,7 +94,7 @@ def _line_end(raw: str) -> str | None:
 
 
 def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:
-    """What an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
+    """Returns what an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
     letter = escape[1:2]
     other = _foreign(escape, closing) if foreign else None
     if other is not None:
@@ -106,7 +106,7 @@ def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str,
 
 
 def _foreign(escape: str, closing: str) -> str | None:
-    """An escape that JavaScript and Python know and JSON does not."""
+    """Returns an escape that JavaScript and Python know and JSON does not."""
     if escape == "\\\n" and closing != '"':
         return ""
     if len(escape) > 2:
@@ -135,14 +135,14 @@ LINE_ESCAPES = re.compile(r"\\(?<!\\\\)((?:\\\\)*+)([nrt])")
 
 
 def parses(path: str | None, text: str) -> bool | None:
-    """Whether `text` parses in the language of `path`; None when nobody can say."""
+    """Returns whether `text` parses in the language of `path`; None when nobody can say."""
     if path is None or len(text) > MAX_JUDGED or splitext(path)[1].lower() not in CHECKED_SUFFIXES:
         return None
     return is_well_formed(path, text)
 
 
 def path_of(key: str | None, siblings: Any, text: str = "", end: int = 0) -> str | None:
-    """The path that goes with the code under `key`: among its siblings, or right behind `end` in the text."""
+    """Returns the path that goes with the code under `key`: among its siblings, or right behind `end` in the text."""
     names = PATH_OF.get(key or "", ())
     for name in names:
         if isinstance(siblings.get(name), str):
@@ -152,7 +152,7 @@ def path_of(key: str | None, siblings: Any, text: str = "", end: int = 0) -> str
 
 
 def broken_code(value: Any) -> bool:
-    """Whether some code in the value, up to MAX_JUDGED characters of each, does not parse in its language."""
+    """Returns whether some code in the value, up to MAX_JUDGED characters of each, does not parse in its language."""
     waiting = [value]
     for container in waiting:
         if isinstance(container, dict):
@@ -166,7 +166,7 @@ def broken_code(value: Any) -> bool:
 
 
 def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: bool, changes: list[Change]) -> str:
-    """The text of a literal that may have been written with escapes, as it is, or with only its quotes escaped.
+    """Returns the text of a literal that may have been written with escapes, as it is, or with only its quotes escaped.
 
     The reading that parses as code of `path` counts; where that does not decide, `verbatim` says which it is: as the
     text stands, or with its escapes read. `raw` begins at `offset`.

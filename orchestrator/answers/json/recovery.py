@@ -33,7 +33,7 @@ _REST = re.compile(
 
 
 def gap(reader: Reader, at: int) -> Halt:
-    """How an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
+    """Returns how an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
     stack = reader.stack
     inner = stack[-1]
     # {...} as one more item of a list leaves items out; as the first member of anything it is a placeholder.
@@ -52,7 +52,7 @@ def placeholder(reader: Reader) -> Halt:
 
 
 def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
-    """Whether a comment among members, which `following` comes after, says that some were left out."""
+    """Returns whether a comment among members, which `following` comes after, says that some were left out."""
     if not frame.value:
         return False
     if _DOTS.match(comment):
@@ -61,13 +61,13 @@ def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
 
 
 def is_gap_item(value: object, frame: Frame) -> bool:
-    """Whether a member of a list of objects only says that items were left out."""
+    """Returns whether a member of a list of objects only says that items were left out."""
     listed = frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])
     return listed and _says_gap(value, frame.shape.items is None or not frame.shape.items.allows("string"))
 
 
 def is_gap_word(token: str, frame: Frame) -> bool:
-    """Whether words without quotes among the members of a list say that others were left out."""
+    """Returns whether words without quotes among the members of a list say that others were left out."""
     return not frame.is_object and bool(frame.value) and _says_gap(token, strict=True)
 
 
@@ -77,13 +77,13 @@ def has_gap(value: object, shape: Shape) -> bool:
 
 
 def before_gap(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """The value with the list that has a gap ended before it: what stands behind a gap has no known place."""
+    """Returns the value with the list that has a gap ended before it: what stands behind a gap has no known place."""
     found = _first_gap(value, shape)
     return value if found is None else {**value, found[0]: value[found[0]][: found[1]]}
 
 
 def announced(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
-    """The contract's list of objects that holds fewer items than a count beside it says, with that count."""
+    """Returns the contract's list of objects that holds fewer items than a count beside it says, with that count."""
     for counter, name in shape.counters:
         count, items = value.get(counter), value.get(name)
         if isinstance(items, list) and type(count) is int and len(items) < count:
@@ -105,7 +105,7 @@ def _first_gap(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
 
 
 def _says_gap(item: object, strict: bool) -> bool:
-    """Whether a list item is no item: an ellipsis, or (where strings have no place) words about the rest."""
+    """Returns whether a list item is no item: an ellipsis, or (where strings have no place) words about the rest."""
     if isinstance(item, str):
         return item[:20].lstrip().startswith(("...", "…")) or (
             strict and len(item) < 120 and _REST.fullmatch(item) is not None
@@ -127,7 +127,7 @@ _CLOSERS = re.compile(r"(?:[}\])]\s{0,200}+){1,210}+")
 
 
 def skip_foreign(reader: Reader) -> bool:
-    """Skip one comment or run of unseen characters; False when neither stands here."""
+    """Skips one comment or run of unseen characters; False when neither stands here."""
     text, at = reader.text, reader.at
     character = text[at]
     if character in "/#<":
@@ -158,7 +158,7 @@ def _skip_comment(reader: Reader, at: int) -> bool:
 
 
 def is_code(comment: str) -> bool:
-    """Whether what looks like a comment up to the end of its line is the inside of a string."""
+    """Returns whether what looks like a comment up to the end of its line is the inside of a string."""
     return not comment.startswith("/*") and _ESCAPED.search(comment) is not None
 
 
@@ -166,7 +166,7 @@ def is_code(comment: str) -> bool:
 
 
 def key_in_list(reader: Reader) -> bool:
-    """A colon after a string in a list: the list was not closed before that key, or an item was not opened.
+    """Mends a colon after a string in a list: the list was not closed before that key, or an item was not opened.
 
     False when it can be neither.
     """
@@ -196,7 +196,7 @@ def _may_hold(frame: Frame, name: str) -> bool:
 
 
 def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
-    """Whether `name` is the first key of an item whose opener is missing."""
+    """Returns whether `name` is the first key of an item whose opener is missing."""
     items = frame.shape.items
     if items is not None and items.props:
         return name in items.props and not (outer is not None and outer.wants(name))
@@ -205,7 +205,7 @@ def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
 
 
 def _goes_on_with_item(frame: Frame, name: str) -> bool:
-    """Whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
+    """Returns whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
     last = frame.value[-1] if frame.value else None
     if not isinstance(last, dict):
         return False
@@ -215,7 +215,7 @@ def _goes_on_with_item(frame: Frame, name: str) -> bool:
 
 
 def extra_comma(reader: Reader) -> None:
-    """Drop a comma that separates nothing."""
+    """Drops a comma that separates nothing."""
     reader.changes.append(Change("extra_comma", reader.at, ",", ""))
     reader.at += 1
 
@@ -244,7 +244,7 @@ def unclosed_before(reader: Reader, name: str) -> int:
 
 
 def goes_on(reader: Reader, at: int) -> bool:
-    """Whether members follow the closer of the outermost object: then that closer was one too many.
+    """Returns whether members follow the closer of the outermost object: then that closer was one too many.
 
     Raises Halt when members follow that the contract does not await: part of the answer would be lost.
     """
@@ -257,7 +257,7 @@ def goes_on(reader: Reader, at: int) -> bool:
 
 
 def extra_closer(reader: Reader, character: str) -> bool:
-    """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
+    """Returns whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
     text, frame = reader.text, reader.stack[-1]
     if frame.is_object:
         key = GOES_ON.match(text, reader.at + 1)
@@ -282,7 +282,7 @@ def reopens_list(reader: Reader) -> bool:
 
 
 def wrong_closer(reader: Reader, character: str) -> bool:
-    """Whether a closer that does not match stands for the right one, rather than behind a missing one.
+    """Returns whether a closer that does not match stands for the right one, rather than behind a missing one.
 
     Told by what follows: a member or closer of the container around, or (at the end) as many closers as are open.
     """
@@ -303,7 +303,7 @@ def _closers_left(text: str, at: int) -> int:
 
 
 def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
-    """Whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
+    """Returns whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
     place = frames.blanks_end(text, at)
     character = text[place : place + 1]
     if frame is None:
@@ -329,7 +329,7 @@ def stray(reader: Reader, before: int) -> bool:
 
 
 def foreign_comma(reader: Reader, character: str) -> bool:
-    """Take a semicolon or another script's comma for one where a member follows; False when it is none."""
+    """Takes a semicolon or another script's comma for one where a member follows; False when it is none."""
     text, at = reader.text, reader.at
     if character not in frames.COMMAS and character != ";":
         return False
@@ -340,7 +340,7 @@ def foreign_comma(reader: Reader, character: str) -> bool:
 
 
 def concatenated(reader: Reader, before: int, character: str) -> bool:
-    """Whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
+    """Returns whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
     if frame.last_string_at < 0:
         return False
@@ -376,7 +376,7 @@ def concatenate(reader: Reader, before: int) -> None:
 
 
 def missing_comma(reader: Reader, before: int, character: str) -> None:
-    """Go on without a comma where only a next member can follow; else see whether the text ended before."""
+    """Goes on without a comma where only a next member can follow; else sees whether the text ended before."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
     if at > before and frames.ELLIPSIS.match(text, at):
         raise gap(reader, at)
@@ -392,7 +392,7 @@ def missing_comma(reader: Reader, before: int, character: str) -> None:
 
 
 def _key_follows(reader: Reader, before: int, quoted: bool) -> bool:
-    """Whether a key this object may hold stands here; one the contract does not name must begin a line."""
+    """Returns whether a key this object may hold stands here; one the contract does not name must begin a line."""
     text, at, props = reader.text, reader.at, reader.stack[-1].shape.props
     match = (NEXT_KEY if quoted else frames.BARE_KEY).match(text, at)
     if match is None or (not quoted and frames.character_after_blanks(text, match.end()) != ":"):

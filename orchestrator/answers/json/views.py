@@ -48,7 +48,7 @@ def _always(offset: int) -> bool:
 
 
 def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
+    """Returns the text with its HTML entities decoded once, when its JSON is written with them; else None."""
     first = _ENTITY_JSON.search(text) if "&quot;" in text or "&#" in text else None
     if first is None or not asked(first.start()):
         return None
@@ -58,7 +58,7 @@ def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded
 
 
 def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text inside the first string literal that holds JSON, decoded once; None without one."""
+    """Returns the text inside the first string literal that holds JSON, decoded once; None without one."""
     first = _STRING_JSON.search(text) if '\\"' in text else None
     if first is None or _CODE_BEFORE.search(text, max(0, first.start() - 500), first.start()):
         return None
@@ -80,7 +80,7 @@ def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded |
 
 
 def without_doubled_quotes(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
+    """Returns the text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
     first = _DOUBLED.search(text) if '""' in text else None
     if first is None or not asked(first.start()):
         return None
@@ -125,7 +125,7 @@ def overlapping_chunks(text: str, shape: Shape) -> Decoded | None:
 
 
 def joined_chunks(text: str, shape: Shape) -> Decoded | None:
-    """The text with its chunks put together: what a later one repeats of an earlier one's end counts once.
+    """Returns the text with its chunks put together: what a later one repeats of an earlier one's end counts once.
 
     None without a seam, and where nothing is repeated although the cut may lie inside a string.
     """
@@ -172,7 +172,7 @@ LAYOUTS: tuple[View, ...] = (without_marks, joined_chunks, with_opener)
 
 
 def _replaced(text: str, changed: Iterator[tuple[int, int, str]], change: Change) -> Decoded:
-    """The text with each `(start, end, meant)` replaced."""
+    """Returns the text with each `(start, end, meant)` replaced."""
     pieces: list[tuple[str, int]] = []
     at = 0
     for start, end, meant in changed:
@@ -187,7 +187,7 @@ def _chained(outer: Decoded, inner: Decoded) -> Callable[[int], int]:
 
 
 def _runs(lines: Iterator[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
-    """What to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
+    """Yields what to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
     run: list[tuple[int, int, str]] = []
     bracket, number = False, -1
     for line in lines:
