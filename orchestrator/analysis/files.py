@@ -101,6 +101,7 @@ def write_plan(
     if backlog is not None:
         text, said = backlog_text(plan, backlog.suffix.lower(), _header())
         plan = plan.model_copy(update={"findings": (*plan.findings, *said)})
+        # Before the file is there: a run that is killed in between knows the file as its own.
         wrote(backlog, _hash(text.encode("utf-8", "replace")))
         _write(backlog, text)
     answered = {stage.status for stage in plan.stages} & {StageStatus.ANSWERED, StageStatus.PROSE}

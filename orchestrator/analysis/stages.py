@@ -115,6 +115,7 @@ async def run_stages(
     failures, stopped = 0, ""
     try:
         while True:
+            # The first call fills the provider's cache; side by side they would all pay for the repository.
             limit = at_once if warm else 1
             if failures and stop_after:
                 limit = min(limit, stop_after - failures)
@@ -126,6 +127,7 @@ async def run_stages(
             if not running:
                 break
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            # In the order of the stages, so that failures in a row are the same in every run.
             for task in sorted(done, key=lambda task: running[task]):
                 result = results[running.pop(task)] = task.result()
                 warm, failures = True, failures + 1 if result.failed else 0

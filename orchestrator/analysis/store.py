@@ -69,6 +69,7 @@ class AnalysisStore:
         for one in [name] if name is not None else (f"AN-{number:03d}" for number in range(1, MAX_TRIED)):
             # The folder is what makes the id ours: of two commands at once each gets its own.
             with suppress(FileExistsError):
+                # A daemon and a command share the ids of one log.
                 if one not in taken:
                     self.folder.analysis(one).mkdir(parents=True, exist_ok=name is not None)
                     return one

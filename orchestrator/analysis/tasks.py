@@ -38,6 +38,7 @@ class World:
 
     def shown_in(self, text: str) -> bool:
         """Whether `text` names something that is there: a path, or a name or quotation that stands in a text."""
+        # The patterns below take the square of a word's length.
         text = _NO_WORD.sub(" ", text)
         for match in _PATH.finditer(text):
             path = match[0].strip(".").removeprefix("./")

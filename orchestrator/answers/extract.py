@@ -203,6 +203,7 @@ def diff(case: Case) -> Extraction | None:
     found = hunks(case.text)
     if not found:
         return None
+    # A hunk that begins behind line 1 leaves out the beginning of the answer.
     if len(found) > 1 or (found[0].lastindex and found[0][1] not in ("0", "1")):
         why = "a diff shows only parts of it"
         lost = Reading(start=found[0].start(), end=found[-1].start(), outcome="broken", why=why)

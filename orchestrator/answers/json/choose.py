@@ -16,6 +16,7 @@ from orchestrator.answers.result import Change
 
 _NUMBER = r"(?:\d+|[A-H]|one|two|three|first|second|third|last|final)"
 _UNIT = r"(?:part|half|batch|chunk|section)"
+# `Part 2`, `second half`, `(2/3)`, `continued`: at most a dozen characters may stand between unit and number.
 _PART = re.compile(
     rf"\b{_UNIT}\b[^\n{{]{{0,12}}\b{_NUMBER}\b|\b{_NUMBER} {_UNIT}\b"
     r"|\(\d+ ?(?:/|of) ?\d+\)|\b\d+/\d+\b|\bcontinued\b|\bcontinuation\b",
@@ -118,6 +119,7 @@ def choose(scan: Scan) -> Choice:
     parts = _parts(scan)
     if parts is not None:
         return parts
+    # An answer that was meant and cannot be read outweighs whole ones before it: those were drafts or parts of it.
     lost = _lost(candidates, contract)
     if lost is not None and (whole is None or not _stands_beside(lost, whole, contract)):
         return Choice(reading=lost, refused="answer.unreadable")
@@ -187,6 +189,7 @@ def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
     """
     if contract is ANYTHING or fit(value, contract) is not None:
         return value, ()
+    # Level by level: the shallowest container counts, and two at one depth leave it open which is meant.
     level: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     for _ in range(WRAPPER_DEPTH):
         level = [(inner, (*way, name)) for outer, way in level for inner, name in _members(outer, contract)]
@@ -242,6 +245,7 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
             found = fit(value, contract) if way else None
         if found is None:
             continue
+        # Of equals the last one counts: models correct themselves further down.
         rank = (contract is not ANYTHING or not reading.loose, found)
         if best is None or rank >= best[0]:
             changes = reading.changes

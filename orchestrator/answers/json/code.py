@@ -177,6 +177,7 @@ def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: boo
         changes.extend(made)
         return raw
     meant, other = (raw, decoded) if verbatim else (decoded, raw)
+    # Only code that does not parse as it was read is read otherwise: mostly the first reading is right.
     if parses(path, meant) is False:
         spelled = unescaped(LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True)
         readings = (reading for reading in (other, spelled) if reading != meant)

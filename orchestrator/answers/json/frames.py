@@ -117,6 +117,7 @@ def child_shape(stack: list[Frame], contract: Shape) -> Shape:
             return contract
         return frame.shape.items or ANYTHING
     key = frame.key or ""
+    # `{"result": {…}}`: below a key that the contract does not know, the answer itself may stand.
     may_wrap = frame.shape is contract and contract is not ANYTHING and len(stack) <= WRAPPER_DEPTH
     if may_wrap and key not in contract.props and not any(name in contract.props for name in frame.value):
         return contract

@@ -67,6 +67,7 @@ class Guide:
             if lost is not None:
                 self.ends.append(end)
                 return self._lost_end(lost, closing, changes)
+            # No end for the contract: the delimiter belongs to the text and should have been escaped.
             inner.append(end)
             end = frames.string_end(self.text, end + 1, closing)
         if end >= 0:
@@ -123,6 +124,7 @@ class Guide:
             return self._member(stack, place + 1, "string")
         if character in ("}", "]", ")") and character:
             return self._closers(stack, place)
+        # Without a comma a next key must stand on its own line, or its quote right behind ours.
         apart = "\n" in self.text[at:place] or (place == at and character in ('"', "'"))
         return apart and stack[-1].is_object and self._next_key(stack[-1], place)
 
@@ -163,6 +165,7 @@ class Guide:
         if match is None or bool(match[1]) != bool(match[3]):
             return False
         name = match[2].strip()
+        # A key that is there already stands inside the string, as in a sample of JSON.
         if name in frame.value or name == frame.key:
             return False
         if name in frame.shape.props:

@@ -211,6 +211,7 @@ class Reader:
     def close(self) -> None:
         """Leaves the innermost container."""
         done = self.stack.pop()
+        # `("a")` is a value in brackets, `("a",)` a tuple of one.
         if done.closer == ")" and len(done.value) == 1 and done.comma_at < 0 and self.stack:
             done.value = done.value[0]  # brackets round a single value are no list
         if not self.stack:
@@ -226,6 +227,7 @@ class Reader:
         if frame.comma_at >= 0 and frame.closer != ")":
             self.changes.append(Change("trailing_comma", frame.comma_at, ",", ""))
         if frame.closer != character:
+            # From the surest sign to the weakest: what follows tells an extra closer from a wrong or a missing one.
             if recovery.extra_closer(self, character):
                 return self.skip_closer(character)
             if len(self.stack) == 1 and recovery.goes_on(self, self.at + 1):
@@ -312,6 +314,7 @@ class Reader:
             self.duplicates.append(Duplicate(name, start))
         frame.comma_at = -1
         frame.key, frame.pending = name, True
+        # How deep this object's keys are indented tells later where a string with quotes ends.
         line = self.text.rfind("\n", max(0, start - 80), start)
         if line >= 0 and self.text[line + 1 : start].isspace():
             frame.indent = self.text[line + 1 : start]

@@ -46,6 +46,7 @@ def gap(reader: Reader, at: int) -> Halt:
 def placeholder(reader: Reader) -> Halt:
     """How an ellipsis instead of a value ends the reading: as a cut when nothing of the answer comes behind it."""
     text, at = reader.text, reader.at
+    # A closer ahead shows that the text goes on: then it is the template of an answer and no cut one.
     last = "}" not in text[at : at + 4000] and "]" not in text[at : at + 4000]
     outcome = "cut" if last and any(frame.value for frame in reader.stack) else "template"
     return Halt(outcome, at, "a placeholder stands where a value was expected", gap=outcome == "cut")
@@ -239,6 +240,7 @@ def unclosed_before(reader: Reader, name: str) -> int:
     level = len(stack) - 2
     while level > 0 and not stack[level].is_object:
         level -= 1
+    # One list of objects is two containers; more than that is no slip but another text.
     count = len(stack) - 1 - level
     return count if count <= 2 and stack[level].wants(name) else 0
 
@@ -405,6 +407,7 @@ def _ended(reader: Reader, before: int) -> Halt:
     """Prose after a whole member, with nothing that closes what is open: the closers are missing at the end."""
     text, at = reader.text, reader.at
     between = text[before:at]
+    # Prose behind an answer stands behind a blank line or a mark; a word right behind a value is part of a string.
     apart = "\n\n" in between or text.startswith(("```", "~~~", "</", "<|"), at)
     match = _UP_TO_BRACKET.match(text, at)
     following = text[match.end() : match.end() + 1] if match else ""

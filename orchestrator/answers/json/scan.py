@@ -226,6 +226,7 @@ class Scan:
     def run(self) -> "Scan":
         """Finds and reads; time is linear in the text, because what was read is read again only within the budget."""
         self.text = without_tail(self.text)
+        # What is read again counts: without a bound many broken objects would take the square of the text.
         self.budget = 4 * len(self.text) + 200_000
         if _MAY_CLOSE.search(self.text):
             self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
@@ -335,6 +336,7 @@ class Scan:
         doubted: Candidate | None = None
         for candidate in self._decided(start, best.reading):
             if self._fits(candidate):
+                # Code that does not parse shows that a string was ended in the wrong place.
                 if candidate.layer == "repair" or not broken_code(candidate.reading.value):
                     return candidate
                 doubted = doubted or candidate
@@ -354,6 +356,7 @@ class Scan:
             yield Candidate(checked(reading, self.text), "repair")
         if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
             return
+        # Each further reading takes back the last string end of the one before: later ends are the doubtful ones.
         banned: frozenset[int] = frozenset()
         for _ in range(MAX_GUESSES):
             if self.budget <= 0:

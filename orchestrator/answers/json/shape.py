@@ -150,6 +150,7 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
 
 def flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:
     """Returns the schemas that may apply, references and unions resolved; bounded, so that cycles end."""
+    # A stack, reversed: alternatives come out in the order in which they are written.
     waiting = list(reversed(schemas))
     done: list[Schema] = []
     seen: set[int] = set()
@@ -265,6 +266,7 @@ def overlap(cut: str, continuation: str) -> int:
     """
     head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
     first = head[:_FIRST]
+    # The longest repetition begins earliest in the tail, so the first place that fits is the answer.
     at = tail.find(first, max(0, len(tail) - len(head)))
     while at >= 0:
         if head.startswith(tail[at:]):

@@ -21,6 +21,7 @@ _STRING_JSON = re.compile(r'[{\[](?:\s|\\++[nrt])*+(?:[{\[](?:\s|\\++[nrt])*+)?\
 _CODE_BEFORE = re.compile(rf"""["'](?:{"|".join(PATH_OF)})["']\s*:\s*["'][^\n]{{0,400}}$""")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+# Key and quotes as a CSV cell writes them; possessive, so that a run of quotes is passed in one go.
 _DOUBLED = re.compile(r'[{\[]\s*+(?:[{\[]\s*+)?""[\w.$ -]{1,100}""\s*+[:,\]]')
 _MARKS = (
     re.compile(r"[ \t]*+(\d{1,6})(?:[ \t]*+[|│→]|[:.)\]](?=[ \t\n]|\Z)|(?=[ \t\n])|\Z)[ \t]?"),
@@ -75,6 +76,7 @@ def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded |
         at = after
     pieces.append((text[at:end], at))
     once = pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
+    # Three backslashes before the first quote: it was encoded twice.
     twice = without_string(once.text, shape) if first.group().endswith('\\\\\\"') else None
     return once if twice is None else twice._replace(change=once.change, original=_chained(once, twice))
 
@@ -143,6 +145,7 @@ def _joined(text: str, safe: tuple[str, ...]) -> Decoded | None:
         chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
         told = len("".join(text[seam.end() : seam.end() + repeated].split()))
+        # A word may repeat by chance, a dozen characters do not.
         if told < MIN_OVERLAP and not (safe and chunk.rstrip().endswith(safe)):
             continue
         pieces.append((chunk, at))
@@ -193,6 +196,7 @@ def _runs(lines: Iterator[re.Match[str]], marks: re.Pattern[str]) -> Iterator[li
     for line in lines:
         mark = marks.match(line.string, line.start(), line.end())
         counted = int(mark[1]) if mark is not None and mark.re.groups else -1
+        # Line numbers that do not count up are data.
         if mark is None or (run and number >= 0 and counted != number + 1):
             if len(run) > 1 and bracket:
                 yield run
