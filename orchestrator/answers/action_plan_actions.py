@@ -288,11 +288,12 @@ class _Body:
         if name is None or name not in _TAKEN[self.verb]:
             taken = sorted(_TAKEN[self.verb])
             near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
-            message, fix = f"`{found.key}` is no field of {self.verb}", f"Fields of {self.verb}: {', '.join(taken)}."
+            fix = f"Fields of {self.verb}: {', '.join(taken)}."
             if near is not None:  # `Overwrit: true` must not be passed over
                 message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
                 self.say(major("plan.field_unknown", message, where=where, fix=fix))
             else:
+                message = f"`{found.key}` is no field of {self.verb}"
                 self.say(minor("plan.field_unknown", message, where=where, fix=fix))
             return None
         if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
