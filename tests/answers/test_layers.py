@@ -1,6 +1,7 @@
 """The layers by themselves: values in, values out."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
