@@ -17,6 +17,7 @@ from orchestrator.core.value import parse_criteria, printable, same_title
 PREFIX = "IMP"
 FORMATS = (".csv", ".yaml", ".yml")
 _WAITS = re.compile(r"^[^\w\n]*(?:depends on|dependencies|dependency)\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+# A fence that is never closed runs to the end, as in Markdown.
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CRITERIA = re.compile(
     r"^[^\w\n]*(?:acceptance criteria|criteria|done when|it is done when)\b[^\w\n]*$", re.I | re.MULTILINE
@@ -94,6 +95,7 @@ def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -
         "Title": task.title,
         "Functional_Requirements": "\n".join(part for part in (description, place) if part),
         "Dependencies": [f"{PREFIX}-{one:03d}" for one in needs],
+        # A story needs a criterion: where a task says none, its title is the promise.
         "Acceptance_Criteria": list(_criteria(_WAITS.sub("", description)) or (task.title,)),
         "Priority": task.priority.capitalize(),
         "Status": "Backlog",
@@ -103,7 +105,7 @@ def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -
 
 
 def _criteria(description: str) -> tuple[str, ...]:
-    """The items of its lists, of those under a heading that says so when there is one, else its paragraphs.
+    """Returns the items of its lists, of those under a heading that says so when there is one, else its paragraphs.
 
     What stands in a fence is code, and a semicolon in prose ends nothing.
     """

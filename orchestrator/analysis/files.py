@@ -35,7 +35,7 @@ class Outputs:
 
     @classmethod
     def of(cls, options: AnalyseOptions) -> "Outputs":
-        """Those of a command line."""
+        """Returns the outputs that a command line names."""
         return cls(folder=options.out, backlog=options.to_backlog, replace=options.replace)
 
     def check(self, wrote: Mapping[str, str] | None = None) -> None:
@@ -74,7 +74,7 @@ class Written:
 
 
 def is_whole(plan: ImprovementPlan) -> bool:
-    """Whether every stage answered as asked, and there is a task to do."""
+    """Returns whether every stage answered as asked, and there is a task to do."""
     sound = all(stage.status is StageStatus.ANSWERED and not blocking(stage.findings) for stage in plan.stages)
     return sound and bool(plan.tasks)
 
@@ -88,7 +88,7 @@ def write_plan(
     secrets: Sequence[str] = (),
     wrote: Callable[[Path, str], None] = lambda _path, _hash: None,
 ) -> Written:
-    """Write the files, each whole or not at all. Boxes ticked in a plan that is there stay ticked; when no stage
+    """Writes the files, each whole or not at all. Boxes ticked in a plan that is there stay ticked; when no stage
     answered, a plan with tasks stays as it is.
 
     No file holds what looks like a secret, nor one of `secrets`. `wrote` gets the backlog and its hash before it is
@@ -101,6 +101,7 @@ def write_plan(
     if backlog is not None:
         text, said = backlog_text(plan, backlog.suffix.lower(), _header())
         plan = plan.model_copy(update={"findings": (*plan.findings, *said)})
+        # Before the file is there: a run that is killed in between knows the file as its own.
         wrote(backlog, _hash(text.encode("utf-8", "replace")))
         _write(backlog, text)
     answered = {stage.status for stage in plan.stages} & {StageStatus.ANSWERED, StageStatus.PROSE}
@@ -115,7 +116,7 @@ def write_plan(
 
 
 def _ticked(plan: ImprovementPlan, before: str) -> ImprovementPlan:
-    """The plan with what is ticked in the file it replaces; ticks wait for stages that have not answered."""
+    """Returns the plan with what is ticked in the file it replaces; ticks wait for stages that have not answered."""
     ticked = ticked_titles(before)
     tasks = tuple(
         task.model_copy(update={"done": task.done or same_title(task.title) in ticked}) for task in plan.tasks

@@ -40,7 +40,7 @@ _PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")
 
 
 def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
-    """The whole file; `agent` is whom the instructions are for."""
+    """Returns the whole file; `agent` is whom the instructions are for."""
     parts = [
         HEADING,
         f"**Generated:** {plan.generated:%Y-%m-%d %H:%M} UTC\n**Profile:** {plan.profile}",
@@ -131,7 +131,7 @@ def _listed(what: str, files: Sequence[LeftOut]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A foreign text as a quotation: its headings, boxes and fences are none of the plan's."""
+    """Returns a foreign text as a quotation: its headings, boxes and fences are none of the plan's."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
 
 
@@ -141,7 +141,7 @@ def _line(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A code span that holds whatever the text holds."""
+    """Returns a code span that holds whatever the text holds."""
     plain = " ".join(text.split())
     bar = "`" * (max((len(run) for run in _BACKTICKS.findall(plain)), default=0) + 1)
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""
@@ -163,12 +163,12 @@ def prd_summary(prd: str) -> str:
 
 
 def is_plan(text: str) -> bool:
-    """Whether the text is a plan of ours: a file that is none is never written over."""
+    """Returns whether the text is a plan of ours: a file that is none is never written over."""
     return any(line.strip() == HEADING for line in text.splitlines()[:5])
 
 
 def holds_tasks(text: str) -> bool:
-    """Whether a box stands in the plan."""
+    """Returns whether a box stands in the plan."""
     return _BOX.search(text) is not None
 
 
@@ -178,7 +178,7 @@ def ticked_titles(text: str) -> frozenset[str]:
 
 
 def ticks_left(text: str, titles: Iterable[str]) -> tuple[str, ...]:
-    """What stands behind ticked boxes whose titles are none of `titles`, each once and in order."""
+    """Returns what stands behind ticked boxes whose titles are none of `titles`, each once and in order."""
     known = {same_title(title) for title in titles}
     return tuple(dict.fromkeys(line for line in _ticked(text) if known.isdisjoint(_forms(line))))
 
@@ -188,6 +188,6 @@ def _ticked(text: str) -> Iterator[str]:
 
 
 def _forms(line: str) -> frozenset[str]:
-    """The line's title with the file behind it and without: a title may end like a reference."""
+    """Returns the line's title with the file behind it and without: a title may end like a reference."""
     title = _BADGE.sub("", line.replace(ESCAPED_COMMENT, COMMENT)).strip()
     return frozenset({same_title(title), same_title(_REFERENCE.sub("", title))})

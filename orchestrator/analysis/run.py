@@ -84,7 +84,7 @@ class AnalysisRun:
     async def run(
         self, record: AnalysisRecord, packed: Packed, outputs: Outputs, *, resumed: bool, provider: str
     ) -> Written:
-        """Ask the stages that have not answered yet and write the files; `provider` is its name in the log.
+        """Asks the stages that have not answered yet and write the files; `provider` is its name in the log.
 
         Raises ConfigError for a file that cannot be written.
         """
@@ -154,7 +154,7 @@ class AnalysisRun:
         return body
 
     async def _triage(self, record: AnalysisRecord) -> tuple[AnalysisRecord, Triaged]:
-        """The record with the stages that a model picked, or the profile's when it picked none."""
+        """Returns the record with the stages that a model picked, or the profile's when it picked none."""
         if not record.triage:
             return record, Triaged()
         payload = self._payload(record, TRIAGE, Purpose.TRIAGE, record.prompts)
@@ -164,7 +164,7 @@ class AnalysisRun:
         return record, triaged
 
     async def _ask(self, record: AnalysisRecord, prompt: StagePrompt, earlier: Sequence[StageResult]) -> StageResult:
-        """One stage; what it is told of earlier ones is frozen with it."""
+        """Asks one stage; what it is told of earlier ones is frozen with it."""
         payload = self._payload(record, prompt.id, Purpose.STAGE, [prompt])
         payload |= {"history": render_history(earlier), "contract": record.contract}
         answered = await self._works.engine.run_analysis(record.workflow_id(prompt.id), payload)
@@ -213,7 +213,7 @@ def freeze(
     settings: Settings,
     masks: Masks,
 ) -> AnalysisRecord:
-    """Keep what an analysis that starts now shows and asks, whatever changes later. Blocks."""
+    """Keeps what an analysis that starts now shows and asks, whatever changes later. Blocks."""
     record = AnalysisRecord(
         analysis=analysis,
         repo=str(repo),
@@ -265,7 +265,7 @@ def improvement_plan(
 
 
 def _no_task(results: Sequence[StageResult]) -> Finding:
-    """A plan without a task is never silent."""
+    """Returns the finding that keeps a plan without a task from being silent."""
     answered = sum(result.status is StageStatus.ANSWERED for result in results)
     message = f"the plan holds no task: {answered} of {len(results)} stages answered as asked"
     fix = "read the summaries and what is said of the stages; ask another profile or another model"
@@ -273,7 +273,7 @@ def _no_task(results: Sequence[StageResult]) -> Finding:
 
 
 def shown_prd(prd: str, settings: Settings) -> str:
-    """The PRD as every prompt begins with it."""
+    """Returns the PRD as every prompt begins with it."""
     return render_prd(prd, settings.analysis.context_tokens // PRD_SHARE)
 
 
@@ -313,7 +313,7 @@ class Analysis:
         return estimate(given.profile, given.prompts, given.fallback, packed, texts, settings, price)
 
     async def go(self) -> Written:
-        """The whole analysis. Raises UserError before anything is spent."""
+        """Returns the whole analysis. Raises UserError before anything is spent."""
         settings, environment, folder = self._settings, self._environment, self._store.folder
         given = await asyncio.to_thread(read_options, self._options, settings, environment)
         library = await asyncio.to_thread(prompt_library, settings, environment)
@@ -340,7 +340,7 @@ class Analysis:
             await provider.close()
 
     def _chosen(self, given: AnalysisInput) -> tuple[AnalysisRecord, Packed, bool]:
-        """The analysis that this command resumes (then True), as it was frozen; else a new one."""
+        """Returns the analysis that this command resumes (then True), as it was frozen; else a new one."""
         options, folder = self._options, self._store.folder
         repo = options.repo.resolve()
         known = self._store.resumable(options.analysis, given.key(repo, self._settings))

@@ -75,7 +75,7 @@ def choose(library: Library, settings: AnalysisSettings, *, profile: str | None,
 
 
 def offered(library: Library, settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
-    """Every prompt there is, for triage."""
+    """Returns every prompt there is, for triage."""
     return _with_history(tuple(library.all.values()), settings)
 
 
@@ -102,7 +102,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 async def run_stages(
     prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
 ) -> tuple[StageResult, ...]:
-    """Every stage's result, in the order of `prompts`; those that were not begun say why.
+    """Returns every stage's result, in the order of `prompts`; those that were not begun say why.
 
     One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
     stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
@@ -115,6 +115,7 @@ async def run_stages(
     failures, stopped = 0, ""
     try:
         while True:
+            # The first call fills the provider's cache; side by side they would all pay for the repository.
             limit = at_once if warm else 1
             if failures and stop_after:
                 limit = min(limit, stop_after - failures)
@@ -126,6 +127,7 @@ async def run_stages(
             if not running:
                 break
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            # In the order of the stages, so that failures in a row are the same in every run.
             for task in sorted(done, key=lambda task: running[task]):
                 result = results[running.pop(task)] = task.result()
                 warm, failures = True, failures + 1 if result.failed else 0

@@ -69,13 +69,14 @@ class AnalysisStore:
         for one in [name] if name is not None else (f"AN-{number:03d}" for number in range(1, MAX_TRIED)):
             # The folder is what makes the id ours: of two commands at once each gets its own.
             with suppress(FileExistsError):
+                # A daemon and a command share the ids of one log.
                 if one not in taken:
                     self.folder.analysis(one).mkdir(parents=True, exist_ok=name is not None)
                     return one
         raise ConfigError(f"no id is free in {self.folder.home}; name one with --id")
 
     def resumable(self, name: str | None, asked: str) -> AnalysisRecord | None:
-        """The unfinished analysis of the command that asks for the same, or None for a new one.
+        """Returns the unfinished analysis of the command that asks for the same, or None for a new one.
 
         Raises ConfigError for a `name` of an analysis of something else, of a daemon's, or of a finished one.
         """
@@ -96,41 +97,41 @@ class AnalysisStore:
         return known
 
     def job(self, analysis: str) -> AnalysisJob | None:
-        """What a daemon was asked for under this id. Raises ConfigError when that cannot be read."""
+        """Returns what a daemon was asked for under this id. Raises ConfigError when that cannot be read."""
         return _read(self.folder.analysis(analysis) / JOB, AnalysisJob)
 
     def unfinished(self) -> list[AnalysisJob]:
-        """Those that a daemon resumes; what cannot be read is left alone."""
+        """Returns the jobs that a daemon resumes; what cannot be read is left alone."""
         return [job for job in self._jobs() if job.status is AnalysisStatus.RUNNING]
 
     def save(self, job: AnalysisJob) -> None:
-        """Write it whole or not at all."""
+        """Writes it whole or not at all."""
         path = self.folder.analysis(job.analysis) / JOB
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_content(path, job.model_dump_json(indent=1).encode())
 
     def delete(self, analysis: str) -> None:
-        """Delete one that has not begun."""
+        """Deletes one that has not begun."""
         shutil.rmtree(self.folder.analysis(analysis), ignore_errors=True)
 
     def strip(self, analysis: str) -> None:
-        """Delete what was sent with a request; that there was one, and how it ended, stays."""
+        """Deletes what was sent with a request; that there was one, and how it ended, stays."""
         with suppress(ConfigError):
             job = self.job(analysis)
             if job is not None:
                 self.save(job.model_copy(update={"asked": AnalysisRequest()}))
 
     def record(self, analysis: str) -> AnalysisRecord | None:
-        """The record of an analysis whose repository was read."""
+        """Returns the record of an analysis whose repository was read."""
         return _read(self.folder.analysis(analysis) / "analysis.json", AnalysisRecord)
 
     def plan(self, analysis: str) -> ImprovementPlan | None:
-        """The plan of a daemon's analysis."""
+        """Returns the plan of a daemon's analysis."""
         plan = _read(self.folder.analysis(analysis) / RESULTS / PLAN_JSON, ImprovementPlan)
         return plan if plan is not None and plan.analysis == analysis else None
 
     def ledger(self, record: AnalysisRecord) -> Ledger:
-        """What the log says of its stages and calls."""
+        """Returns what the log says of its stages and calls."""
         reader = self._log()
         if reader is None:
             return Ledger()

@@ -33,11 +33,12 @@ class World:
         self._texts = tuple(texts)
 
     def has(self, path: str) -> bool:
-        """Whether a file or folder of this path exists."""
+        """Returns whether a file or folder of this path exists."""
         return path in self._paths or path in self._folders
 
     def shown_in(self, text: str) -> bool:
         """Whether `text` names something that is there: a path, or a name or quotation that stands in a text."""
+        # The patterns below take the square of a word's length.
         text = _NO_WORD.sub(" ", text)
         for match in _PATH.finditer(text):
             path = match[0].strip(".").removeprefix("./")
@@ -61,14 +62,14 @@ def marks_of(task: ImprovementTask, stages: Sequence[StageResult], world: World)
 
 
 def _said(task: ImprovementTask, stages: Sequence[StageResult], world: World) -> bool:
-    """Whether a stage speaks of the task in its own text, and names something there."""
+    """Returns whether a stage speaks of the task in its own text, and names something there."""
     texts = (text for stage in stages for text in (*stage.recommendations, *re.split(r"(?<=[.!?])\s", stage.summary)))
     about = same_title(task.title)
     return any(fuzz.token_set_ratio(about, same_title(text)) >= _ABOUT and world.shown_in(text) for text in texts)
 
 
 def aggregate(stages: Sequence[StageResult], world: World) -> tuple[ImprovementTask, ...]:
-    """The tasks of a plan, numbered.
+    """Returns the tasks of a plan, numbered.
 
     Of tasks with the same title the first stands, with the higher priority and what only a later one has.
     """

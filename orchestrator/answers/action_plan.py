@@ -134,14 +134,14 @@ def _refused(findings: tuple[Finding, ...]) -> PlanExtraction:
 
 
 def _without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """What stands behind the last line that ends a model's thoughts."""
+    """Returns what stands behind the last line that ends a model's thoughts."""
     tags = ("</think>", "</thinking>", "</reasoning>")
     ends = [at for at, one in enumerate(blocks) if one.kind == "paragraph" and one.text.rstrip().endswith(tags)]
     return blocks[ends[-1] + 1 :] if ends else blocks
 
 
 def _mended(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
-    """The reading as it stands; where bars are too short and it is certain what they mean, with longer ones."""
+    """Returns the reading as it stands; where bars are too short and it is certain what they mean, with longer ones."""
     found = _read(source, blocks)
     if not any(finding.code == "plan.fence_short" for finding in blocking(found.findings)):
         return found
@@ -193,7 +193,7 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
 
 
 def _once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Each finding once, in the order of the lines."""
+    """Returns each finding once, in the order of the lines."""
     kept = {(one.code, one.message): one for one in reversed(findings)}
     return tuple(sorted(reversed(kept.values()), key=lambda one: one.where.line or 0))
 
@@ -299,7 +299,7 @@ def longest_run(text: str, mark: str = "`") -> int:
 
 
 def _short_fence(block: Block) -> Iterator[Finding]:
-    """A bar no longer than a run inside: the block may end there where it was not meant to."""
+    """Yields a bar no longer than a run inside: the block may end there where it was not meant to."""
     mark, length = block.mark[0], len(block.mark)
     longest = longest_run(block.text, mark)
     if longest < length:
@@ -322,7 +322,7 @@ def _heading_at(blocks: Sequence[Block]) -> int:
 
 
 def _lists(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
-    """The outer list items below each heading of the second level that the plan itself does not know."""
+    """Returns the outer list items below each heading of the second level that the plan itself does not know."""
     found: dict[str, tuple[str, ...]] = {}
     name = ""
     for block in blocks:

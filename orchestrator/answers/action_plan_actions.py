@@ -148,7 +148,7 @@ def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
 
 
 def _groups(blocks: Sequence[Block], findings: list[Finding]) -> list[tuple[Heading, Block, list[Block]]]:
-    """The blocks by action; headings that are none are reported, with what stands below them left aside."""
+    """Returns the blocks by action; headings that are none are reported, with what stands below them left aside."""
     groups: list[tuple[Heading, Block, list[Block]]] = []
     below: list[Block] | None = None
     for block in blocks:
@@ -213,7 +213,7 @@ class _Body:
         return [block for mark, block in self.marked if mark == "block"]
 
     def raw(self, name: str) -> str:
-        """The inline Markdown of a field, "" without it."""
+        """Returns the inline Markdown of a field, "" without it."""
         return self.fields[name].raw if name in self.fields else ""
 
     def say(self, finding: Finding) -> None:
@@ -288,11 +288,12 @@ class _Body:
         if name is None or name not in _TAKEN[self.verb]:
             taken = sorted(_TAKEN[self.verb])
             near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
-            message, fix = f"`{found.key}` is no field of {self.verb}", f"Fields of {self.verb}: {', '.join(taken)}."
+            fix = f"Fields of {self.verb}: {', '.join(taken)}."
             if near is not None:  # `Overwrit: true` must not be passed over
                 message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
                 self.say(major("plan.field_unknown", message, where=where, fix=fix))
             else:
+                message = f"`{found.key}` is no field of {self.verb}"
                 self.say(minor("plan.field_unknown", message, where=where, fix=fix))
             return None
         if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
@@ -380,7 +381,7 @@ def _plain(text: str) -> Path:
 
 
 def _rooted(path: str) -> str:
-    """The path from the root: without `./`, or the one `/` that stands for the root."""
+    """Returns the path from the root: without `./`, or the one `/` that stands for the root."""
     path = path.strip()
     while path.startswith("./") and len(path) > 2:
         path = path[2:]

@@ -249,7 +249,7 @@ def read_blocks(text: str, shape: Shape, json: Choice) -> Extraction | None:
 
 
 def _task_value(task: _Task, item: Shape, changes: list[Change]) -> dict[str, Any]:
-    """What is there, under the contract's names; nothing is filled in."""
+    """Returns what is there, under the contract's names; nothing is filled in."""
     raw = {name: _prose(task.text(name)) for name in task.raw}
     named, title = task.identity
     value: dict[str, Any] = {"task_id": named} if named else {}
@@ -273,7 +273,7 @@ def _plain(raw: str) -> str:
 
 
 def _is_template(raw: str) -> bool:
-    """Whether a field only says what ought to stand there, as in `<task id>`."""
+    """Returns whether a field only says what ought to stand there, as in `<task id>`."""
     return _TEMPLATE.fullmatch(_plain(raw)) is not None
 
 
@@ -310,7 +310,7 @@ def _entries(raw: str) -> tuple[list[str], list[str]]:
 
 
 def _command(raw: str) -> str | None:
-    """The command without fence, backticks or bullet; None when the text says that there is none."""
+    """Returns the command without fence, backticks or bullet; None when the text says that there is none."""
     text = _BULLET.sub("", raw).strip()
     fenced = _FENCE.fullmatch(text)
     text = (fenced[1] if fenced else text).strip()
@@ -320,5 +320,5 @@ def _command(raw: str) -> str | None:
 
 
 def _prose(raw: str) -> str:
-    """A text without the quote marks before its lines."""
+    """Returns a text without the quote marks before its lines."""
     return "\n".join(re.sub(r"^[ \t]*>[ ]?", "", line).rstrip() for line in raw.strip().split("\n"))

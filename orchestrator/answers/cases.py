@@ -50,7 +50,7 @@ def exported(
 
 
 def replay(case: Case) -> Replayed:
-    """Run the installed version over a case."""
+    """Runs the installed version over a case."""
     before, after = case.seen, _seen(extract(case.text, case.contract))
     differs = None if _json(before.value) == _json(after.value) else _first_difference(before.value, after.value)
     gain = _TRUST[after.status] - _TRUST[before.status]

@@ -71,7 +71,7 @@ def without_losses(value: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def _losses(value: Any, field: str) -> Iterator[str]:
-    """What the strings inside a member lost; level by level, so that depth costs no stack."""
+    """Yields what the strings inside a member lost; level by level, so that depth costs no stack."""
     waiting: list[tuple[str, Any]] = [(field, value)]
     for place, member in waiting:
         if isinstance(member, dict):
@@ -101,7 +101,7 @@ _AROUND = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
 
 
 def extract(text: str, contract: type[BaseModel] | Schema | None = None) -> Extraction:
-    """The value a model's `text` holds, read as strictly as it can be.
+    """Returns the value a model's `text` holds, read as strictly as it can be.
 
     `contract` (a pydantic model, a JSON Schema dict whose properties may carry `x-aliases`, or None) decides which
     object is the answer and where unclear strings end; the value is not validated against it. Raises TypeError for a
@@ -172,7 +172,7 @@ class Case:
 
 
 def whole_text(case: Case) -> Extraction | None:
-    """The text is one valid JSON document, but for white space and unseen characters around it."""
+    """Reads a text that is one valid JSON document, but for white space and unseen characters around it."""
     text, shape, start, end = case.text, case.shape, 0, len(case.text)
     found = document(text)
     if found is None and text[:1] in _AROUND and text[-1:] in _AROUND and text:
@@ -192,7 +192,7 @@ def whole_text(case: Case) -> Extraction | None:
 
 
 def action_plan(case: Case) -> Extraction | None:
-    """The text is meant as an action plan, and the contract takes one (`x-action-plan`) in place of JSON."""
+    """Reads an action plan where the contract takes one (`x-action-plan`) in place of JSON."""
     found = plan_answer(case.text) if case.shape.takes_plans else None
     # What is no plan that could be read may hold the answer in the other form.
     return None if found is not None and found.value is None and case.plain.certain else found
@@ -203,6 +203,7 @@ def diff(case: Case) -> Extraction | None:
     found = hunks(case.text)
     if not found:
         return None
+    # A hunk that begins behind line 1 leaves out the beginning of the answer.
     if len(found) > 1 or (found[0].lastindex and found[0][1] not in ("0", "1")):
         why = "a diff shows only parts of it"
         lost = Reading(start=found[0].start(), end=found[-1].start(), outcome="broken", why=why)
@@ -211,7 +212,7 @@ def diff(case: Case) -> Extraction | None:
 
 
 def certain_answer(case: Case) -> Extraction | None:
-    """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
+    """Reads an object or list in the text that has all the contract requires: valid, repaired or guided."""
     if case.plain.certain and case.shape is not ANYTHING:
         if "raw_newline" in map(_KIND, case.plain.changes):
             # A string that swallowed the seam of two chunks repeats what it holds.
@@ -223,12 +224,12 @@ def certain_answer(case: Case) -> Extraction | None:
 
 
 def block_format(case: Case) -> Extraction | None:
-    """A breakdown written as blocks of TASK … END_TASK, where no JSON answer stands."""
+    """Reads a breakdown written as blocks of TASK … END_TASK, where no JSON answer stands."""
     return read_blocks(case.text, case.shape, case.plain)
 
 
 def other_view(case: Case) -> Extraction | None:
-    """The answer appears when one layer of packaging is taken off the whole text."""
+    """Reads an answer that appears when one layer of packaging is taken off the whole text."""
     for encoding in ENCODINGS:
         found = _read(case, encoding(case.text, case.shape, partial(_stands_free, case)))
         if found is not None:
@@ -262,7 +263,7 @@ def _read(case: Case, seen: Decoded | None, whole_only: bool = False) -> Extract
 
 
 def partial_answer(case: Case) -> Extraction | None:
-    """What there is of an answer: cut off, or without all that the contract requires."""
+    """Returns what there is of an answer: cut off, or without all that the contract requires."""
     if case.plain.reading is None or case.plain.refused:
         return None
     return _found(case.plain, case.scan.seen, case.shape, case.text, int)
@@ -287,7 +288,7 @@ def _stands_free(case: Case, offset: int) -> bool:
 
 
 def _found(choice: Choice, seen: int, shape: Shape, text: str, original: Callable[[int], int]) -> Extraction:
-    """The extraction of a choice; `original` gives the offset in `text` of one in the text it was read from."""
+    """Returns the extraction of a choice; `original` gives the offset in `text` of one in the text it was read from."""
     value, truncated = choice.value, choice.layer == "truncation"
     short = isinstance(value, dict) and not truncated and has_gap(value, shape)
     layer = "truncation" if short else choice.layer if choice.changes or truncated else "scan"
@@ -307,7 +308,7 @@ def _found(choice: Choice, seen: int, shape: Shape, text: str, original: Callabl
 def _missing(
     choice: Choice, shape: Shape, text: str, original: Callable[[int], int], short: bool
 ) -> tuple[Finding, ...]:
-    """Why and where an answer is not whole."""
+    """Returns why and where an answer is not whole."""
     reading = choice.reading
     if reading is None or not (short or choice.layer == "truncation"):
         return ()
@@ -327,7 +328,7 @@ def _missing(
 
 
 def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[Finding, ...]:
-    """Which keys came twice."""
+    """Returns which keys came twice."""
     doubles = choice.reading.duplicates[:MAX_NOTES] if choice.reading else ()
     return tuple(
         minor(

@@ -60,7 +60,7 @@ def blocks_of(text: str, first_line: int = 1, most: int = MAX_BLOCKS) -> tuple[B
 
 
 def _counted(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A rule that is asked first at every block, and takes none."""
+    """Counts blocks: a rule of the parser that is asked first at every block, and takes none."""
     state.env["blocks"] = state.env.get("blocks", 0) + 1
     if state.env["blocks"] > state.env["most"]:
         raise TooManyBlocks
@@ -108,7 +108,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def words(text: str) -> str:
-    """One line of Markdown without code marks, links' targets and bold marks, blanks made one."""
+    """Returns one line of Markdown without code marks, links' targets and bold marks, blanks made one."""
     return " ".join("".join(piece.text for piece in pieces_of(text)).replace("**", "").split())
 
 
@@ -142,7 +142,7 @@ class _Walk:
         self._quotes = 0
 
     def blocks(self, tokens: Sequence[Token]) -> Iterator[Block]:
-        """The blocks of all tokens."""
+        """Yields the blocks of all tokens."""
         begun: Token | None = None
         for token in tokens:
             if token.type == "blockquote_open" and not self._quotes:
@@ -159,7 +159,7 @@ class _Walk:
                 begun = None
 
     def _enter(self, token: Token) -> None:
-        """Keep count of the quotes and lists that a token opens and closes."""
+        """Keeps count of the quotes and lists that a token opens and closes."""
         if token.type in {"blockquote_open", "blockquote_close"}:
             self._quotes += token.nesting
         elif self._quotes:

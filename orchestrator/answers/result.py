@@ -95,7 +95,7 @@ def text_place(text: str, offset: int, field: str | None = None) -> Where:
 
 
 def too_deep(value: dict[str, Any] | list[Any]) -> bool:
-    """Whether containers nest more than MAX_DEPTH levels; level by level, so depth costs no stack."""
+    """Returns whether containers nest more than MAX_DEPTH levels; level by level, so depth costs no stack."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -118,7 +118,7 @@ class Decoded(NamedTuple):
 
 
 def pieced(pieces: Sequence[tuple[str, int]], change: Change) -> Decoded:
-    """Join `(decoded piece, offset of its source)` pairs; offsets inside a piece count on from its source."""
+    """Joins `(decoded piece, offset of its source)` pairs; offsets inside a piece count on from its source."""
 
     @cache  # most texts are looked at in vain
     def starts() -> list[int]:

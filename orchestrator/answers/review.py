@@ -1,8 +1,8 @@
 """A reviewer's text → what it says.
 
 A model could be read as approving what it did not. So a Yes counts only as a line `Ready: Yes` of its own, at the left
-margin, behind every other `Ready:`, under Verdict or behind all else, outside of code, quotations and thoughts, in a
-text that was not cut off and of which no part is hidden, and with no critical issue anywhere. All else is read for the
+margin, under the heading Verdict, behind every other `Ready:`, outside of code, quotations and thoughts, in a text that
+was not cut off and of which no part is hidden, and with no critical issue anywhere. All else is read for the
 comments; a review without a verdict is asked for again.
 """
 
@@ -46,10 +46,6 @@ _TAG = re.compile(rf"</?{THOUGHTS}>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(rf"(?:.*[^`\s])?\s*</{THOUGHTS}>", re.IGNORECASE)
 # A diff without bars looks like text and bullets, a comment like nothing, and a table's cells are not read.
 _OPAQUE = re.compile(r"^(?:diff --git |@@ -\d|(?:--- a|\+\+\+ b)/|(?:---|\+\+\+) /dev/null|\|.*\|)|<!--", re.MULTILINE)
-_LOOKS_LIKE_ISSUE = re.compile(
-    r"[*_`\[(]*(?:[\w@./-]+\.\w{1,10}:\d|(?:critical|major|blocking|blocker|must fix)\b)", re.I
-)
-"""A line of a review without headings that seems to name what is wrong."""
 NO_LEVEL = 7
 """Of a heading that is none in Markdown: any real one ends its section."""
 TITLE_CHARS = 120
@@ -57,7 +53,10 @@ TITLE_CHARS = 120
 PREVIEW = 300
 """Characters of a text without a verdict that its finding shows."""
 _FORM = f"{READY}: {' | '.join(CHOICES.values())}"
-_LINE_FIX = f"End with one line of its own: `{READY}: Yes`, `{READY}: No`, or `{READY}: With fixes` and the numbers."
+_LINE_FIX = (
+    f"End with `## {VERDICT}` and below it one line of its own: `{READY}: Yes`, `{READY}: No`, or "
+    f"`{READY}: With fixes` and the numbers."
+)
 
 
 class Section(StrEnum):
@@ -306,8 +305,6 @@ class _Reader:
     def _take(self, line: Line) -> None:
         part, ready = self._parts[-1], _READY_LINE.fullmatch(_plain(line.text))
         if ready is not None and _may_be_verdict(line, part):
-            if part.section is not Section.VERDICT:
-                part = self._begin(_Part(section=Section.VERDICT, named=False))
             self.said, self._ready = ready["signs"] + ready["said"], part
         elif _THOUGHT_ENDS.fullmatch(line.text) and not any(one.named for one in self._parts):
             self._restart()
@@ -354,18 +351,11 @@ class _Reader:
 
     def verdict(self) -> tuple[Verdict, str]:
         """Returns the verdict of the last Ready line, and its numbers; a Yes where none belongs is no verdict."""
-        verdict, numbers = _verdict_of(self.said) if self._ready is not None else (Verdict.NONE, "")
-        return (Verdict.NONE, "") if verdict is Verdict.YES and not self._may_approve() else (verdict, numbers)
-
-    def _may_approve(self) -> bool:
-        """Returns whether the Yes stands under Verdict or, without such a heading, behind all else and no issue."""
-        if self._hides or self._ready is None or self._ready.named:
-            return not self._hides
-        behind = self._parts[self._parts.index(self._ready) + 1 :]
-        if any(one.named for one in behind) or any(one.section is Section.VERDICT and one.named for one in self._parts):
-            return False
-        lines = (line.text for part in self._parts for line in part.lines)
-        return not self.drafts() and not any(_LOOKS_LIKE_ISSUE.match(text) for text in lines)
+        if self._ready is None:
+            return Verdict.NONE, ""
+        verdict, numbers = _verdict_of(self.said)
+        is_hollow = self._hides or self._ready.section is not Section.VERDICT
+        return (Verdict.NONE, "") if verdict is Verdict.YES and is_hollow else (verdict, numbers)
 
     def drafts(self) -> list[_Draft]:
         """Returns the issues in the order of the text."""

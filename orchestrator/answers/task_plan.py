@@ -89,7 +89,7 @@ def parts_of(blocks: Sequence[Block]) -> Parts:
 
 
 def _uncommented(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks outside of comments; one that is never closed comments nothing out."""
+    """Yields the blocks outside of comments; one that is never closed comments nothing out."""
     closings = [at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text]
     behind = 0
     for at, block in enumerate(blocks):
@@ -168,7 +168,7 @@ def paths_of(values: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _marked(value: str) -> list[str] | None:
-    """The paths in backticks or links with which a line begins; None when it does not begin with one."""
+    """Returns the paths in backticks or links with which a line begins; None when it does not begin with one."""
     found: list[str] = []
     for piece in pieces_of(_REMARKS.sub(" ", value).strip().strip("*").strip()):
         outside = piece.text.replace("*", "").strip()
@@ -258,10 +258,11 @@ class PlanField(NamedTuple):
 
     key: str
     """In small letters, without marks."""
+    kind: str
+    """What it says, see _kind_of."""
     values: tuple[str, ...]
     """Inline Markdown, line by line: what stands behind the colon, then what follows it; no blank ones."""
     line: int
-    bold: bool
     code: str = ""
     """The code block that follows it, where nothing stands behind the colon."""
 
@@ -276,14 +277,15 @@ class _Line(NamedTuple):
     kind: str
 
 
-GOAL, COMMAND, DEPENDS, PACKAGES, DEV_PACKAGES, STACK = (
-    frozenset({"goal", "goals"}),
-    frozenset({"command", "commands"}),
-    frozenset({"depends on", "depends", "dependencies", "dependency"}),
-    frozenset({"packages", "package"}),
-    frozenset({"dev packages", "dev package", "development packages"}),
-    frozenset({"tech stack", "technology stack"}),
-)
+_KINDS = {
+    **dict.fromkeys(("goal", "goals"), "goal"),
+    **dict.fromkeys(("command", "commands"), "command"),
+    **dict.fromkeys(("depends on", "depends", "dependencies", "dependency"), "depends"),
+    **dict.fromkeys(("packages", "package"), "packages"),
+    **dict.fromkeys(("dev packages", "dev package", "development packages"), "dev packages"),
+    **dict.fromkeys(("tech stack", "technology stack"), "stack"),
+}
+"""Key of a field → what it says."""
 _FILES = frozenset({"create", "created", "creates", "modify", "modified", "modifies"})
 _AROUND_FILES = frozenset({"file", "files", "to", "be", "and", "or", "new", "existing"})
 _BOUNDS = frozenset({"test", "tests", "files", "file", "run", "expected", "architecture", "steps"})
@@ -295,10 +297,10 @@ MAX_LINE = 4000
 """Characters of a line that are looked at."""
 
 
-def names_files(key: str) -> bool:
-    """Returns whether a key says that its value are files which the task creates or modifies."""
+def _kind_of(key: str) -> str:
+    """Returns what a field of this key says; "files" where its value are files which the task creates or modifies."""
     said = set(_WORDS.findall(key))
-    return not said.isdisjoint(_FILES) and said <= _FILES | _AROUND_FILES
+    return "files" if not said.isdisjoint(_FILES) and said <= _FILES | _AROUND_FILES else _KINDS.get(key, "")
 
 
 def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
@@ -314,7 +316,8 @@ def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
         below = lines[at + 1 : behind]
         values = (field.raw, *(one.text for one in below if one.kind != "fence"))
         code = next((one.text for one in below if one.kind == "fence"), "")
-        yield PlanField(_key(field), tuple(filter(None, values)), field.line, field.bold, code)
+        key = _key(field)
+        yield PlanField(key, _kind_of(key), tuple(filter(None, values)), field.line, code)
         at = behind
 
 
@@ -340,13 +343,12 @@ def _behind(lines: Sequence[_Line], at: int, said: bool) -> int:
 
 
 def _ends(line: _Line) -> bool:
-    """Whether a line begins something of its own: a bold key, or one that is known."""
+    """Returns whether a line begins something of its own: a bold key, or one that is known."""
     field = _field(line)
     if field is None:
         return False
     key = _key(field)
-    known = GOAL | COMMAND | DEPENDS | PACKAGES | DEV_PACKAGES | STACK | _BOUNDS
-    return field.bold or key in known or names_files(key)
+    return field.bold or key in _BOUNDS or bool(_kind_of(key))
 
 
 def _field(line: _Line) -> Field | None:
@@ -409,7 +411,7 @@ class _Reader:
         self._findings: list[Finding] = []
 
     def read(self, blocks: Sequence[Block]) -> TaskPlanReading:
-        """The plan in these blocks."""
+        """Returns the plan in these blocks."""
         parts = parts_of([self._unquoted(block) for block in blocks])
         fields = list(fields_of(parts.outside))
         behind = self._first + len(self._lines)
@@ -421,9 +423,9 @@ class _Reader:
             path=self._path,
             goal=_goal(fields, parts.outside),
             tasks=tuple(tasks),
-            packages=_packages(everywhere, PACKAGES),
-            dev_packages=_packages(everywhere, DEV_PACKAGES),
-            tech_stack=next((_plain(field.values) for field in fields if field.key in STACK), ""),
+            packages=_packages(everywhere, "packages"),
+            dev_packages=_packages(everywhere, "dev packages"),
+            tech_stack=next((_plain(field.values) for field in fields if field.kind == "stack"), ""),
             head=self._text(self._first, begins - 1),
         )
         return TaskPlanReading(plan, tuple(sorted(self._findings, key=lambda one: one.where.line or 0)))
@@ -434,12 +436,12 @@ class _Reader:
         needs: dict[str, None] = {}
         command: str | None = None
         for field in fields_of(blocks):
-            if names_files(field.key):
+            if field.kind == "files":
                 files.update(dict.fromkeys(self._paths(field, number)))
-            elif field.key in DEPENDS:
+            elif field.kind == "depends":
                 named_only = not field.key.startswith("depends")
                 needs.update(dict.fromkeys(tasks_of(field.values, named_only=named_only)))
-            elif field.key in COMMAND:
+            elif field.kind == "command":
                 command = self._command(field, number, command)
             elif field.key in _OTHER_FILES:
                 self._unread(field, number)
@@ -498,7 +500,7 @@ class _Reader:
         return Where(file=self._path or None, line=line, task=f"Task {number}" if number else None)
 
     def _unquoted(self, block: Block) -> Block:
-        """What is quoted may hold fields, never headings."""
+        """Returns a quotation as a paragraph: it may hold fields, never headings."""
         if block.kind != "quote":
             return block
         lines = self._lines[block.line - self._first : block.end - self._first + 1]
@@ -512,8 +514,8 @@ class _Reader:
 
 
 def _goal(fields: Iterable[PlanField], blocks: Sequence[Block]) -> str:
-    """The text of a goal field, else what stands under a heading Goal; "" when there is neither."""
-    stated = next((field for field in fields if field.key in GOAL and field.values), None)
+    """Returns the text of a goal field, else what stands under a heading Goal; "" when there is neither."""
+    stated = next((field for field in fields if field.kind == "goal" and field.values), None)
     return _plain(stated.values) if stated is not None else _plain(_under_goal(blocks))
 
 
@@ -524,7 +526,7 @@ def _under_goal(blocks: Sequence[Block]) -> Iterator[str]:
             if inside:
                 return
             name, _, rest = words(block.text).partition(":")
-            inside = name.strip(" #*").lstrip("0123456789.) ").casefold() in GOAL
+            inside = name.strip(" #*").lstrip("0123456789.) ").casefold() in {"goal", "goals"}
             if inside and rest.strip():
                 yield rest
                 return
@@ -532,8 +534,8 @@ def _under_goal(blocks: Sequence[Block]) -> Iterator[str]:
             yield block.text
 
 
-def _packages(fields: Iterable[PlanField], keys: frozenset[str]) -> tuple[str, ...]:
-    found = (package for field in fields if field.key in keys for package in packages_of(field.values))
+def _packages(fields: Iterable[PlanField], kind: str) -> tuple[str, ...]:
+    found = (package for field in fields if field.kind == kind for package in packages_of(field.values))
     return tuple(dict.fromkeys(found))
 
 

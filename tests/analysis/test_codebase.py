@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.analysis.codebase import MAX_BYTES, list_files, read_text
+from orchestrator.analysis.input import MAX_BYTES, list_files, read_file
 from orchestrator.core.errors import ConfigError
 from tests.support import git, make_repo
 
@@ -77,9 +77,9 @@ def test_no_link_is_followed_and_no_pipe_is_opened(tmp_path: Path) -> None:
     (folder / ".gitignore").symlink_to(secret)
     os.mkfifo(folder / "pipe")
     assert names(folder) == ["a.py"]
-    assert read_text(folder, "link.py") is None
-    assert read_text(folder, "pipe") is None
-    assert read_text(folder, "gone.py") is None
+    assert read_file(folder, "link.py") is None
+    assert read_file(folder, "pipe") is None
+    assert read_file(folder, "gone.py") is None
 
 
 def test_text_is_utf8_and_not_too_long(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_text_is_utf8_and_not_too_long(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     (tmp_path / "nul").write_bytes(b"a\0b")
     (tmp_path / "long").write_bytes(b"a" * (MAX_BYTES + 1))
-    assert read_text(tmp_path, "bom.py") == "x = 1\n"
-    assert [read_text(tmp_path, name) for name in ("latin", "nul", "long")] == [None] * 3
+    assert read_file(tmp_path, "bom.py") == "x = 1\n"
+    assert [read_file(tmp_path, name) for name in ("latin", "nul", "long")] == [None] * 3
 
 
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:

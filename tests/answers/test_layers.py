@@ -1,6 +1,7 @@
 """The layers by themselves: values in, values out."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from orchestrator.answers.json.code import broken_code, parses, path_of, settled
 from orchestrator.answers.json.frames import document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
 from orchestrator.answers.json.scan import fit
-from orchestrator.answers.json.shape import ANYTHING, overlap, shape_of
+from orchestrator.answers.json.shape import ANYTHING, MAX_OVERLAP, join, shape_of
 from orchestrator.answers.json.views import (
     joined_chunks,
     overlapping_chunks,
@@ -144,8 +145,36 @@ def test_views(name: str) -> None:
         assert all(0 <= seen.original(offset) <= len(text) for offset in range(len(seen.text) + 1))
 
 
-@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
-def test_an_overlap_is_repeated_text(before: str, shared: str, after: str) -> None:
-    length = overlap(before + shared, shared + after)
-    assert length >= len(shared)
-    assert (before + shared).endswith((shared + after)[:length])
+_SEAM = st.text(alphabet="ab\n\0", max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("cut", "more", "whole"),
+    [
+        ('{"a": "x', ' y"}', '{"a": "x y"}'),
+        ('{"a": "long text', 'long text ends"}', '{"a": "long text ends"}'),
+        ("abc", "abc", "abc"),
+        ("aaa", "aab", "aaab"),
+        ("", "abc", "abc"),
+        ("abc", "", "abc"),
+        ("ab\0", "\0c", "ab\0c"),
+    ],
+)
+def test_the_seam(cut: str, more: str, whole: str) -> None:
+    assert join(cut, more) == whole
+
+
+@given(_SEAM, _SEAM)
+def test_both_texts_are_in_the_result_and_the_longest_overlap_is_left_out(cut: str, more: str) -> None:
+    whole = join(cut, more)
+    assert whole.startswith(cut)
+    assert whole.endswith(more)
+    longest = max(n for n in range(min(len(cut), len(more)) + 1) if cut.endswith(more[:n]))
+    assert len(whole) == len(cut) + len(more) - longest
+
+
+def test_huge_texts_take_no_time() -> None:
+    started = time.process_time()
+    text = "a" * 2_000_000
+    assert len(join(text, text)) == len(text) * 2 - MAX_OVERLAP
+    assert time.process_time() - started < 1

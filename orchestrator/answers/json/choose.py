@@ -16,6 +16,7 @@ from orchestrator.answers.result import Change
 
 _NUMBER = r"(?:\d+|[A-H]|one|two|three|first|second|third|last|final)"
 _UNIT = r"(?:part|half|batch|chunk|section)"
+# `Part 2`, `second half`, `(2/3)`, `continued`: at most a dozen characters may stand between unit and number.
 _PART = re.compile(
     rf"\b{_UNIT}\b[^\n{{]{{0,12}}\b{_NUMBER}\b|\b{_NUMBER} {_UNIT}\b"
     r"|\(\d+ ?(?:/|of) ?\d+\)|\b\d+/\d+\b|\bcontinued\b|\bcontinuation\b",
@@ -46,7 +47,7 @@ def under_headings(text: str, readings: Sequence[Reading]) -> bool:
 
 
 def _leads(text: str, readings: Sequence[Reading]) -> list[str]:
-    """The text before each of the objects, up to the one before it."""
+    """Returns the text before each of the objects, up to the one before it."""
     ends = [0, *(reading.end for reading in readings)]
     return [
         text[max(end, reading.start - MAX_LED) : reading.start] for end, reading in zip(ends, readings, strict=False)
@@ -110,7 +111,7 @@ class Choice:
 
 
 def choose(scan: Scan) -> Choice:
-    """The answer among the candidates of a scan, or why there is none."""
+    """Returns the answer among the candidates of a scan, or why there is none."""
     candidates, contract = scan.candidates, scan.contract
     if scan.overrun:
         return Choice(refused="answer.too_many")
@@ -118,6 +119,7 @@ def choose(scan: Scan) -> Choice:
     parts = _parts(scan)
     if parts is not None:
         return parts
+    # An answer that was meant and cannot be read outweighs whole ones before it: those were drafts or parts of it.
     lost = _lost(candidates, contract)
     if lost is not None and (whole is None or not _stands_beside(lost, whole, contract)):
         return Choice(reading=lost, refused="answer.unreadable")
@@ -159,7 +161,7 @@ def _parts(scan: Scan) -> Choice | None:
 
 
 def _gathered(candidates: list[Candidate], contract: Shape) -> Choice | None:
-    """The list a contract wants, when its items stand one after another without a list around them (NDJSON)."""
+    """Returns the list a contract wants, when its items stand one after another without a list around them (NDJSON)."""
     found = [candidate.reading for candidate in candidates]
     if contract.kinds != {"array"} or any(r.outcome != "whole" or not isinstance(r.value, dict) for r in found):
         return None
@@ -181,12 +183,13 @@ def _outweighs(cut: Reading, whole: Choice | None, contract: Shape) -> bool:
 
 
 def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
-    """The answer inside wrappers that are none themselves, and the way in; the value itself without such.
+    """Returns the answer inside wrappers that are none themselves, and the way in; the value itself without such.
 
     A wrapper may be an envelope of a tool call: a list with other blocks beside it, an answer written as a string.
     """
     if contract is ANYTHING or fit(value, contract) is not None:
         return value, ()
+    # Level by level: the shallowest container counts, and two at one depth leave it open which is meant.
     level: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     for _ in range(WRAPPER_DEPTH):
         level = [(inner, (*way, name)) for outer, way in level for inner, name in _members(outer, contract)]
@@ -211,12 +214,12 @@ def _members(outer: Any, contract: Shape) -> Iterator[tuple[Any, str]]:
 
 
 def _is_schema(value: dict[str, Any]) -> bool:
-    """Whether this is a JSON Schema: what it says of an answer is none."""
+    """Returns whether this is a JSON Schema: what it says of an answer is none."""
     return isinstance(value.get("properties"), dict) and ("type" in value or "$schema" in value or "$defs" in value)
 
 
 def _decoded(text: str, contract: Shape) -> Any:
-    """The container a string holds, valid or to be repaired; None without one."""
+    """Returns the container a string holds, valid or to be repaired; None without one."""
     found = document(text)
     if found is not None:
         return found
@@ -242,6 +245,7 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
             found = fit(value, contract) if way else None
         if found is None:
             continue
+        # Of equals the last one counts: models correct themselves further down.
         rank = (contract is not ANYTHING or not reading.loose, found)
         if best is None or rank >= best[0]:
             changes = reading.changes
@@ -252,7 +256,7 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
 
 
 def _lost(candidates: list[Candidate], contract: Shape) -> Reading | None:
-    """The last candidate that was meant as an answer and could not be read."""
+    """Returns the last candidate that was meant as an answer and could not be read."""
     for candidate in reversed(candidates):
         reading = candidate.reading
         if reading.outcome == "broken" and (reading.deep or (reading.keyed and reading.fitting)):
@@ -261,7 +265,7 @@ def _lost(candidates: list[Candidate], contract: Shape) -> Reading | None:
 
 
 def _stands_beside(lost: Reading, whole: Choice, contract: Shape) -> bool:
-    """Whether the whole answer is clearly not a part or an earlier draft of the one that was lost."""
+    """Returns whether the whole answer is clearly not a part or an earlier draft of the one that was lost."""
     after = whole.reading is not None and whole.reading.start > lost.start
     return after and contract is not ANYTHING and _is_whole(whole.value, contract)
 

@@ -30,15 +30,13 @@ _UNDER_ESCAPED = re.compile(r"(?:[^\\]++|\\[\"\\/bfnrtu'`$_\s])*+\\.")
 _KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline", "\r": "raw_newline", "\t": "raw_tab"}
 """Character that must be escaped → the kind of change that its escape is."""
 _SPELLED = {chr(code): f"\\u{code:04x}" for code in range(32)} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNQUOTED = re.compile(r'([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
-"""What stands before a quote that is not escaped."""
 _LINE_END = re.compile(r"(\\*)\n")
 _ESCAPED_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n\Z")
 _MAX_CODE_POINT = 0x10FFFF
 
 
 def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, code: bool = False) -> str:
-    """The text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
+    """Returns the text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
 
     `raw` begins at `offset` of the text. Never fails: an escape JSON does not know keeps its backslash (code and
     regular expressions mean it), save before characters that only look as if they needed one. The hexadecimal escapes
@@ -47,8 +45,8 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     if raw.isprintable() and "\\" not in raw:
         return raw
     made: list[Change] = []
-    value = raw if "\\" not in raw else _decoded(raw, closing)
-    if value is None:
+    value = raw
+    if "\\" in raw:
         written = _mended(raw, offset, closing, closing != '"' or not code, made)
         value = scanstring(f'{written}"', 0, False)[0]
     controls = [found.start() for found in _CONTROLS.finditer(raw)]
@@ -60,26 +58,8 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     return value
 
 
-def _decoded(raw: str, closing: str) -> str | None:
-    """The text of a string's inside, at the speed of the standard parser; None where an escape may not be valid."""
-    if raw[-1] == "\\":
-        return None
-    if closing != '"' and f"\\{closing}" in raw:
-        if closing not in "'`" or "\\\\" in raw:
-            return None
-        raw = raw.replace(f"\\{closing}", closing)
-    value: str
-    try:
-        value, end = scanstring(f'{raw}"', 0, False)
-        if end <= len(raw):  # a quote that should have been escaped
-            value, _ = scanstring('\\"'.join(_UNQUOTED.findall(f'{raw}"')) + '"', 0, False)
-    except ValueError:
-        return None
-    return value
-
-
 def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Change]) -> str:
-    """The inside of a string as JSON spells it, but for control characters that are not escaped."""
+    """Returns the inside of a string as JSON spells it, but for control characters that are not escaped."""
     bare = _UNDER_ESCAPED.match(raw) is not None
     line_end = _line_end(raw) if closing == '"' else None
 
@@ -100,7 +80,7 @@ def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Ch
 
 
 def _line_end(raw: str) -> str | None:
-    """What a backslash before a raw line end stands for in this string; None where it may be the code's own.
+    """Returns what a backslash before a raw line end stands for in this string; None where it may be the code's own.
 
     A shell or Python continues a line behind a blank and leaves other lines alone. Where no line ends without a
     backslash, and one of them right behind a word, all of them are how the model writes a line end.
@@ -114,7 +94,7 @@ def _line_end(raw: str) -> str | None:
 
 
 def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:
-    """What an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
+    """Returns what an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
     letter = escape[1:2]
     other = _foreign(escape, closing) if foreign else None
     if other is not None:
@@ -126,7 +106,7 @@ def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str,
 
 
 def _foreign(escape: str, closing: str) -> str | None:
-    """An escape that JavaScript and Python know and JSON does not."""
+    """Returns an escape that JavaScript and Python know and JSON does not."""
     if escape == "\\\n" and closing != '"':
         return ""
     if len(escape) > 2:
@@ -155,14 +135,14 @@ LINE_ESCAPES = re.compile(r"\\(?<!\\\\)((?:\\\\)*+)([nrt])")
 
 
 def parses(path: str | None, text: str) -> bool | None:
-    """Whether `text` parses in the language of `path`; None when nobody can say."""
+    """Returns whether `text` parses in the language of `path`; None when nobody can say."""
     if path is None or len(text) > MAX_JUDGED or splitext(path)[1].lower() not in CHECKED_SUFFIXES:
         return None
     return is_well_formed(path, text)
 
 
 def path_of(key: str | None, siblings: Any, text: str = "", end: int = 0) -> str | None:
-    """The path that goes with the code under `key`: among its siblings, or right behind `end` in the text."""
+    """Returns the path that goes with the code under `key`: among its siblings, or right behind `end` in the text."""
     names = PATH_OF.get(key or "", ())
     for name in names:
         if isinstance(siblings.get(name), str):
@@ -172,7 +152,7 @@ def path_of(key: str | None, siblings: Any, text: str = "", end: int = 0) -> str
 
 
 def broken_code(value: Any) -> bool:
-    """Whether some code in the value, up to MAX_JUDGED characters of each, does not parse in its language."""
+    """Returns whether some code in the value, up to MAX_JUDGED characters of each, does not parse in its language."""
     waiting = [value]
     for container in waiting:
         if isinstance(container, dict):
@@ -186,7 +166,7 @@ def broken_code(value: Any) -> bool:
 
 
 def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: bool, changes: list[Change]) -> str:
-    """The text of a literal that may have been written with escapes, as it is, or with only its quotes escaped.
+    """Returns the text of a literal that may have been written with escapes, as it is, or with only its quotes escaped.
 
     The reading that parses as code of `path` counts; where that does not decide, `verbatim` says which it is: as the
     text stands, or with its escapes read. `raw` begins at `offset`.
@@ -197,6 +177,7 @@ def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: boo
         changes.extend(made)
         return raw
     meant, other = (raw, decoded) if verbatim else (decoded, raw)
+    # Only code that does not parse as it was read is read otherwise: mostly the first reading is right.
     if parses(path, meant) is False:
         spelled = unescaped(LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True)
         readings = (reading for reading in (other, spelled) if reading != meant)

@@ -56,7 +56,7 @@ class Frame:
     """Offset of the latest member when it was a string, else -1."""
 
     def put(self, value: Any) -> None:
-        """Add a whole member."""
+        """Adds a whole member."""
         if self.is_object:
             self.value[self.key] = value
             self.pending = False
@@ -64,7 +64,7 @@ class Frame:
             self.value.append(value)
 
     def wants(self, key: str) -> bool:
-        """Whether the contract names `key` here and it has not come yet."""
+        """Returns whether the contract names `key` here and it has not come yet."""
         return self.is_object and key in self.shape.props and key not in self.value and key != self.key
 
 
@@ -117,6 +117,7 @@ def child_shape(stack: list[Frame], contract: Shape) -> Shape:
             return contract
         return frame.shape.items or ANYTHING
     key = frame.key or ""
+    # `{"result": {…}}`: below a key that the contract does not know, the answer itself may stand.
     may_wrap = frame.shape is contract and contract is not ANYTHING and len(stack) <= WRAPPER_DEPTH
     if may_wrap and key not in contract.props and not any(name in contract.props for name in frame.value):
         return contract
@@ -138,7 +139,7 @@ def answering(stack: list[Frame], contract: Shape) -> int:
 
 
 def shown(stack: list[Frame]) -> frozenset[str]:
-    """The keys of the outermost object, the one whose value is cut included."""
+    """Returns the keys of the outermost object, the one whose value is cut included."""
     outermost = stack[0]
     return frozenset({*outermost.value, outermost.key or ""}) if outermost.is_object else frozenset()
 
@@ -186,7 +187,7 @@ _KEYS = {q: re.compile(rf"(?:[^{q}\\\n]|\\.){{0,{MAX_KEY}}}+{q}") for q in set(C
 
 
 def string_end(text: str, start: int, closing: str) -> int:
-    """Offset of the first unescaped `closing` at or after `start`, -1 when the text ends first."""
+    """Returns the offset of the first unescaped `closing` at or after `start`, -1 when the text ends first."""
     match = _ENDS[closing].match(text, start)
     end = match.end() if match else start
     return end if end < len(text) and text[end] == closing else -1
@@ -199,18 +200,18 @@ def key_end(text: str, start: int, closing: str) -> int:
 
 
 def key_is_cut(text: str, start: int) -> bool:
-    """Whether an unclosed key at `start` is one that the end of the text cut off."""
+    """Returns whether an unclosed key at `start` is one that the end of the text cut off."""
     return len(text) - start <= MAX_KEY and "\n" not in text[start:]
 
 
 def character_after_blanks(text: str, at: int) -> str:
-    """The first character at or after `at` that is no JSON white space, empty at the end."""
+    """Returns the first character at or after `at` that is no JSON white space, empty at the end."""
     place = blanks_end(text, at)
     return text[place : place + 1]
 
 
 def blanks_end(text: str, at: int) -> int:
-    """Offset of the first character at or after `at` that is no JSON white space."""
+    """Returns the offset of the first character at or after `at` that is no JSON white space."""
     match = BLANKS.match(text, at)
     return match.end() if match else at
 

@@ -14,8 +14,6 @@ _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["'
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
-_FOLLOWING = frozenset(" \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff\"'}])") | frames.COMMAS
-"""What a string that ends can have behind it: blanks, a comma, a closer, the quote of the next key."""
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
 _WORD = re.compile(r"\w")
@@ -44,7 +42,7 @@ def ended_inside(text: str, end: int) -> bool:
 
 
 def _goes_on(text: str, end: int) -> bool:
-    """Whether behind a closer the rest of the line has words, and then a quote and a closer."""
+    """Returns whether behind a closer the rest of the line has words, and then a quote and a closer."""
     match = _REST_OF_LINE.match(text, end)
     word = _WORD.search(text, end, match.end()) if match else None
     return word is not None and match is not None and _CLOSED.search(text, word.end(), match.end()) is not None
@@ -58,7 +56,7 @@ class Guide:
         self.ends: list[int] = []
 
     def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> End:
-        """The end of the string begun at `start`; at -1: the text ends first; at UNDECIDED: refuse.
+        """Returns the end of the string begun at `start`; at -1: the text ends first; at UNDECIDED: refuse.
 
         Delimiters inside the string are listed in `changes`.
         """
@@ -69,8 +67,9 @@ class Guide:
             if lost is not None:
                 self.ends.append(end)
                 return self._lost_end(lost, closing, changes)
+            # No end for the contract: the delimiter belongs to the text and should have been escaped.
             inner.append(end)
-            end = self._later_end(end + 1, closing, inner)
+            end = frames.string_end(self.text, end + 1, closing)
         if end >= 0:
             self.ends.append(end)
         if not inner:
@@ -79,18 +78,6 @@ class Guide:
             return End(UNDECIDED, start)
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
         return End(end, end + 1)
-
-    def _later_end(self, at: int, closing: str, inner: list[int]) -> int:
-        """The first delimiter from `at` on behind which something stands that can follow a string; -1 without one.
-
-        Those before it are added to `inner`.
-        """
-        text = self.text
-        end = frames.string_end(text, at, closing)
-        while end >= 0 and text[end + 1 : end + 2] not in _FOLLOWING:
-            inner.append(end)
-            end = frames.string_end(text, end + 1, closing)
-        return end
 
     def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
         """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""
@@ -113,7 +100,7 @@ class Guide:
         return before.start() if frame.wants(match[1]) or own_line else None
 
     def _ends(self, stack: list[Frame], start: int, end: int, later: bool) -> bool:
-        """Whether the string begun at `start` ends at `end`.
+        """Returns whether the string begun at `start` ends at `end`.
 
         At its first delimiter even a key that comes twice may follow, or a colon that shows it to be a key.
         """
@@ -130,27 +117,28 @@ class Guide:
         return match is not None and match[2].strip() in frame.shape.props
 
     def may_end(self, stack: list[Frame], at: int) -> bool:
-        """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
+        """Returns whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
         place = self.skip(at)
         character = self.text[place : place + 1]
         if character in frames.COMMAS and character:
             return self._member(stack, place + 1, "string")
         if character in ("}", "]", ")") and character:
             return self._closers(stack, place)
+        # Without a comma a next key must stand on its own line, or its quote right behind ours.
         apart = "\n" in self.text[at:place] or (place == at and character in ('"', "'"))
         return apart and stack[-1].is_object and self._next_key(stack[-1], place)
 
     def may_follow_comma(self, stack: list[Frame], at: int) -> bool:
-        """Whether the text from `at` on can follow a comma at the top of `stack`."""
+        """Returns whether the text from `at` on can follow a comma at the top of `stack`."""
         return self._member(stack, at, "any")
 
     def skip(self, at: int) -> int:
-        """Offset of the first character at or after `at` that is neither blank nor comment."""
+        """Returns the offset of the first character at or after `at` that is neither blank nor comment."""
         match = _BETWEEN.match(self.text, at)
         return match.end() if match else at
 
     def _member(self, stack: list[Frame], at: int, kind: str) -> bool:
-        """Whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
+        """Returns whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
         frame = stack[-1]
         place = self.skip(at)
         if frames.ELLIPSIS.match(self.text, place):
@@ -162,26 +150,22 @@ class Guide:
         return self._next_item(frame, place, kind)
 
     def _next_item(self, frame: Frame, place: int, kind: str) -> bool:
-        """Whether an item that this list may hold begins at `place`."""
+        """Returns whether an item that this list may hold begins at `place`."""
         items = frame.shape.items
         character = self.text[place : place + 1]
         if character == "{":
             return items is None or items.allows("object")
         if character in frames.CLOSING_QUOTE and character:
-            return items is None or items.allows("string") or self._opens_item(frame, place)
+            return items is None or items.allows("string")
         return kind != "string" and character == "["
 
-    def _opens_item(self, frame: Frame, place: int) -> bool:
-        """Whether the first key of an item stands at `place`, without the brace before it."""
-        match = _KEY.match(self.text, place)
-        return match is not None and frame.shape.items is not None and match[2] in frame.shape.items.props
-
     def _next_key(self, frame: Frame, place: int) -> bool:
-        """Whether a key that this object may still get stands at `place`."""
+        """Returns whether a key that this object may still get stands at `place`."""
         match = _KEY.match(self.text, place)
         if match is None or bool(match[1]) != bool(match[3]):
             return False
         name = match[2].strip()
+        # A key that is there already stands inside the string, as in a sample of JSON.
         if name in frame.value or name == frame.key:
             return False
         if name in frame.shape.props:
@@ -194,7 +178,7 @@ class Guide:
         return line >= 0 and (free or bool(match[1])) and self.text[line + 1 : place] == frame.indent
 
     def _closers(self, stack: list[Frame], place: int) -> bool:
-        """Whether exactly the closers of what is open stand at `place`, up to a next member or the end."""
+        """Returns whether exactly the closers of what is open stand at `place`, up to a next member or the end."""
         for level in range(len(stack) - 1, -1, -1):
             if not self.text.startswith(stack[level].closer, place):
                 return False
@@ -210,7 +194,7 @@ class Guide:
         return False
 
     def _is_over(self, root: Frame, place: int) -> bool:
-        """Whether the answer can end before `place`: nothing it must have is missing, and no code goes on."""
+        """Returns whether the answer can end before `place`: nothing it must have is missing, and no code goes on."""
         needed = root.shape.required if root.is_object else ()
         have = {*root.value, root.key} if root.is_object else set()
         complete = all(any(name in have for name in names) for names in needed)
@@ -218,7 +202,7 @@ class Guide:
         return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
 
     def _new_line_member(self, frame: Frame, place: int) -> bool:
-        """A member on a new line whose comma is missing."""
+        """Returns whether a member on a new line follows, whose comma is missing."""
         return self._next_key(frame, place) if frame.is_object else self.text.startswith("{", place)
 
     @cached_property

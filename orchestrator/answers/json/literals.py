@@ -41,7 +41,7 @@ _NUMBER_END = frozenset(" \t\r\n,]}")
 
 
 def scalar(reader: Reader) -> Any:
-    """The number, word or bare string that begins here."""
+    """Returns the number, word or bare string that begins here."""
     text, start = reader.text, reader.at
     number = frames.NUMBER.match(text, start)
     if number is not None and text[number.end() : number.end() + 1] in _NUMBER_END and number.end() < len(text):
@@ -59,7 +59,7 @@ def scalar(reader: Reader) -> Any:
 
 
 def _number(found: str, start: int) -> Any:
-    """The number a JSON number stands for; what is over-long is no value."""
+    """Returns the number a JSON number stands for; what is over-long is no value."""
     if len(found) > MAX_DIGITS:
         raise Halt("broken", start, f"`{excerpt(found)}` is too long for a number")
     if found.lstrip("-").isdigit():
@@ -99,7 +99,7 @@ def _shape_here(reader: Reader) -> Shape:
 
 
 def _word(reader: Reader, token: str, start: int) -> Any:
-    """A word that stands for a truth value or for nothing, as JSON or another language spells it."""
+    """Returns a word that stands for a truth value or for nothing, as JSON or another language spells it."""
     meant = FOREIGN_WORDS[token.lower()]
     shape = _shape_here(reader)
     if meant is None and token.lower().lstrip("+-") in NOT_FINITE and not shape.allows("null"):
@@ -112,12 +112,12 @@ def _word(reader: Reader, token: str, start: int) -> Any:
 
 
 def spelled(meant: bool | None) -> str:
-    """A truth value or nothing as JSON writes it."""
+    """Returns a truth value or nothing as JSON writes it."""
     return {True: "true", False: "false", None: "null"}[meant]
 
 
 def _loose_number(reader: Reader, token: str, start: int, shape: Shape) -> Any:
-    """A number as JavaScript or Python write it; None when it is rather a text, such as 007."""
+    """Returns a number as JavaScript or Python write it; None when it is rather a text, such as 007."""
     if len(token) > MAX_DIGITS or not (shape.allows("number") or shape.allows("integer")):
         return None
     digits = token.lstrip("+-").replace("_", "")
@@ -137,7 +137,7 @@ def _loose_number(reader: Reader, token: str, start: int, shape: Shape) -> Any:
 
 
 def _bare_string(reader: Reader, token: str, start: int, shape: Shape) -> str:
-    """A string without quotes, where the contract wants a string or nothing else can be meant."""
+    """Reads a string without quotes, where the contract wants a string or nothing else can be meant."""
     text = reader.text
     follows = frames.character_after_blanks(text, reader.at)
     wanted = "string" in shape.kinds and token[0] != "<" and any(character.isalnum() for character in token)
@@ -182,7 +182,7 @@ _CLOSER = re.compile(r"[ \t\r\n]*+[,}\]]")
 
 
 def long_text(reader: Reader) -> str | None:
-    """The string in triple quotes or a fenced block that begins here; None where neither does."""
+    """Returns the string in triple quotes or a fenced block that begins here; None where neither does."""
     return _triple(reader) if reader.text[reader.at : reader.at + 3] in _TRIPLE else _fenced(reader)
 
 
@@ -222,7 +222,7 @@ def _triple(reader: Reader) -> str | None:
 
 
 def _fenced(reader: Reader) -> str | None:
-    """A fenced code block where a string should stand: its lines, as they are."""
+    """Returns a fenced code block where a string should stand: its lines, as they are."""
     text, start = reader.text, reader.at
     opening = _FENCE.match(text, start)
     if opening is None:
@@ -252,7 +252,7 @@ def _end(reader: Reader, delimiters: Iterator[re.Match[str]]) -> int | None:
 
 
 def _without_blank_end(raw: str) -> str:
-    """The text without an empty last line, which only keeps the closing delimiter apart."""
+    """Returns the text without an empty last line, which only keeps the closing delimiter apart."""
     return raw[:-1] if raw.endswith("\n\n") else raw
 
 

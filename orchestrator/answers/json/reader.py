@@ -35,7 +35,7 @@ _OPEN_KEY = re.compile(r"([\w.$-]{1,100}+)\s*+:\s*+")
 
 
 def key_name(reader: Reader, character: str) -> str:
-    """The key that begins here; what was read of it is behind `reader.at`."""
+    """Returns the key that begins here; what was read of it is behind `reader.at`."""
     text, start = reader.text, reader.at
     closing = frames.CLOSING_QUOTE.get(character)
     if closing is None:
@@ -86,7 +86,7 @@ def _unclosed_key(reader: Reader, key: re.Match[str], start: int, end: int, clos
 
 
 def colon(reader: Reader, name: str, start: int) -> None:
-    """Go past the colon behind a key, or past what stands for one."""
+    """Goes past the colon behind a key, or past what stands for one."""
     character = reader.peek("a colon")
     at = reader.at
     if character == ":":
@@ -142,7 +142,7 @@ class Reader:
         self.step: Callable[[], None] | None = None
 
     def read(self) -> Reading:
-        """Read from `start`, which must hold `{` or `[`, or go on. Never raises; time is linear in what is read."""
+        """Reads from `start`, which must hold `{` or `[`, or go on. Never raises; time is linear in what is read."""
         outcome, why, kept, gap = "whole", "", None, False
         if not self.stack:
             self.open(self.contract)
@@ -172,17 +172,17 @@ class Reader:
         )
 
     def may_end(self, at: int) -> bool:
-        """Whether the text from `at` on can follow a string in the innermost container."""
+        """Returns whether the text from `at` on can follow a string in the innermost container."""
         return self.guide.may_end(self.stack, at)
 
     def may_end_member(self, at: int) -> bool:
-        """Whether a member or the closers can follow a comma that ends before `at`."""
+        """Returns whether a member or the closers can follow a comma that ends before `at`."""
         return self.guide.may_follow_comma(self.stack, at)
 
     # -- containers
 
     def open(self, shape: Shape) -> None:
-        """Enter the container whose opener stands here."""
+        """Enters the container whose opener stands here."""
         if len(self.stack) >= MAX_DEPTH:
             raise Halt("broken", self.at, f"containers nest deeper than {MAX_DEPTH} levels")
         opener = self.text[self.at]
@@ -192,12 +192,12 @@ class Reader:
         self.at += 1
 
     def open_missing(self, start: int) -> None:
-        """Enter an object of the list on top although its opener is missing before `start`."""
+        """Enters an object of the list on top although its opener is missing before `start`."""
         self.changes.append(Change("missing_opener", start, "", "{"))
         self._enter(True, child_shape(self.stack, self.contract), start, "}")
 
     def reopen(self, at: int, value: Any) -> None:
-        """Go on with the latest member, a container that was closed at `at` by one closer too many."""
+        """Goes on with the latest member, a container that was closed at `at` by one closer too many."""
         is_object = isinstance(value, dict)
         self.changes.append(Change("extra_closer", at, "}" if is_object else "]", ""))
         self._enter(is_object, child_shape(self.stack, self.contract), at, "}" if is_object else "]")
@@ -209,8 +209,9 @@ class Reader:
         self.step = self.key if is_object else self.item
 
     def close(self) -> None:
-        """Leave the innermost container."""
+        """Leaves the innermost container."""
         done = self.stack.pop()
+        # `("a")` is a value in brackets, `("a",)` a tuple of one.
         if done.closer == ")" and len(done.value) == 1 and done.comma_at < 0 and self.stack:
             done.value = done.value[0]  # brackets round a single value are no list
         if not self.stack:
@@ -221,11 +222,12 @@ class Reader:
         self.step = self.after
 
     def close_with(self, character: str) -> None:
-        """Leave the container(s) that `character`, which stands here, closes; one missing closer is mended."""
+        """Leaves the container(s) that `character`, which stands here, closes; one missing closer is mended."""
         frame = self.stack[-1]
         if frame.comma_at >= 0 and frame.closer != ")":
             self.changes.append(Change("trailing_comma", frame.comma_at, ",", ""))
         if frame.closer != character:
+            # From the surest sign to the weakest: what follows tells an extra closer from a wrong or a missing one.
             if recovery.extra_closer(self, character):
                 return self.skip_closer(character)
             if len(self.stack) == 1 and recovery.goes_on(self, self.at + 1):
@@ -243,13 +245,13 @@ class Reader:
         return self.close()
 
     def skip_closer(self, character: str) -> None:
-        """Pass over a closer that is one too many."""
+        """Passes over a closer that is one too many."""
         self.changes.append(Change("extra_closer", self.at, character, ""))
         self.at += 1
         self.step = self.after
 
     def close_missing(self, at: int) -> None:
-        """Leave the innermost container although its closer is missing before `at`."""
+        """Leaves the innermost container although its closer is missing before `at`."""
         self.changes.append(Change("missing_closer", at, "", self.stack[-1].closer))
         self.stack[-1].comma_at = -1
         self.close()
@@ -306,12 +308,13 @@ class Reader:
         return self.begin_value(name, start)
 
     def begin_value(self, name: str, start: int) -> None:
-        """Note the key and go on to its value."""
+        """Notes the key and goes on to its value."""
         frame = self.stack[-1]
         if name in frame.value:
             self.duplicates.append(Duplicate(name, start))
         frame.comma_at = -1
         frame.key, frame.pending = name, True
+        # How deep this object's keys are indented tells later where a string with quotes ends.
         line = self.text.rfind("\n", max(0, start - 80), start)
         if line >= 0 and self.text[line + 1 : start].isspace():
             frame.indent = self.text[line + 1 : start]
@@ -343,7 +346,7 @@ class Reader:
     # -- tokens
 
     def peek(self, expected: str = "more") -> str:
-        """Skip blanks and comments; the character that follows. Ends the reading when the text does."""
+        """Skips blanks and comments; the character that follows. Ends the reading when the text does."""
         text = self.text
         while (character := text[self.at : self.at + 1]) not in frames.PLAIN_STARTS:
             self.at = frames.blanks_end(text, self.at)
@@ -355,12 +358,12 @@ class Reader:
         return character
 
     def text_value(self) -> str:
-        """The string that begins here, in whatever delimiters."""
+        """Returns the string that begins here, in whatever delimiters."""
         found = literals.long_text(self)
         return self.string() if found is None else found
 
     def string(self) -> str:
-        """The string in quotes that begins here."""
+        """Returns the string in quotes that begins here."""
         opening, start = self.text[self.at], self.at
         closing = frames.CLOSING_QUOTE.get(opening)
         if closing is None:
@@ -380,7 +383,7 @@ class Reader:
         return value
 
     def literal(self, start: int, end: int, opening: str, closing: str) -> str:
-        """The string between the delimiters at `start` and `end`."""
+        """Returns the string between the delimiters at `start` and `end`."""
         self.at = end + 1
         raw = self.text[start + 1 : end]
         if opening != '"':

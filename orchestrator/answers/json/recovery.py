@@ -33,7 +33,7 @@ _REST = re.compile(
 
 
 def gap(reader: Reader, at: int) -> Halt:
-    """How an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
+    """Returns how an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
     stack = reader.stack
     inner = stack[-1]
     # {...} as one more item of a list leaves items out; as the first member of anything it is a placeholder.
@@ -46,13 +46,14 @@ def gap(reader: Reader, at: int) -> Halt:
 def placeholder(reader: Reader) -> Halt:
     """How an ellipsis instead of a value ends the reading: as a cut when nothing of the answer comes behind it."""
     text, at = reader.text, reader.at
+    # A closer ahead shows that the text goes on: then it is the template of an answer and no cut one.
     last = "}" not in text[at : at + 4000] and "]" not in text[at : at + 4000]
     outcome = "cut" if last and any(frame.value for frame in reader.stack) else "template"
     return Halt(outcome, at, "a placeholder stands where a value was expected", gap=outcome == "cut")
 
 
 def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
-    """Whether a comment among members, which `following` comes after, says that some were left out."""
+    """Returns whether a comment among members, which `following` comes after, says that some were left out."""
     if not frame.value:
         return False
     if _DOTS.match(comment):
@@ -61,13 +62,13 @@ def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
 
 
 def is_gap_item(value: object, frame: Frame) -> bool:
-    """Whether a member of a list of objects only says that items were left out."""
+    """Returns whether a member of a list of objects only says that items were left out."""
     listed = frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])
     return listed and _says_gap(value, frame.shape.items is None or not frame.shape.items.allows("string"))
 
 
 def is_gap_word(token: str, frame: Frame) -> bool:
-    """Whether words without quotes among the members of a list say that others were left out."""
+    """Returns whether words without quotes among the members of a list say that others were left out."""
     return not frame.is_object and bool(frame.value) and _says_gap(token, strict=True)
 
 
@@ -77,13 +78,13 @@ def has_gap(value: object, shape: Shape) -> bool:
 
 
 def before_gap(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """The value with the list that has a gap ended before it: what stands behind a gap has no known place."""
+    """Returns the value with the list that has a gap ended before it: what stands behind a gap has no known place."""
     found = _first_gap(value, shape)
     return value if found is None else {**value, found[0]: value[found[0]][: found[1]]}
 
 
 def announced(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
-    """The contract's list of objects that holds fewer items than a count beside it says, with that count."""
+    """Returns the contract's list of objects that holds fewer items than a count beside it says, with that count."""
     for counter, name in shape.counters:
         count, items = value.get(counter), value.get(name)
         if isinstance(items, list) and type(count) is int and len(items) < count:
@@ -105,7 +106,7 @@ def _first_gap(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
 
 
 def _says_gap(item: object, strict: bool) -> bool:
-    """Whether a list item is no item: an ellipsis, or (where strings have no place) words about the rest."""
+    """Returns whether a list item is no item: an ellipsis, or (where strings have no place) words about the rest."""
     if isinstance(item, str):
         return item[:20].lstrip().startswith(("...", "…")) or (
             strict and len(item) < 120 and _REST.fullmatch(item) is not None
@@ -127,7 +128,7 @@ _CLOSERS = re.compile(r"(?:[}\])]\s{0,200}+){1,210}+")
 
 
 def skip_foreign(reader: Reader) -> bool:
-    """Skip one comment or run of unseen characters; False when neither stands here."""
+    """Skips one comment or run of unseen characters; False when neither stands here."""
     text, at = reader.text, reader.at
     character = text[at]
     if character in "/#<":
@@ -158,7 +159,7 @@ def _skip_comment(reader: Reader, at: int) -> bool:
 
 
 def is_code(comment: str) -> bool:
-    """Whether what looks like a comment up to the end of its line is the inside of a string."""
+    """Returns whether what looks like a comment up to the end of its line is the inside of a string."""
     return not comment.startswith("/*") and _ESCAPED.search(comment) is not None
 
 
@@ -166,7 +167,7 @@ def is_code(comment: str) -> bool:
 
 
 def key_in_list(reader: Reader) -> bool:
-    """A colon after a string in a list: the list was not closed before that key, or an item was not opened.
+    """Mends a colon after a string in a list: the list was not closed before that key, or an item was not opened.
 
     False when it can be neither.
     """
@@ -196,7 +197,7 @@ def _may_hold(frame: Frame, name: str) -> bool:
 
 
 def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
-    """Whether `name` is the first key of an item whose opener is missing."""
+    """Returns whether `name` is the first key of an item whose opener is missing."""
     items = frame.shape.items
     if items is not None and items.props:
         return name in items.props and not (outer is not None and outer.wants(name))
@@ -205,7 +206,7 @@ def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
 
 
 def _goes_on_with_item(frame: Frame, name: str) -> bool:
-    """Whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
+    """Returns whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
     last = frame.value[-1] if frame.value else None
     if not isinstance(last, dict):
         return False
@@ -215,7 +216,7 @@ def _goes_on_with_item(frame: Frame, name: str) -> bool:
 
 
 def extra_comma(reader: Reader) -> None:
-    """Drop a comma that separates nothing."""
+    """Drops a comma that separates nothing."""
     reader.changes.append(Change("extra_comma", reader.at, ",", ""))
     reader.at += 1
 
@@ -235,26 +236,17 @@ def unclosed_before(reader: Reader, name: str) -> int:
     if reader.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
         return 0
     if frame.shape is reader.contract or not frame.shape.props:
-        return int(_is_no_member(reader, name))
+        return 0
     level = len(stack) - 2
     while level > 0 and not stack[level].is_object:
         level -= 1
+    # One list of objects is two containers; more than that is no slip but another text.
     count = len(stack) - 1 - level
     return count if count <= 2 and stack[level].wants(name) else 0
 
 
-def _is_no_member(reader: Reader, name: str) -> bool:
-    """The same for an object of free keys: only when the value cannot belong to it."""
-    frame, outer = reader.stack[-1], reader.stack[-2]
-    if frame.shape is reader.contract or frame.shape.extra is None or not outer.wants(name):
-        return False
-    opener = frames.character_after_blanks(reader.text, reader.at)
-    kind = {"[": "array", "{": "object", '"': "string"}.get(opener)
-    return kind is not None and not frame.shape.extra.allows(kind)
-
-
 def goes_on(reader: Reader, at: int) -> bool:
-    """Whether members follow the closer of the outermost object: then that closer was one too many.
+    """Returns whether members follow the closer of the outermost object: then that closer was one too many.
 
     Raises Halt when members follow that the contract does not await: part of the answer would be lost.
     """
@@ -267,7 +259,7 @@ def goes_on(reader: Reader, at: int) -> bool:
 
 
 def extra_closer(reader: Reader, character: str) -> bool:
-    """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
+    """Returns whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
     text, frame = reader.text, reader.stack[-1]
     if frame.is_object:
         key = GOES_ON.match(text, reader.at + 1)
@@ -292,7 +284,7 @@ def reopens_list(reader: Reader) -> bool:
 
 
 def wrong_closer(reader: Reader, character: str) -> bool:
-    """Whether a closer that does not match stands for the right one, rather than behind a missing one.
+    """Returns whether a closer that does not match stands for the right one, rather than behind a missing one.
 
     Told by what follows: a member or closer of the container around, or (at the end) as many closers as are open.
     """
@@ -303,7 +295,7 @@ def wrong_closer(reader: Reader, character: str) -> bool:
     outer = stack[-3] if len(stack) > 2 else None
     missing = stack[-2].closer == character and _goes_on_in(text, reader.at + 1, outer)
     if replaced and missing:
-        return _closers_left(text, reader.at) >= len(stack) or _wanted_next(text, reader.at + 1, stack[-2])
+        return _closers_left(text, reader.at) >= len(stack)
     return replaced
 
 
@@ -313,7 +305,7 @@ def _closers_left(text: str, at: int) -> int:
 
 
 def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
-    """Whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
+    """Returns whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
     place = frames.blanks_end(text, at)
     character = text[place : place + 1]
     if frame is None:
@@ -322,11 +314,6 @@ def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
         return character == frame.closer
     key = NEXT_KEY.match(text, place + 1) is not None
     return key if frame.is_object else not key
-
-
-def _wanted_next(text: str, at: int, frame: Frame) -> bool:
-    match = GOES_ON.match(text, at)
-    return match is not None and frame.wants(match[1])
 
 
 # -- between members
@@ -344,7 +331,7 @@ def stray(reader: Reader, before: int) -> bool:
 
 
 def foreign_comma(reader: Reader, character: str) -> bool:
-    """Take a semicolon or another script's comma for one where a member follows; False when it is none."""
+    """Takes a semicolon or another script's comma for one where a member follows; False when it is none."""
     text, at = reader.text, reader.at
     if character not in frames.COMMAS and character != ";":
         return False
@@ -355,7 +342,7 @@ def foreign_comma(reader: Reader, character: str) -> bool:
 
 
 def concatenated(reader: Reader, before: int, character: str) -> bool:
-    """Whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
+    """Returns whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
     if frame.last_string_at < 0:
         return False
@@ -391,7 +378,7 @@ def concatenate(reader: Reader, before: int) -> None:
 
 
 def missing_comma(reader: Reader, before: int, character: str) -> None:
-    """Go on without a comma where only a next member can follow; else see whether the text ended before."""
+    """Goes on without a comma where only a next member can follow; else sees whether the text ended before."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
     if at > before and frames.ELLIPSIS.match(text, at):
         raise gap(reader, at)
@@ -407,7 +394,7 @@ def missing_comma(reader: Reader, before: int, character: str) -> None:
 
 
 def _key_follows(reader: Reader, before: int, quoted: bool) -> bool:
-    """Whether a key this object may hold stands here; one the contract does not name must begin a line."""
+    """Returns whether a key this object may hold stands here; one the contract does not name must begin a line."""
     text, at, props = reader.text, reader.at, reader.stack[-1].shape.props
     match = (NEXT_KEY if quoted else frames.BARE_KEY).match(text, at)
     if match is None or (not quoted and frames.character_after_blanks(text, match.end()) != ":"):
@@ -420,6 +407,7 @@ def _ended(reader: Reader, before: int) -> Halt:
     """Prose after a whole member, with nothing that closes what is open: the closers are missing at the end."""
     text, at = reader.text, reader.at
     between = text[before:at]
+    # Prose behind an answer stands behind a blank line or a mark; a word right behind a value is part of a string.
     apart = "\n\n" in between or text.startswith(("```", "~~~", "</", "<|"), at)
     match = _UP_TO_BRACKET.match(text, at)
     following = text[match.end() : match.end() + 1] if match else ""

@@ -29,7 +29,7 @@ _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 
 
 def reclosed(reading: Reading) -> bool:
-    """Whether closers were put where none or others stood."""
+    """Returns whether closers were put where none or others stood."""
     return not _RECLOSING.isdisjoint(map(_KIND, reading.changes))
 
 
@@ -48,7 +48,7 @@ def checked(reading: Reading, text: str) -> Reading:
 
 
 def settled(reading: Reading, text: str, contract: Shape) -> Reading:
-    """A guided reading that ran off the end of a text that does end with a closer lost its way: it is broken.
+    """Breaks a guided reading that ran off the end of a text that does end with a closer: it lost its way.
 
     Without a contract so is one behind which pieces of JSON are left: a string was ended too early.
     """
@@ -83,7 +83,7 @@ _LAST = (">", "]", ")", "`", "~")
 
 
 def without_tail(text: str) -> str:
-    """The text without a chat's own marks behind it."""
+    """Returns the text without a chat's own marks behind it."""
     last = text.rstrip()[-60:]
     if last.endswith("}") or not (last.endswith(_LAST) or "truncated" in last.lower()):
         return text
@@ -105,7 +105,7 @@ class Fit(NamedTuple):
 
 
 def fit(value: object, shape: Shape) -> Fit | None:
-    """How well `value` answers the contract; None when it shows nothing of it and so is no answer."""
+    """Returns how well `value` answers the contract; None when it shows nothing of it and so is no answer."""
     if shape is ANYTHING:
         filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
         return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
@@ -130,7 +130,7 @@ def fit(value: object, shape: Shape) -> Fit | None:
 
 
 def shows(keys: Any, shape: Shape) -> bool:
-    """Whether a container of keys holds one the contract requires (any named one when none is required)."""
+    """Returns whether a container of keys holds one the contract requires (any named one when none is required)."""
     groups = shape.required or (tuple(shape.props),)
     return (
         (not shape.required and not keys) or not any(groups) or any(name in keys for group in groups for name in group)
@@ -142,7 +142,7 @@ def _holds_object(value: object) -> bool:
 
 
 def _typed(value: object, shape: Shape) -> bool:
-    """Whether a value has an allowed type and is no list of other things where the contract lists objects."""
+    """Returns whether a value has an allowed type and is no list of other things where the contract lists objects."""
     if not shape.allows(KINDS.get(type(value), "object")) or not shape.admits(value):
         return False
     items = shape.items if isinstance(value, list) and value else None
@@ -172,9 +172,6 @@ MAX_LENIENT = 2000
 """Objects and lists that are read leniently; a text with more is no answer."""
 MAX_STRICT_FAILURES = 100
 """Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
-MAX_RESTARTS = 16
-"""Places after an object that never closes where a fresh one is looked for."""
-
 _BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
 _MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[\w$@][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
 _ITEM = rf"(?:[\"'`“”„‘«「＂\],.…+\-\w]|{_BLANK})"
@@ -188,7 +185,6 @@ _OPENER = re.compile(
 What all of them begin with stands in one set before the choice: only so the search skips what lies between.
 """
 _MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
-_RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _MAY_CLOSE = re.compile(r"/(?:th|reason|scratch|reflect)", re.IGNORECASE)
 """Looked for first: it is found much faster, and most texts have none."""
@@ -228,8 +224,9 @@ class Scan:
     """Name of a reasoning tag → offset of the last one that closes."""
 
     def run(self) -> "Scan":
-        """Find and read; time is linear in the text, because what was read is read again only within the budget."""
+        """Finds and reads; time is linear in the text, because what was read is read again only within the budget."""
         self.text = without_tail(self.text)
+        # What is read again counts: without a bound many broken objects would take the square of the text.
         self.budget = 4 * len(self.text) + 200_000
         if _MAY_CLOSE.search(self.text):
             self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
@@ -243,25 +240,25 @@ class Scan:
         return self
 
     def _whole_from(self, start: int) -> bool:
-        """Whether the latest candidate began at `start` and is whole."""
+        """Returns whether the latest candidate began at `start` and is whole."""
         last = self.candidates[-1].reading if self.candidates else None
         return last is not None and last.start == start and last.outcome == "whole"
 
     def _stray_close(self) -> int:
-        """Offset after a closing reasoning tag that nothing opened, 0 without one."""
+        """Returns the offset after a closing reasoning tag that nothing opened, 0 without one."""
         for match in _OPENER.finditer(self.text) if self.last_close else ():
             if match.group(2):
                 return match.end() if match.group(1) and not self._quoted(match) else 0
         return 0
 
     def _quoted(self, match: re.Match[str]) -> bool:
-        """Whether a tag stands inside a string: before a quote, or behind an odd number of them on its line."""
+        """Returns whether a tag stands inside a string: before a quote, or behind an odd number of them on its line."""
         start = self.text.rfind("\n", 0, match.start()) + 1
         before = self.text[start : match.start()].replace("\\\\", "").replace('\\"', "")
         return self.text.startswith(('"', "'", "\\"), match.end()) or before.count('"') % 2 == 1
 
     def _reasoning(self, match: re.Match[str]) -> int:
-        """Where the text goes on after a reasoning tag."""
+        """Returns where the text goes on after a reasoning tag."""
         if match.group(1):
             self.candidates.clear()
             return match.end()
@@ -279,7 +276,7 @@ class Scan:
         return announced[-1] if announced else len(self.text)
 
     def _candidate(self, start: int) -> int:
-        """Read what begins at `start`; where the text goes on after it."""
+        """Reads what begins at `start`; where the text goes on after it."""
         self.seen += 1
         if self.lenient >= MAX_LENIENT or self.seen > MAX_CANDIDATES:
             self.overrun = True
@@ -296,7 +293,6 @@ class Scan:
         end = self._extent(start)
         if end > 0:
             return max(end, reading.end)
-        self._restart(reading.end)
         return len(self.text)
 
     def _is_member(self, start: int) -> bool:
@@ -307,7 +303,7 @@ class Scan:
         return broken and self.text[max(0, start - 60) : start].rstrip()[-1:] in (",", "[")
 
     def _strictly(self, start: int) -> Candidate | None:
-        """The valid JSON that begins here, if it is, and if it is not one half of something."""
+        """Returns the valid JSON that begins here, if it is, and if it is not one half of something."""
         if self.failures >= MAX_STRICT_FAILURES:
             return None
         try:
@@ -324,12 +320,12 @@ class Scan:
         return Candidate(reading, "strict", fit=found)
 
     def _too_deep(self, value: Any, start: int, end: int) -> bool:
-        """Whether the value between the offsets nests too deep; few openers cannot."""
+        """Returns whether the value between the offsets nests too deep; few openers cannot."""
         openers = self.text.count("{", start, end) + self.text.count("[", start, end)
         return openers > MAX_DEPTH and too_deep(value)
 
     def _leniently(self, start: int) -> Candidate:
-        """The best lenient reading: without decisions first, then with those the contract can make."""
+        """Returns the best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
         reading = Reader(self.text, start, self.contract).read()
         best = Candidate(checked(reading, self.text), "repair")
@@ -340,6 +336,7 @@ class Scan:
         doubted: Candidate | None = None
         for candidate in self._decided(start, best.reading):
             if self._fits(candidate):
+                # Code that does not parse shows that a string was ended in the wrong place.
                 if candidate.layer == "repair" or not broken_code(candidate.reading.value):
                     return candidate
                 doubted = doubted or candidate
@@ -359,6 +356,7 @@ class Scan:
             yield Candidate(checked(reading, self.text), "repair")
         if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
             return
+        # Each further reading takes back the last string end of the one before: later ends are the doubtful ones.
         banned: frozenset[int] = frozenset()
         for _ in range(MAX_GUESSES):
             if self.budget <= 0:
@@ -381,7 +379,7 @@ class Scan:
         return candidate.fit is not None and candidate.fit.whole
 
     def _extent(self, start: int) -> int:
-        """Offset after the closer that balances the opener at `start`, strings aside; 0 when none does."""
+        """Returns the offset after the closer that balances the opener at `start`, strings aside; 0 when none does."""
         depth = 0
         for match in _EXTENT.finditer(self.text, start):
             character = match.group()[0]
@@ -389,20 +387,6 @@ class Scan:
             if depth == 0 and character in "}]":
                 return match.end()
         return 0
-
-    def _restart(self, at: int) -> None:
-        """After an object that never closes: a valid one that begins afresh and fits the whole contract counts."""
-        for number, match in enumerate(_RESTART.finditer(self.text, at)):
-            if number >= MAX_RESTARTS or not self._spend(1000):
-                return
-            candidate = self._strictly(match.end())
-            if candidate is None:
-                continue
-            end = candidate.reading.end
-            self._spend(end - match.end())
-            if self._fits(candidate) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
-                self.seen += 1
-                self.candidates.append(candidate)
 
 
 def _rank(reading: Reading) -> int:

@@ -121,11 +121,11 @@ class Shape:
         return self.items is not None and "object" in self.items.kinds
 
     def allows(self, kind: str) -> bool:
-        """Whether a value of this JSON type may stand here."""
+        """Returns whether a value of this JSON type may stand here."""
         return not self.kinds or kind in self.kinds or (kind == "integer" and "number" in self.kinds)
 
     def admits(self, value: object) -> bool:
-        """Whether the contract's choices for this place, if there are any, hold the value."""
+        """Returns whether the contract's choices for this place, if there are any, hold the value."""
         return not self.choices or value in self.choices
 
     def child(self, key: str) -> "Shape":
@@ -150,6 +150,7 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
 
 def flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:
     """Returns the schemas that may apply, references and unions resolved; bounded, so that cycles end."""
+    # A stack, reversed: alternatives come out in the order in which they are written.
     waiting = list(reversed(schemas))
     done: list[Schema] = []
     seen: set[int] = set()
@@ -248,7 +249,7 @@ _FIRST = 8
 
 
 def may_resume(text: str) -> bool:
-    """Whether RESUMED can match somewhere: it is slow, and most texts have none of its words."""
+    """Returns whether RESUMED can match somewhere: it is slow, and most texts have none of its words."""
     small = text.lower()
     return any(word in small for word in _WORDS)
 
@@ -259,12 +260,13 @@ def join(cut: str, continuation: str) -> str:
 
 
 def overlap(cut: str, continuation: str) -> int:
-    """How many characters at the start of `continuation` repeat the end of `cut`: the most, up to MAX_OVERLAP.
+    """Returns how many characters at the start of `continuation` repeat the end of `cut`: the most, up to MAX_OVERLAP.
 
     Looked for where its first characters stand, at most MAX_OVERLAP places.
     """
     head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
     first = head[:_FIRST]
+    # The longest repetition begins earliest in the tail, so the first place that fits is the answer.
     at = tail.find(first, max(0, len(tail) - len(head)))
     while at >= 0:
         if head.startswith(tail[at:]):

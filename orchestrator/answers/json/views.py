@@ -21,6 +21,7 @@ _STRING_JSON = re.compile(r'[{\[](?:\s|\\++[nrt])*+(?:[{\[](?:\s|\\++[nrt])*+)?\
 _CODE_BEFORE = re.compile(rf"""["'](?:{"|".join(PATH_OF)})["']\s*:\s*["'][^\n]{{0,400}}$""")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+# Key and quotes as a CSV cell writes them; possessive, so that a run of quotes is passed in one go.
 _DOUBLED = re.compile(r'[{\[]\s*+(?:[{\[]\s*+)?""[\w.$ -]{1,100}""\s*+[:,\]]')
 _MARKS = (
     re.compile(r"[ \t]*+(\d{1,6})(?:[ \t]*+[|│→]|[:.)\]](?=[ \t\n]|\Z)|(?=[ \t\n])|\Z)[ \t]?"),
@@ -48,7 +49,7 @@ def _always(offset: int) -> bool:
 
 
 def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
+    """Returns the text with its HTML entities decoded once, when its JSON is written with them; else None."""
     first = _ENTITY_JSON.search(text) if "&quot;" in text or "&#" in text else None
     if first is None or not asked(first.start()):
         return None
@@ -58,7 +59,7 @@ def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded
 
 
 def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text inside the first string literal that holds JSON, decoded once; None without one."""
+    """Returns the text inside the first string literal that holds JSON, decoded once; None without one."""
     first = _STRING_JSON.search(text) if '\\"' in text else None
     if first is None or _CODE_BEFORE.search(text, max(0, first.start() - 500), first.start()):
         return None
@@ -75,12 +76,13 @@ def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded |
         at = after
     pieces.append((text[at:end], at))
     once = pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
+    # Three backslashes before the first quote: it was encoded twice.
     twice = without_string(once.text, shape) if first.group().endswith('\\\\\\"') else None
     return once if twice is None else twice._replace(change=once.change, original=_chained(once, twice))
 
 
 def without_doubled_quotes(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
-    """The text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
+    """Returns the text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
     first = _DOUBLED.search(text) if '""' in text else None
     if first is None or not asked(first.start()):
         return None
@@ -125,7 +127,7 @@ def overlapping_chunks(text: str, shape: Shape) -> Decoded | None:
 
 
 def joined_chunks(text: str, shape: Shape) -> Decoded | None:
-    """The text with its chunks put together: what a later one repeats of an earlier one's end counts once.
+    """Returns the text with its chunks put together: what a later one repeats of an earlier one's end counts once.
 
     None without a seam, and where nothing is repeated although the cut may lie inside a string.
     """
@@ -143,6 +145,7 @@ def _joined(text: str, safe: tuple[str, ...]) -> Decoded | None:
         chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
         told = len("".join(text[seam.end() : seam.end() + repeated].split()))
+        # A word may repeat by chance, a dozen characters do not.
         if told < MIN_OVERLAP and not (safe and chunk.rstrip().endswith(safe)):
             continue
         pieces.append((chunk, at))
@@ -172,7 +175,7 @@ LAYOUTS: tuple[View, ...] = (without_marks, joined_chunks, with_opener)
 
 
 def _replaced(text: str, changed: Iterator[tuple[int, int, str]], change: Change) -> Decoded:
-    """The text with each `(start, end, meant)` replaced."""
+    """Returns the text with each `(start, end, meant)` replaced."""
     pieces: list[tuple[str, int]] = []
     at = 0
     for start, end, meant in changed:
@@ -187,12 +190,13 @@ def _chained(outer: Decoded, inner: Decoded) -> Callable[[int], int]:
 
 
 def _runs(lines: Iterator[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
-    """What to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
+    """Yields what to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
     run: list[tuple[int, int, str]] = []
     bracket, number = False, -1
     for line in lines:
         mark = marks.match(line.string, line.start(), line.end())
         counted = int(mark[1]) if mark is not None and mark.re.groups else -1
+        # Line numbers that do not count up are data.
         if mark is None or (run and number >= 0 and counted != number + 1):
             if len(run) > 1 and bracket:
                 yield run
