@@ -8,10 +8,23 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, daemon, demo, engine, environments, recall, refusals, sandbox, sql, stories, syntax
+from benchmarks import (
+    backlog,
+    daemon,
+    demo,
+    engine,
+    environments,
+    prompts,
+    recall,
+    refusals,
+    sandbox,
+    sql,
+    stories,
+    syntax,
+)
 from benchmarks.measure import Result, machine
 
-OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
+OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "prompts", "sandbox", "sql", "syntax")
 NAMES = (*OFFLINE, "environments", "refusals", "recall")
 
 
@@ -42,6 +55,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "backlog": partial(backlog.run, **size),
         "daemon": partial(daemon.run, daemon.Crowd(**size), options.database),
         "demo": demo.run,
+        "prompts": partial(prompts.run, options.given),
         "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,

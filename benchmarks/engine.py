@@ -13,7 +13,7 @@ from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, p
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment, Site
-from orchestrator.app.sprints import Chosen, event_url, histories_of
+from orchestrator.app.sprints import Chosen, event_url, read_histories
 from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.event import Event
@@ -110,7 +110,7 @@ class Sprint:
                 works=works, environment=self.environment, library=library, sandbox=sandbox, secrets=(),
                 provider=None, provider_told="scripted",
             )  # fmt: skip
-            histories = await asyncio.to_thread(histories_of, self.environment, self.state, self.record)
+            histories = await asyncio.to_thread(read_histories, self.environment, self.state, self.record)
             workspace = MemoryWorkspace(sprint=self.record.sprint)
             site = await asyncio.to_thread(
                 _GreenSite, equipment, chosen, workspace, self.settings, histories, secrets=(), lock_fd=-1

@@ -37,7 +37,7 @@ from orchestrator.app.judge import judge_line
 from orchestrator.contract.manifests import dependencies_of
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
 from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, unsafe_reason
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 
 STORY = "US-001"
 MAX_BYTES = 400_000

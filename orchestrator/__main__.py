@@ -1,21 +1,30 @@
 """`python -m orchestrator`, and what the installed console script calls."""
 
+import os
+import signal
 import sys
-
-from orchestrator.cli.startup import nothing_begun
+from types import FrameType
 
 INTERRUPTED = 130
 
 
 def main() -> None:
-    """The command line. What it consists of takes a second to import, and a signal may come within it."""
+    """Runs the command line. Its modules take a second to import, and a signal may come within it."""
     if sys.argv[1:2] == ["serve"]:
-        nothing_begun()
+        # Until the daemon takes them over: exit 0, as its platform takes any other exit code for a crash.
+        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         from orchestrator.cli.main import main as program
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     program()
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    # No exception: one that is raised within an import may be caught there.
+    os._exit(0)
 
 
 if __name__ == "__main__":

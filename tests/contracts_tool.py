@@ -10,8 +10,8 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintReport
 from orchestrator.core.wire import WIRE_SCHEMAS
-from orchestrator.server.app import routed
-from orchestrator.server.openapi import document
+from orchestrator.server.app import make_routes
+from orchestrator.server.openapi import make_document
 
 FOLDER = Path(__file__).parent.parent / "contracts"
 OPENAPI = FOLDER / "openapi.json"
@@ -39,7 +39,7 @@ def schema_text(stem: str) -> str:
 
 def openapi_text() -> str:
     """The whole text of the HTTP interface's document."""
-    return json.dumps(document(routed()), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(make_document(make_routes()), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:

@@ -34,8 +34,6 @@ class Said:
     parts: tuple[str, ...] | None = None
     breaks: bool = False
     """Whether the connection ends in the middle of the stream."""
-    holds: bool = False
-    """Whether the stream goes on, with nothing in it, until the server is closed."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -51,7 +49,6 @@ class FakeDaemon:
     def __init__(self, respond: Callable[[Asked], Said]) -> None:
         self.asked: list[Asked] = []
         self._respond = respond
-        self.closing = threading.Event()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -103,15 +100,12 @@ class FakeDaemon:
         for part in said.parts:
             handler.wfile.write(f"{len(part.encode()):x}\r\n".encode() + part.encode() + b"\r\n")
         handler.wfile.flush()
-        if said.holds:
-            self.closing.wait()
-        if said.breaks or said.holds:
+        if said.breaks:
             handler.close_connection = True
         else:
             handler.wfile.write(b"0\r\n\r\n")
 
     def close(self) -> None:
-        self.closing.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()

@@ -134,7 +134,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "code/javascript/tree.py": ("delivery.syntax", "suite.syntax"),
     "code/data.py": ("delivery.syntax", "suite.syntax"),
     "code/python/source.py": ("delivery.syntax", "suite.syntax"),
-    "code/sql/check.py": ("delivery.sql", "delivery.syntax", "suite.syntax"),
+    "code/sql/check.py": ("delivery.syntax", "suite.syntax"),
     "code/check.py": ("delivery.syntax", "suite.syntax"),
     "code/manifests/manifest.py": ("contract.unreadable", "delivery.syntax"),
 }
@@ -302,15 +302,12 @@ MEANS = {
     "stage.shape": "a stage's answer is no object with a list of tasks",
     "stage.failed": "a stage got no answer that could be used; the message says why",
     "contract.import": "a source imports a package that nothing allows",
-    "delivery.sql": "A string that code hands to the database is SQL that no database of the project takes (major), or"
-    " that no parser here understands (minor)",
     "plan.no_change": "an action, or a pair of FIND and REPLACE, that leaves everything as it is",
     "delivery.manifest_loss": "a manifest lost what nobody asked to take away",
 }
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {
     "contract.import": "Use the standard library, the project's own modules, or one of the allowed dependencies.",
-    "delivery.sql": "Write the statement in the grammar of the project's database: quotes and commas as told.",
     "review.comment": "what the comment says",
     "contract.other_task": "Deliver these files only: ….",
     "backlog.field_twice": "keep one of the two",

@@ -49,7 +49,7 @@ if sorted(os.listdir()) != files:
     seen.append("files were made")
 print(json.dumps(seen))
 """
-LIBRARIES = ["dbos", "sqlalchemy", "sqlalchemy.dialects.postgresql", "pydantic", "typer", "rich.live", "ruamel.yaml"]
+LIBRARIES = ["dbos", "sqlalchemy", "sqlalchemy.dialects.postgresql", "pydantic", "typer", "rich.live", "yaml"]
 LIBRARIES += [
     "rapidfuzz.process",
     "tenacity",

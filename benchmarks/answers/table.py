@@ -136,7 +136,7 @@ def markdown(report: Report) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in report.facts.items() if name in ("cores", "python"))
     parts = (
         "# Answers you can trust: the numbers",
-        "Written by `make bench-answers`; do not edit. What the words mean is told in `benchmarks/answers/scoring.py`.",
+        "Written by `make bench-answers`; do not edit. The words are defined in `benchmarks/answers/scoring.py`.",
         "![Outcomes per reader](answers.svg)",
         f"{cases} texts of seed {report.seed}, each fault alone equally often and a quarter with two or three at once: "
         "how often a reader is right says how many *kinds* of fault it knows, not how often they happen. Everybody is "

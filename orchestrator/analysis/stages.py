@@ -109,72 +109,42 @@ async def run_stages(
     never), or one that concerns every stage, none is begun any more; while there are some, never more than are left
     are in flight, so that a provider that is down is asked no more often than that.
     """
-    stages = _Stages(prompts, at_once, stop_after, warm)
+    results: dict[int, StageResult] = {}
+    waiting = list(range(len(prompts)))
     running: dict[asyncio.Task[StageResult], int] = {}
+    failures, stopped = 0, ""
     try:
         while True:
-            while (at := stages.next(len(running))) is not None:
-                earlier = [stages.results[one] for one in range(at)] if prompts[at].history else []
+            limit = at_once if warm else 1
+            if failures and stop_after:
+                limit = min(limit, stop_after - failures)
+            ready = [at for at in waiting if not prompts[at].history or all(one in results for one in range(at))]
+            for at in [] if stopped else ready[: max(0, limit - len(running))]:
+                waiting.remove(at)
+                earlier = [results[one] for one in range(at)] if prompts[at].history else []
                 running[asyncio.ensure_future(ask(prompts[at], earlier))] = at
             if not running:
-                return stages.all()
+                break
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=lambda task: running[task]):
-                stages.ended(running.pop(task), task.result())
+                result = results[running.pop(task)] = task.result()
+                warm, failures = True, failures + 1 if result.failed else 0
+                if result.stop:
+                    stopped = f"{result.id} failed for a reason that concerns every stage"
+                elif stop_after and failures >= stop_after:
+                    stopped = f"{failures} stages failed in a row (analysis.stop_after_failures)"
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+    return tuple(results.get(at) or _not_begun(prompt, stopped) for at, prompt in enumerate(prompts))
 
 
-class _Stages:
-    """Which stage may begin next."""
-
-    def __init__(self, prompts: Sequence[StagePrompt], at_once: int, stop_after: int, warm: bool) -> None:
-        self._prompts, self._at_once, self._stop_after = prompts, at_once, stop_after
-        self._open = list(range(len(prompts)))
-        self._warm = warm
-        self._failures = 0
-        self._stopped = ""
-        self.results: dict[int, StageResult] = {}
-
-    def next(self, running: int) -> int | None:
-        """The place of a stage that may begin now; it counts as begun."""
-        if self._stopped or running >= self._limit():
-            return None
-        for at in self._open:
-            if not self._prompts[at].history or all(one in self.results for one in range(at)):
-                self._open.remove(at)
-                return at
-        return None
-
-    def ended(self, at: int, result: StageResult) -> None:
-        """A stage has its result."""
-        self.results[at], self._warm = result, True
-        self._failures = self._failures + 1 if result.failed else 0
-        if result.stop:
-            self._stopped = f"{result.id} failed for a reason that concerns every stage"
-        elif self._stop_after and self._failures >= self._stop_after:
-            self._stopped = f"{self._failures} stages failed in a row (analysis.stop_after_failures)"
-
-    def _limit(self) -> int:
-        if not self._warm:
-            return 1
-        return (
-            min(self._at_once, self._stop_after - self._failures)
-            if self._failures and self._stop_after
-            else self._at_once
-        )
-
-    def all(self) -> tuple[StageResult, ...]:
-        """All results in order."""
-        return tuple(self.results.get(at) or self._not_begun(prompt) for at, prompt in enumerate(self._prompts))
-
-    def _not_begun(self, prompt: StagePrompt) -> StageResult:
-        message = f"{prompt.id} was not begun: {self._stopped}"
-        fix = "remove the cause; the same command goes on with the stages that are missing"
-        said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
-        return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
+def _not_begun(prompt: StagePrompt, why: str) -> StageResult:
+    message = f"{prompt.id} was not begun: {why}"
+    fix = "remove the cause; the same command goes on with the stages that are missing"
+    said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
+    return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
 
 
 @dataclass
@@ -184,31 +154,25 @@ class Ledger:
     results: dict[str, StageResult] = field(default_factory=dict)
     """Stage → its result in its present generation."""
     calls: int = 0
+    """Paid calls, of whatever generation."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     """None when the price of a call is unknown."""
 
-    def add_call(self, event: Event) -> None:
-        """One paid call, of whatever generation."""
-        data = event.data
-        self.calls += 1
-        self.tokens = Tokens(
-            input=self.tokens.input + data["input_tokens"],
-            cached=self.tokens.cached + data["cached_tokens"],
-            output=self.tokens.output + data["output_tokens"],
-        )
-        cost = data["cost_usd"]
-        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-
 
 def fold(record: AnalysisRecord, events: Iterable[Event]) -> Ledger:
-    """`events` are those of the analysis, in order."""
+    """Returns the ledger; `events` are those of the analysis, in order."""
     ledger = Ledger()
     for event in events:
-        if event.name == "turn_finished" and event.data.get("paid"):
-            ledger.add_call(event)
+        data = event.data
+        if event.name == "turn_finished" and data.get("paid"):
+            ledger.calls += 1
+            spent = {name: data[f"{name}_tokens"] + getattr(ledger.tokens, name) for name in Tokens.model_fields}
+            ledger.tokens = Tokens(**spent)
+            cost = data["cost_usd"]
+            ledger.cost_usd = None if cost is None or ledger.cost_usd is None else ledger.cost_usd + cost
         elif event.name == "stage_finished" and event.id.rpartition(":")[0] == record.workflow_id(str(event.story)):
-            ledger.results[str(event.story)] = StageResult.model_validate(event.data["result"])
+            ledger.results[str(event.story)] = StageResult.model_validate(data["result"])
     return ledger
 
 
@@ -291,8 +255,6 @@ def stage_calls(settings: Settings) -> int:
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
 _FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
 _KEYS = frozenset({"id", "goal", "stage", "category", "history"})
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
-_DOTS = re.compile(r"\.{2,}")
 _ASKS_HISTORY = re.compile(
     r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
 )
@@ -300,18 +262,26 @@ MAX_CHARS = 200_000
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
-    """`stage_prompts` of the Markdown files below `folder`. Raises ConfigError for what cannot be read, too."""
+    """Returns `stage_prompts` of the Markdown files below `folder`. Raises ConfigError for what cannot be read, too."""
     if not folder.is_dir():
         raise ConfigError(f"the prompt folder {folder} does not exist")
-    paths = [path for path in folder.rglob("*") if path.suffix.lower() in {".md", ".markdown"} and path.is_file()]
-    found = stage_prompts({path: _read(path) for path in paths if not _is_aside(path.relative_to(folder))}, folder)
-    if not found:
+    texts: dict[Path, str] = {}
+    for path in folder.rglob("*"):
+        if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _is_aside(path.relative_to(folder)):
+            continue
+        try:
+            texts[path] = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    if not texts:
         raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
-    return found
+    return stage_prompts(texts, folder)
 
 
 def stage_prompts(texts: Mapping[Path, str], folder: Path = Path()) -> dict[str, StagePrompt]:
-    """Id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
+    """Returns id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
 
     Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
     findings where it speaks of them. Raises ConfigError for an empty prompt and an id that stands twice.
@@ -332,37 +302,27 @@ def _is_aside(relative: Path) -> bool:
     return any(part.startswith((".", "_")) for part in relative.parts) or relative.stem.lower() in _NO_PROMPTS
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-
-
 def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
     front, body = _split(text.replace("\r\n", "\n"), path)
     if not body.strip():
         raise ConfigError(f"the prompt {path} is empty")
     if len(body) > MAX_CHARS:
         raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
-    told = front.get("history")
-    name = _text(front, "id") or "-".join(relative.with_suffix("").parts)
-    known, whole = _id(name, path)
+    told = {key: " ".join(str(front.get(key) or "").split()) for key in ("id", "goal", "stage", "category")}
+    name = unicodedata.normalize("NFC", told["id"] or "-".join(relative.with_suffix("").parts))
+    known = _id(name, path)
+    history = front.get("history")
     return StagePrompt(
-        id=known,
-        goal=_text(front, "goal") or ("" if whole else name),
-        stage=_text(front, "stage"),
-        category=_text(front, "category"),
-        history=told if isinstance(told, bool) else bool(_ASKS_HISTORY.search(body)),
+        # A name in another script is shown as the goal, because its letters are not in the id.
+        **{**told, "id": known, "goal": told["goal"] or (name if _is_foreign(name) else "")},
+        history=history if isinstance(history, bool) else bool(_ASKS_HISTORY.search(body)),
         text=body.strip("\n"),
         file=str(path),
     )
 
 
 def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
-    """Front matter and body. What stands between rules at the top and names none of our fields belongs to the text."""
+    """Returns front matter and body. What stands between rules and names none of our fields belongs to the text."""
     match = _FRONT.match(text)
     if match is None:
         return {}, text
@@ -377,24 +337,22 @@ def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
     return {}, text
 
 
-def _text(front: dict[str, object], key: str) -> str:
-    value = front.get(key)
-    return "" if value is None else " ".join(str(value).split())
-
-
-def _id(name: str, path: Path) -> tuple[str, bool]:
-    """The name as an id, which names folders of the state folder too, and whether all its letters stand in it."""
-    plain = unicodedata.normalize("NFC", name.strip())
-    found = _DOTS.sub(".", _UNFIT.sub("-", plain)).strip(".-")[:64].strip(".-").removesuffix(".lock")
-    whole = not any(letter.isalnum() and not letter.isascii() for letter in plain)
-    if not whole:
-        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+def _id(name: str, path: Path) -> str:
+    """Returns the name as an id, which names folders too: without separators, dots in a row and `.lock`."""
+    found = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._-]+", "-", name.strip())).strip(".-")[:64].strip(".-")
+    found = found.removesuffix(".lock")
+    if _is_foreign(name):  # else two such names would be one id
+        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(name.strip().encode()).hexdigest()[:8]}"
     if not found:
         raise ConfigError(f"the prompt {path}: its name has no letter or digit; give it an id")
-    return found, whole
+    return found
+
+
+def _is_foreign(name: str) -> bool:
+    return any(letter.isalnum() and not letter.isascii() for letter in name)
 
 
 def _natural(path: Path) -> tuple[list[list[tuple[bool, int, str]]], Path]:
-    """Names in the order people number them, numbers first."""
+    """Sorts names as people number them, numbers first."""
     parts = [re.findall(r"(\d+)|(\D+)", part) for part in path.parts]
     return [[(not digits, int(digits or 0), text) for digits, text in part] for part in parts], path

@@ -105,6 +105,18 @@ def place_at(line: int) -> Where:
     return Where(line=line)
 
 
+class _CutOff(Exception):
+    """The text ends before the action does."""
+
+
+class _Refused(Exception):
+    """The action cannot be known."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
 def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
     """Returns the actions under `## Action Plan`; `last`: the text ends with them; `line`: where they begin."""
     findings: list[Finding] = []
@@ -122,12 +134,13 @@ def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
             message, fix = "there is no `---` between two actions", "Write `---` between two actions."
             findings.append(minor("plan.separator", message, where=where, fix=fix))
         body.take(below)
-        made = _built(body)
+        try:
+            actions.append(_built(body))
+        except _CutOff:
+            cut = CutAction(verb=heading.verb, path=_subject(body), line=title.line)
+        except _Refused as refused:
+            body.say(refused.finding)
         findings += body.findings
-        if isinstance(made, _Unfinished):
-            cut = CutAction(verb=heading.verb, path=made.path, line=title.line)
-        elif made is not None:
-            actions.append(made)
     if not groups and not blocking(findings):
         fix = f"Write each action as `### ` and one of {_VERBS}."
         findings.append(major("plan.no_actions", "the plan has no action", where=place_at(line), fix=fix))
@@ -172,6 +185,9 @@ def _unknown_verb(block: Block) -> Finding:
     )
 
 
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=|\s*:\s|\s*=\s)(.*)", re.DOTALL)
+
+
 @dataclass
 class _Body:
     """One action on its way: its heading, fields and blocks, and what was said about them."""
@@ -212,20 +228,10 @@ class _Body:
             if block.kind == "fence":
                 self._fence(block)
             elif mark is not None:
-                self.marked.append((mark, block))
-                if block.kind != "heading" or block.level != 4 or words(block.text).rstrip(":") != mark:
-                    message = f"`{words(block.text)}` was read as `#### {mark}:`"
-                    self.say(
-                        minor(
-                            "plan.mark_form",
-                            message,
-                            where=place_at(block.line),
-                            fix="Write `#### FIND:` and `#### REPLACE:`.",
-                        )
-                    )
+                self._mark(mark, block)
             elif block.kind in {"item", "paragraph"}:
                 if inside_env and block.depth > 1:
-                    self._variable(variable_of(block.text), block.line)
+                    self._variables(block.text, block.line)
                 else:
                     inside_env = self._lines(block) == "env"
             elif block.kind != "rule":
@@ -234,17 +240,21 @@ class _Body:
             name = "Resource" if self.verb in {Verb.READ, Verb.PRUNE} else "File Path"
             self.fields[name] = Field(name, f"`{self.heading.rest}`", self.line, True)
 
+    def _mark(self, mark: str, block: Block) -> None:
+        self.marked.append((mark, block))
+        if block.kind != "heading" or block.level != 4 or words(block.text).rstrip(":") != mark:
+            message, where = f"`{words(block.text)}` was read as `#### {mark}:`", place_at(block.line)
+            self.say(minor("plan.mark_form", message, where=where, fix="Write `#### FIND:` and `#### REPLACE:`."))
+
     def _fence(self, block: Block) -> None:
         self.marked.append(("block", block))
-        fix = "Begin the block at the left margin, with a bar of backticks."
+        where, fix = place_at(block.line), "Begin the block at the left margin, with a bar of backticks."
         if not block.exact:
             message = f"the block at line {block.line} stands in a list, and its tabs cannot be told from the list's"
-            self.say(major("plan.block_indent", message, where=place_at(block.line), fix=fix))
+            self.say(major("plan.block_indent", message, where=where, fix=fix))
         elif block.depth or block.mark[0] == "~":
             form = "stands in a list" if block.depth else "has a bar of `~`"
-            self.say(
-                minor("plan.block_form", f"the block at line {block.line} {form}", where=place_at(block.line), fix=fix)
-            )
+            self.say(minor("plan.block_form", f"the block at line {block.line} {form}", where=where, fix=fix))
 
     def _lines(self, block: Block) -> str | None:
         """Takes the fields on the lines of a bullet or paragraph; returns the first one's name.
@@ -274,52 +284,46 @@ class _Body:
         return name
 
     def _field(self, found: Field, name: str | None, bullet: str) -> str | None:
+        where = place_at(found.line)
         if name is None or name not in _TAKEN[self.verb]:
             taken = sorted(_TAKEN[self.verb])
             near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
-            fix = f"Fields of {self.verb}: {', '.join(taken)}."
-            if near is not None:
+            message, fix = f"`{found.key}` is no field of {self.verb}", f"Fields of {self.verb}: {', '.join(taken)}."
+            if near is not None:  # `Overwrit: true` must not be passed over
                 message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
-                self.say(major("plan.field_unknown", message, where=place_at(found.line), fix=fix))
+                self.say(major("plan.field_unknown", message, where=where, fix=fix))
             else:
-                self.say(
-                    minor(
-                        "plan.field_unknown",
-                        f"`{found.key}` is no field of {self.verb}",
-                        where=place_at(found.line),
-                        fix=fix,
-                    )
-                )
+                self.say(minor("plan.field_unknown", message, where=where, fix=fix))
             return None
         if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
             message = f"the field `{name}` is written otherwise: `{found.key}`"
-            self.say(minor("plan.field_form", message, where=place_at(found.line), fix=f"Write `- **{name}:** …`."))
-        if name == "env":
-            for variable in variables_of(found.raw):
-                self._variable(variable, found.line)
+            self.say(minor("plan.field_form", message, where=where, fix=f"Write `- **{name}:** …`."))
+        if name == "env" and found.raw.strip():
+            self._variables(found.raw, found.line)
         if self.fields.setdefault(name, found).raw != found.raw:
             message = f"the action at line {self.line} has the field `{name}` twice, with two values"
-            self.say(major("plan.field_twice", message, where=place_at(found.line), fix="Give every field once."))
+            self.say(major("plan.field_twice", message, where=where, fix="Give every field once."))
         return name
 
-    def _variable(self, variable: tuple[str, str] | None, line: int) -> None:
-        if variable is None or self.env.get(variable[0], variable[1]) != variable[1]:
-            message = "a variable of `env` cannot be read" if variable is None else f"`{variable[0]}` is set twice"
-            fix = "Write each variable as a bullet of its own: `NAME=value`."
-            self.say(major("plan.field_value", message, where=place_at(line), fix=fix))
-        else:
-            self.env[variable[0]] = variable[1]
+    def _variables(self, raw: str, line: int) -> None:
+        """Takes `NAME=value`, plain or in a code span, or several code spans."""
+        pieces = pieces_of(raw.strip())
+        spans = [piece.text for piece in pieces if piece.kind == "code"]
+        only_spans = spans and all(piece.kind == "code" or not piece.text.strip(" ,;") for piece in pieces)
+        for text in spans if only_spans else [raw.strip()]:
+            match = _VARIABLE.fullmatch(text)
+            value = "" if match is None else match[2] if only_spans else match[2].strip("`* ")
+            if match is None or self.env.get(match[1], value) != value:
+                message = "a variable of `env` cannot be read" if match is None else f"`{match[1]}` is set twice"
+                fix = "Write each variable as a bullet of its own: `NAME=value`."
+                self.say(major("plan.field_value", message, where=place_at(line), fix=fix))
+            else:
+                self.env[match[1]] = value.replace("\0", "")
 
     def _stray(self, line: int) -> None:
         message = f"words in the action at line {self.line} are no part of the plan"
-        self.say(
-            minor(
-                "plan.stray",
-                message,
-                where=place_at(line),
-                fix="Say such things in `## Rationale` or in a Description.",
-            )
-        )
+        fix = "Say such things in `## Rationale` or in a Description."
+        self.say(minor("plan.stray", message, where=place_at(line), fix=fix))
 
 
 class Path(NamedTuple):
@@ -383,83 +387,46 @@ def _rooted(path: str) -> str:
     return path.removeprefix("/")
 
 
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=|\s*:\s|\s*=\s)(.*)", re.DOTALL)
-
-
-def variable_of(raw: str) -> tuple[str, str] | None:
-    """Returns `NAME=value`, alone or in a code span; None when it is none."""
-    pieces = pieces_of(raw.strip())
-    code = len(pieces) == 1 and pieces[0].kind == "code"
-    match = _VARIABLE.fullmatch(pieces[0].text if code else raw.strip())
-    return (match[1], (match[2] if code else match[2].strip("`* ")).replace("\0", "")) if match is not None else None
-
-
-def variables_of(raw: str) -> list[tuple[str, str] | None]:
-    """Returns the variables on the field's own line: one, or several in code spans."""
-    pieces = pieces_of(raw)
-    spans = [piece.text for piece in pieces if piece.kind == "code"]
-    if spans and all(piece.kind == "code" or not piece.text.strip(" ,;") for piece in pieces):
-        return [variable_of(f"`` {span} ``") for span in spans]
-    return [variable_of(raw)] if raw.strip() else []
-
-
-class _Unfinished(NamedTuple):
-    """The text ends before the action does."""
-
-    path: str
-
-
-_Made = Action | _Unfinished | None
-"""An action; None when a finding says why there is none."""
-
-
-def _built(body: _Body) -> _Made:
+def _built(body: _Body) -> Action:
+    """Returns the action. Raises _Refused and _CutOff."""
     if body.last and body.fences and not body.fences[-1].closed:
-        return _Unfinished(_named(body))
+        raise _CutOff
     made = _MAKERS[body.verb](body)
-    if made is not None and body.verb not in {Verb.CREATE, Verb.EDIT, Verb.EXECUTE} and body.fences:
-        fix = "Leave the block out, or write another action for it."
-        body.say(major("plan.block", f"{body.verb} takes no code block", where=place_at(body.fences[0].line), fix=fix))
+    if body.verb not in {Verb.CREATE, Verb.EDIT, Verb.EXECUTE} and body.fences:
+        where, fix = place_at(body.fences[0].line), "Leave the block out, or write another action for it."
+        raise _Refused(major("plan.block", f"{body.verb} takes no code block", where=where, fix=fix))
     return made
 
 
-def _named(body: _Body) -> str:
-    """What the action is about, as far as it is known."""
+def _subject(body: _Body) -> str:
+    """Returns the path or resource that the action is about, as far as it is known."""
     known = next((name for name in ("File Path", "Resource") if name in body.fields), None)
     return path_of(body.raw(known)).path if known else path_in_info(body.fences[0]) if body.fences else ""
 
 
-def _missing(body: _Body, what: str, fix: str) -> _Unfinished | None:
+def _without(body: _Body, what: str, fix: str) -> Exception:
     """Without what it needs an action at the end of the text was cut off; another is faulty."""
     if body.last and not (what in _FIELDS and body.fences):
-        return _Unfinished(_named(body))
+        return _CutOff()
     fix = f"Write the whole action. {fix}"
-    body.say(major("plan.incomplete", f"{body.verb} has no {what}", where=place_at(body.line), fix=fix))
-    return None
+    return _Refused(major("plan.incomplete", f"{body.verb} has no {what}", where=place_at(body.line), fix=fix))
 
 
-def _path(body: _Body, name: str) -> str | _Unfinished | None:
-    """The path in a field, or behind the bar of the one block."""
+def _path(body: _Body, name: str) -> str:
+    """Returns the path in a field, or behind the bar of the one block."""
     form = f"Write `- **{name}:** [path](/path)` with one path from the repository's root."
     if name not in body.fields:
         inside = path_in_info(body.fences[0]) if body.fences and name == "File Path" else ""
         if not inside:
-            return _missing(body, name, form)
-        body.say(
-            minor(
-                "plan.path_form",
-                f"the path `{inside}` stands behind the block's bar only",
-                where=place_at(body.fences[0].line),
-                fix=form,
-            )
-        )
+            raise _without(body, name, form)
+        message, where = f"the path `{inside}` stands behind the block's bar only", place_at(body.fences[0].line)
+        body.say(minor("plan.path_form", message, where=where, fix=form))
         return inside
-    line, found = body.fields[name].line, path_of(body.raw(name))
+    where, found = place_at(body.fields[name].line), path_of(body.raw(name))
     if found.problem:
-        body.say(major("plan.path", f"`{name}` {found.problem}", where=place_at(line), fix=form))
-        return None
+        raise _Refused(major("plan.path", f"`{name}` {found.problem}", where=where, fix=form))
     if not found.linked and name != "cwd" and not is_url(found.path):
-        body.say(minor("plan.path_form", f"`{name}` is no link", where=place_at(line), fix=form))
+        body.say(minor("plan.path_form", f"`{name}` is no link", where=where, fix=form))
     return found.path
 
 
@@ -470,87 +437,57 @@ def path_in_info(block: Block) -> str:
     return found[0].removeprefix("./").removeprefix("/") if len(found) == 1 else ""
 
 
-def _one_block(body: _Body, what: str) -> Block | _Unfinished | None:
+def _one_block(body: _Body, what: str) -> Block:
     if not body.fences:
-        return _missing(body, "code block", f"Write {what} in one code block.")
+        raise _without(body, "code block", f"Write {what} in one code block.")
     if len(body.fences) > 1:
         lines = ", ".join(str(block.line) for block in body.fences)
         message = f"{body.verb} has {len(body.fences)} code blocks, at lines {lines}"
         fix = f"Write {what} in one code block, whose bar is longer than any run of backticks inside."
-        body.say(major("plan.block", message, where=place_at(body.fences[1].line), fix=fix))
-        return None
+        raise _Refused(major("plan.block", message, where=place_at(body.fences[1].line), fix=fix))
     return body.fences[0]
 
 
-def _worse(*parts: object) -> _Unfinished | None:
-    """What becomes of an action of which a part is missing: a fault counts more than a cut."""
-    return None if None in parts else next((part for part in parts if isinstance(part, _Unfinished)), None)
-
-
 def _switch(body: _Body, name: str) -> bool:
-    said = words(body.raw(name)).strip(" *_.`\"'").casefold()
+    if name not in body.fields:
+        return False
+    said, where = words(body.raw(name)).strip(" *_.`\"'").casefold(), place_at(body.fields[name].line)
     if said in {"yes", "no"}:
-        body.say(
-            minor(
-                "plan.value_form",
-                f"`{name}` was read as true or false",
-                where=place_at(body.fields[name].line),
-                fix="Write `true`.",
-            )
-        )
-    elif name in body.fields and said not in {"true", "false"}:
+        message = f"`{name}` was read as true or false"
+        body.say(minor("plan.value_form", message, where=where, fix="Write `true`."))
+    elif said not in {"true", "false"}:
         fix = f"Write `- **{name}:** true` or leave it out."
-        body.say(
-            major(
-                "plan.field_value",
-                f"`{name}` is neither true nor false",
-                where=place_at(body.fields[name].line),
-                fix=fix,
-            )
-        )
+        raise _Refused(major("plan.field_value", f"`{name}` is neither true nor false", where=where, fix=fix))
     return said in {"true", "yes"}
 
 
-def _create(body: _Body) -> _Made:
-    block, path = _one_block(body, "the whole file"), _path(body, "File Path")
-    overwrite = _switch(body, "Overwrite")
-    if not isinstance(block, Block) or not isinstance(path, str):
-        return _worse(block, path)
+def _create(body: _Body) -> Action:
+    path, block, overwrite = _path(body, "File Path"), _one_block(body, "the whole file"), _switch(body, "Overwrite")
     inside = path_in_info(block)
     if inside and inside != path and not path.endswith(f"/{inside}"):
+        message = f"the block's bar names `{inside}`, the File Path is `{path}`"
         fix = "Name one path in the field File Path, and none behind the bar."
-        body.say(
-            major(
-                "plan.path",
-                f"the block's bar names `{inside}`, the File Path is `{path}`",
-                where=place_at(block.line),
-                fix=fix,
-            )
-        )
-        return None
+        raise _Refused(major("plan.path", message, where=place_at(block.line), fix=fix))
     text = body.raw("Description")
     return Create(line=body.line, description=text, path=path, content=block.text, overwrite=overwrite)
 
 
-def _edit(body: _Body) -> _Made:
+def _edit(body: _Body) -> Action:
     path, pairs = _path(body, "File Path"), _pairs(body)
-    if not isinstance(path, str) or not isinstance(pairs, list):
-        return _worse(path, pairs)
     return Edit(line=body.line, description=body.raw("Description"), path=path, pairs=tuple(pairs))
 
 
-def _pairs(body: _Body) -> list[Pair] | _Unfinished | None:
-    """FIND, block, REPLACE, block, and so on."""
+def _pairs(body: _Body) -> list[Pair]:
+    """Returns the pairs of FIND, block, REPLACE, block, and so on."""
     for number, (came, block) in enumerate(body.marked):
         wanted = ("FIND", "block", "REPLACE", "block")[number % 4]
         if came != wanted:
             whole = "; a whole file is a CREATE with `- **Overwrite:** true`" if number == 0 and came == "block" else ""
             message = f"{came} stands where {wanted} belongs{whole}"
-            body.say(major("plan.pairs", message, where=place_at(block.line), fix=_PAIRS))
-            return None
+            raise _Refused(major("plan.pairs", message, where=place_at(block.line), fix=_PAIRS))
     if not body.marked or len(body.marked) % 4:
         what = "FIND and REPLACE" if not body.marked else "end: a REPLACE or a block is missing"
-        return _missing(body, what, _PAIRS)
+        raise _without(body, what, _PAIRS)
     found = [block for _, block in body.marked]
     return [
         Pair(find=find.text, replace=replace.text, line=mark.line)
@@ -558,59 +495,43 @@ def _pairs(body: _Body) -> list[Pair] | _Unfinished | None:
     ]
 
 
-def _resource(body: _Body) -> _Made:
-    found = _path(body, "Resource")
-    if not isinstance(found, str):
-        return found
+def _read(body: _Body) -> Action:
     kind = Read if body.verb is Verb.READ else Prune
-    return kind(line=body.line, description=body.raw("Description"), resource=found)
+    return kind(line=body.line, description=body.raw("Description"), resource=_path(body, "Resource"))
 
 
-def _delete(body: _Body) -> _Made:
-    path = _path(body, "File Path")
-    return Delete(line=body.line, description=body.raw("Description"), path=path) if isinstance(path, str) else path
+def _delete(body: _Body) -> Action:
+    return Delete(line=body.line, description=body.raw("Description"), path=_path(body, "File Path"))
 
 
-def _move(body: _Body) -> _Made:
+def _move(body: _Body) -> Action:
     path, target = _path(body, "File Path"), _path(body, "Target")
-    if not isinstance(path, str) or not isinstance(target, str):
-        return _worse(path, target)
     return Move(line=body.line, description=body.raw("Description"), path=path, target=target)
 
 
-def _execute(body: _Body) -> _Made:
-    command, cwd = _command(body), "."
-    if body.raw("cwd").strip("`* ") not in {"", ".", "/", "./"}:
-        found = _path(body, "cwd")
-        if not isinstance(found, str):
-            return None
-        cwd = found.rstrip("/")
-    allow_failure, timeout = _switch(body, "Allow Failure"), _timeout(body)
-    if not isinstance(command, str):
-        return command
+def _execute(body: _Body) -> Action:
+    is_root = body.raw("cwd").strip("`* ") in {"", ".", "/", "./"}
     return Execute(
         line=body.line,
         description=body.raw("Description"),
-        command=command,
-        cwd=cwd,
+        command=_command(body),
+        cwd="." if is_root else _path(body, "cwd").rstrip("/"),
         env=body.env,
         expected_outcome=body.raw("Expected Outcome"),
-        timeout_s=timeout,
-        allow_failure=allow_failure,
+        timeout_s=_timeout(body),
+        allow_failure=_switch(body, "Allow Failure"),
     )
 
 
-def _command(body: _Body) -> str | _Unfinished | None:
-    """The block, or where there is none the one code span of a field."""
+def _command(body: _Body) -> str:
+    """Returns the block or, where there is none, the one code span of a field."""
     spans = [piece.text for piece in pieces_of(body.raw("Command")) if piece.kind == "code"]
     if body.fences or not spans:
-        block = _one_block(body, "the command")
-        return block.text if isinstance(block, Block) else block
-    line, fix = body.fields["Command"].line, "Write the command in one code block."
+        return _one_block(body, "the command").text
+    where, fix = place_at(body.fields["Command"].line), "Write the command in one code block."
     if len(spans) > 1:
-        body.say(major("plan.block", "`Command` holds more than one command", where=place_at(line), fix=fix))
-        return None
-    body.say(minor("plan.block_form", "the command stands in a field", where=place_at(line), fix=fix))
+        raise _Refused(major("plan.block", "`Command` holds more than one command", where=where, fix=fix))
+    body.say(minor("plan.block_form", "the command stands in a field", where=where, fix=fix))
     return spans[0]
 
 
@@ -619,23 +540,16 @@ def _timeout(body: _Body) -> float | None:
         return None
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:s|sec|seconds?)?", words(body.raw("Timeout")).strip(" *_.`\"'"))
     if match is None or not float(match[1]):
-        fix = "Write `- **Timeout:** 60`, in seconds."
-        body.say(
-            major(
-                "plan.field_value",
-                "`Timeout` is no number of seconds",
-                where=place_at(body.fields["Timeout"].line),
-                fix=fix,
-            )
-        )
-    return float(match[1]) if match is not None and float(match[1]) else None
+        where, fix = place_at(body.fields["Timeout"].line), "Write `- **Timeout:** 60`, in seconds."
+        raise _Refused(major("plan.field_value", "`Timeout` is no number of seconds", where=where, fix=fix))
+    return float(match[1])
 
 
-_MAKERS: Mapping[Verb, Callable[[_Body], _Made]] = {
+_MAKERS: Mapping[Verb, Callable[[_Body], Action]] = {
     Verb.CREATE: _create,
     Verb.EDIT: _edit,
-    Verb.READ: _resource,
-    Verb.PRUNE: _resource,
+    Verb.READ: _read,
+    Verb.PRUNE: _read,
     Verb.DELETE: _delete,
     Verb.MOVE: _move,
     Verb.EXECUTE: _execute,

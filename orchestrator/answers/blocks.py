@@ -1,4 +1,4 @@
-"""The block format that some prompts ask for: `STORY:`, then `TASK:`, `FILES:`, `DESCRIPTION:`, `END_TASK` per task.
+"""A breakdown as blocks of text: `STORY:`, then `TASK:`, `FILES:`, `DESCRIPTION:`, `END_TASK` per task.
 
 It is read when the contract is of that kind (a list `tasks` of objects with an id, a description and files) and the
 text holds no JSON answer. A task counts when it is ended: by END_TASK, or, as a repair, by the next TASK.
@@ -12,21 +12,21 @@ from typing import Any
 from orchestrator.answers.json.choose import Choice
 from orchestrator.answers.json.shape import Shape
 from orchestrator.answers.result import Change, Extraction, Status, listed, text_place
-from orchestrator.core.finding import major
+from orchestrator.core.finding import Finding, major
 
 _NAMES = {
     "STORY": "STORY", "STORY_ID": "STORY", "TASK_COUNT": "TASK_COUNT", "TASK": "TASK", "TASK_ID": "TASK",
     "FILE": "FILES", "FILES": "FILES", "FILES_TO_CREATE": "FILES", "DESCRIPTION": "DESCRIPTION",
     "COMMAND": "COMMAND", "COMMAND_TO_RUN": "COMMAND", "DEPENDENCIES": "DEPENDENCIES", "DEPENDS_ON": "DEPENDENCIES",
-    "DEPENDENCY_REASON": "DEPENDENCY_REASON",
+    "DEPENDENCY_REASON": "DEPENDENCY_REASON", "END_TASK": "END_TASK",
 }  # fmt: skip
+# A key at the start of a line, after quote and list marks, maybe in bold. Possessive: a line of marks costs no time.
 _KEY = re.compile(
     r"^[ \t>]{0,40}+(?:(?:[-*+•]|\d{1,3}[.)]|\#{1,6})[ \t]++)?+(?P<decor>[*_`]{1,3}+)?+"
     r"(?:(?P<name>[A-Z]+(?:[ _-](?:ID|COUNT|TO[ _-]CREATE|TO[ _-]RUN|ON|REASON|\d{1,3}))?)"
     r"(?(decor)[*_`]{0,3}+)[ \t]*+[:：](?(decor)[*_`]{0,3}+)|(?P<end>END[ _-]?TASK)[*_`.:]{0,4}+[ \t\r]*+$)",
     re.IGNORECASE,
 )
-"""A key at the start of a line, decorated or not."""
 _BAR = re.compile(r"^[ \t>]{0,40}+(?:```|~~~)")
 _THOUGHT_ENDS = re.compile(r"</(?:think|thinking|reasoning)\b[^<>\n]{0,80}>", re.IGNORECASE)
 _GAP = re.compile(r"^[^\w\n]{0,8}?(?:\.{3}|…)")
@@ -43,21 +43,17 @@ _TASK_NAMES = frozenset({"task_id", "description", "files_to_create"})
 
 @dataclass(slots=True)
 class _Task:
-    """One task as its fields come in; `raw` holds what stands behind each key."""
+    """One task as its fields come in."""
 
     start: int
     spelled: str
-    """Its key, with what stands before it."""
+    """Its key as it was written, without marks."""
     raw: dict[str, list[str]] = field(default_factory=dict)
+    """Key → the lines behind it."""
 
     def text(self, name: str) -> str:
         """Returns what stands behind a key, "" without it."""
         return "\n".join(self.raw.get(name, ()))
-
-    @property
-    def capital(self) -> bool:
-        """Whether its key is written in capitals."""
-        return self.spelled == self.spelled.upper()
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -66,30 +62,22 @@ class _Task:
         figure = re.search(r"\d+(?=\W*$)", self.spelled)
         return named or (figure[0] if figure else ""), title
 
-
-@dataclass(slots=True)
-class _Answer:
-    """One draft: the tasks that ended, and whether something is missing behind them."""
-
-    start: int = 0
-    story: str = ""
-    announced: int | None = None
-    tasks: list[_Task] = field(default_factory=list)
-    ids: dict[str, None] = field(default_factory=dict)
-    cut_at: int = -1
-    why: str = ""
-
-    def cut(self, at: int, why: str) -> None:
-        """Notes that something is missing from `at` on; what was said first stays."""
-        if self.cut_at < 0:
-            self.cut_at, self.why = at, why
+    @property
+    def is_template(self) -> bool:
+        """Whether it only says what ought to stand there, as in `TASK: <task id>`."""
+        return _is_template(self.text("TASK")) and self.spelled.isalpha()
 
 
 class _Reader:
-    """Goes over the lines in order."""
+    """Goes over the lines in order; a draft that another one follows is forgotten."""
 
     def __init__(self) -> None:
-        self.answers = [_Answer()]
+        self.tasks: list[_Task] = []
+        """Those that ended."""
+        self.story, self.announced = "", -1
+        self.cut: tuple[int, str] | None = None
+        """Where and why something is missing; what was said first stays."""
+        self.start = 0
         self.changes: list[Change] = []
         self.keys: list[tuple[str, int]] = []
         """Names and places of the keys."""
@@ -97,11 +85,10 @@ class _Reader:
         self._field = ""
         """The key whose value is read."""
         self._in_code = False
-        self._story = ""
-        """A STORY that no task has followed yet."""
-        self._story_at = 0
         self._outside: list[tuple[int, str]] = []
         """Lines behind the last END_TASK."""
+        self._waiting: tuple[int, str] | None = None
+        """Place and value of a STORY that no task has followed yet."""
 
     def read(self, text: str) -> None:
         """Reads a text."""
@@ -110,115 +97,109 @@ class _Reader:
         for line in text[at:].split("\n"):
             self._line(line.rstrip("\r"), at)
             at += len(line) + 1
-        self._end(at - 1)
+        self._finish(at - 1)
 
     def _line(self, line: str, at: int) -> None:
         match = _KEY.match(line)
-        name = "END_TASK" if match and match["end"] else self._name(match["name"]) if match else ""
+        word = "" if match is None else re.sub(r"[ -]", "_", (match["name"] or "END_TASK").upper())
+        name = _NAMES.get(re.sub(r"^TASK_\d+$", "TASK", word), "")
         if match is None or not name or not self._counts(name, match[0]):
-            if _BAR.match(line):
-                self._in_code = not self._in_code
+            self._in_code ^= _BAR.match(line) is not None
             if self._field:
-                self._put(line)
+                self._put(line, at)
             else:
                 self._outside.append((at, line))
             return
         self.keys.append((name, at))
-        spelled = match[0].strip()
-        if spelled not in {f"{name}:", name}:
+        if (spelled := match[0].strip()) not in {f"{name}:", name}:
             self.changes.append(Change("block_key", at, spelled, f"{name}:"))
+        value = line[match.end() :]
+        if name == "TASK" and word == "TASK_ID" and self._task and set(self._task.raw) == {"TASK"}:
+            # `TASK: title` and then `TASK_ID: T-1` are one task.
+            title = "\n".join(self._task.raw.pop("TASK"))
+            self._field, value = "TASK", f"{value.strip()}: {title.strip()}"
+        elif name in {"TASK", "STORY", "END_TASK"}:
+            self._end_task(at, is_closed=name == "END_TASK")
+            self._field = ""
         if name == "END_TASK":
-            self._end_task()
-            self._field, self._outside = "", []
             return
-        if name in {"TASK", "STORY"} and self._task is not None:
-            task_id = match["name"].upper().endswith("ID") and set(self._task.raw) == {"TASK"}
-            if not (name == "TASK" and task_id and not self._task.identity[0]):
-                self._close_before(at)
-            else:
-                title = "\n".join(self._task.raw.pop("TASK"))
-                self._field = "TASK"
-                self._put(f"{line[match.end() :].strip()}: {title.strip()}")
-                return
         self._look_for_gap()
         self._in_code, self._field = False, name
-        if name == "TASK":
+        if name == "STORY":
+            self._waiting = None
+        if name == "TASK" and self._task is None:
             self._task = _Task(at, match["name"])
-        elif name == "STORY":
-            self._story, self._story_at = "", at
-        self._put(line[match.end() :])
-
-    def _name(self, word: str) -> str:
-        name = re.sub(r"[ -]", "_", word.upper())
-        return "TASK" if re.fullmatch(r"TASK_\d{1,3}", name) else _NAMES.get(name, "")
+        self._put(value, at)
 
     def _counts(self, name: str, spelled: str) -> bool:
         """Returns whether a key is one: a description may hold words that look like keys."""
         if self._task is None or self._field != "DESCRIPTION" or name == "END_TASK":
             return True
-        if self._in_code or (spelled == spelled.upper()) is not self._task.capital:
+        is_capital = self._task.spelled == self._task.spelled.upper()
+        if self._in_code or (spelled == spelled.upper()) is not is_capital:
             return False
         return name in {"TASK", "STORY"} or name not in self._task.raw
 
-    def _put(self, text: str) -> None:
+    def _put(self, text: str, at: int) -> None:
         if self._field == "STORY":
-            self._story += text if not self._story else ""
+            self._waiting = self._waiting or (at, text)
         elif self._field == "TASK_COUNT":
             count = re.search(r"\d{1,6}", text)
-            self.answers[-1].announced = int(count[0]) if count else self.answers[-1].announced
+            self.announced = int(count[0]) if count else self.announced
         elif self._task is not None:
             self._task.raw.setdefault(self._field, []).append(text)
 
-    def _close_before(self, at: int) -> None:
-        """The next TASK ends a task that lacks its END_TASK; a heading alone is prose, or a gap when it has an id."""
-        task = self._task
-        if task is not None and len(task.raw) > 1:
-            self.changes.append(Change("missing_closer", at, "", "END_TASK"))
-            self._end_task()
-        elif task is not None and task.identity[0] and not _is_template(task.text("TASK")):
-            self._answer_of(task).cut(task.start, f"task {task.identity[0]} has no fields")
-        self._task = None
-
-    def _end_task(self) -> None:
+    def _end_task(self, at: int, is_closed: bool) -> None:
+        """Ends the open task; one with a heading alone is prose, or a gap when it has an id."""
         task, self._task = self._task, None
-        if task is not None and not (_is_template(task.text("TASK")) and task.spelled.isalpha()):
-            answer = self._answer_of(task)
-            answer.tasks.append(task)
-            answer.ids.setdefault(task.identity[0])
+        if is_closed:
+            self._outside = []
+        if task is None or task.is_template:
+            return
+        if not is_closed and len(task.raw) < 2:
+            if task.identity[0]:
+                self._begin_draft(task)
+                self._miss(task.start, f"task {task.identity[0]} has no fields")
+            return
+        if not is_closed:
+            self.changes.append(Change("missing_closer", at, "", "END_TASK"))
+        self._begin_draft(task)
+        self.tasks.append(task)
 
-    def _answer_of(self, task: _Task) -> _Answer:
-        """The draft a task belongs to: what begins again with the first id is another answer."""
-        answer, named = self.answers[-1], task.identity[0]
-        story = "" if _is_template(self._story) else _identity(self._story)[0] or _identity(self._story)[1]
-        retold = bool(story) and bool(answer.story) and (named in answer.ids or story != answer.story)
-        if answer.ids and named and (named == next(iter(answer.ids)) or retold):
-            answer = _Answer(self._story_at if story else task.start, answer.story)
-            self.answers.append(answer)
-        answer.story, self._story = story or answer.story, ""
-        return answer
+    def _begin_draft(self, task: _Task) -> None:
+        """Forgets what was read when the task begins another answer: its story, or the first task once more."""
+        place, story = self._waiting or (task.start, "")
+        story = "" if _is_template(story) else next(filter(None, _identity(story)), "")
+        ids, named = [one.identity[0] for one in self.tasks], task.identity[0]
+        retold = story and self.story and (named in ids or story != self.story)
+        if ids and named and (named == ids[0] or retold):
+            self.tasks, self.cut, self.announced, self.start = [], None, -1, place if story else task.start
+        self.story, self._waiting = story or self.story, None
+
+    def _miss(self, at: int, why: str) -> None:
+        self.cut = self.cut or (at, why)
 
     def _look_for_gap(self) -> None:
         """An ellipsis between tasks stands for tasks."""
         gap = next((at for at, line in self._outside if _GAP.match(line)), -1)
-        if gap >= 0 and self.answers[-1].tasks:
-            self.answers[-1].cut(gap, "an ellipsis stands for tasks")
+        if gap >= 0 and self.tasks:
+            self._miss(gap, "an ellipsis stands for tasks")
         self._outside = []
 
-    def _end(self, end: int) -> None:
+    def _finish(self, end: int) -> None:
         """What is open at the end was cut off, and so is a key that breaks off."""
-        answer = self.answers[-1]
         rest = "\n".join(line for _, line in self._outside).strip()
         if self._task is not None:
-            self._answer_of(self._task).cut(self._task.start, "its last task has no END_TASK")
-        elif self._story and answer.tasks:
-            answer.cut(self._story_at, "no task follows its last STORY")
+            self._begin_draft(self._task)
+            self._miss(self._task.start, "its last task has no END_TASK")
+        elif self._waiting and self._waiting[1] and self.tasks:
+            self._miss(self._waiting[0], "no task follows its last STORY")
         elif not self._field and len(rest) < 12 and _PARTIAL.fullmatch(rest):
-            answer.cut(end, "it breaks off in a key")
+            self._miss(end, "it breaks off in a key")
         self._look_for_gap()
-        answer = self.answers[-1]
-        answer.story = answer.story or _identity(self._story)[0]
-        if answer.announced is not None and len(answer.tasks) < answer.announced:
-            answer.cut(end, f"{answer.announced} tasks were announced, {len(answer.tasks)} are there")
+        self.story = self.story or _identity((self._waiting or (0, ""))[1])[0]
+        if len(self.tasks) < self.announced:
+            self._miss(end, f"{self.announced} tasks were announced, {len(self.tasks)} are there")
 
 
 def read_blocks(text: str, shape: Shape, json: Choice) -> Extraction | None:
@@ -241,32 +222,29 @@ def read_blocks(text: str, shape: Shape, json: Choice) -> Extraction | None:
     found = json.reading if json.refused != "answer.unfit" else None
     if found is not None and not first <= found.start < last and found.end > first:
         return None
-    answer = reader.answers[-1]
-    changes = [change for change in reader.changes if change.offset >= answer.start]
+    changes = [change for change in reader.changes if change.offset >= reader.start]
     value: dict[str, Any] = {}
-    if answer.story and "story_id" in shape.props:
-        value["story_id"] = answer.story
-    if answer.tasks:
-        value["tasks"] = [_task_value(task, tasks.items, changes) for task in answer.tasks]
+    if reader.story and "story_id" in shape.props:
+        value["story_id"] = reader.story
+    if reader.tasks:
+        value["tasks"] = [_task_value(task, tasks.items, changes) for task in reader.tasks]
     if not value:
         return None
-    if answer.announced is not None and "task_count" in shape.props:
-        value["task_count"] = answer.announced
-    cut = answer.cut_at >= 0
-    problem = major(
-        "answer.truncated",
-        f"The answer is not whole: {answer.why}.",
-        where=text_place(text, answer.cut_at),
-        fix="Send what is missing; what came whole was kept.",
-    )
+    if reader.announced >= 0 and "task_count" in shape.props:
+        value["task_count"] = reader.announced
+    problems: list[Finding] = []
+    if reader.cut is not None:
+        at, why = reader.cut
+        message, fix = f"The answer is not whole: {why}.", "Send what is missing; what came whole was kept."
+        problems.append(major("answer.truncated", message, where=text_place(text, at), fix=fix))
     return Extraction(
         value=value,
-        status=Status.TRUNCATED if cut else Status.REPAIRED if changes else Status.OK,
+        status=Status.TRUNCATED if problems else Status.REPAIRED if changes else Status.OK,
         layer="blocks",
         repairs=listed(changes),
-        complete=not cut,
-        candidates=len(reader.answers),
-        problems=(problem,) if cut else (),
+        complete=not problems,
+        candidates=1,
+        problems=tuple(problems),
     )
 
 

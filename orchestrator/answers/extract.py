@@ -18,7 +18,7 @@ from orchestrator.answers.json.choose import Choice, choose, unwrapped
 from orchestrator.answers.json.code import PATH_OF, path_of
 from orchestrator.answers.json.frames import Reading, document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
-from orchestrator.answers.json.scan import Scan, fit, surely_whole
+from orchestrator.answers.json.scan import Scan, fit
 from orchestrator.answers.json.shape import ANYTHING, Schema, Shape, shape_of
 from orchestrator.answers.json.views import ENCODINGS, LAYOUTS, View, hunks, joined_chunks, new_side, overlapping_chunks
 from orchestrator.answers.result import Change, Decoded, Extraction, Status, excerpt, listed, text_place
@@ -27,21 +27,12 @@ from orchestrator.core.finding import Finding, major, minor
 
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _COMMENT = re.compile(
     r"^[ \t]*(?:\{[ \t]*)?(?://+|#+|/\*+|<!--+|--+)(?P<said>.*?)(?:\*+/|-->)?[ \t]*\}?[ \t]*$", re.MULTILINE
 )
 """A line that is only a comment: what stands behind code may well be about that code."""
 _WORDS = ("...", "…", "unchanged", "omitted", "same", " here", "before", "existing", "remaining", "rest of", "Rest of")
 """One of them is in nearly all comments that stand for code: most contents need no closer look."""
-
-
-def may_have_lost(text: str) -> bool:
-    """Returns whether `text` holds anything that `losses` looks for: a quick look, because most texts hold nothing."""
-    halves = "\\u" in text and _ESCAPED_HALF.search(text) is not None
-    if halves or (not text.isascii() and _HALF.search(text) is not None):
-        return True
-    return any(word in text for word in _WORDS)
 
 
 def join_halves(value: Any) -> Any:
@@ -122,7 +113,7 @@ def extract(text: str, contract: type[BaseModel] | Schema | None = None) -> Extr
     for layer in LAYERS:
         found = layer(case)
         if found is not None:
-            return _without_losses(found, text) if may_have_lost(text) else found
+            return _without_losses(found, text)
     return _refusal(text, case.shape, case.plain, case.scan.seen)
 
 
@@ -187,8 +178,6 @@ def whole_text(case: Case) -> Extraction | None:
     if found is None and text[:1] in _AROUND and text[-1:] in _AROUND and text:
         start, end = len(text) - len(text.lstrip(_AROUND)), len(text.rstrip(_AROUND))
         found = document(text[start:end])
-    if surely_whole(found, shape) and announced(found, shape) is None and end - start == len(text):
-        return Extraction(value=found, status=Status.OK, layer="strict", complete=True, candidates=1)
     if not isinstance(found, dict | list):
         return None
     value, way = unwrapped(found, shape)

@@ -77,25 +77,13 @@ def excerpt(text: str, limit: int = EXCERPT) -> str:
     return short.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _is_short(change: Change) -> bool:
-    _, _, before, after = change
-    return len(before) <= EXCERPT and len(after) <= EXCERPT and before.isascii() and after.isascii()
-
-
-def _shortened(change: Change) -> Repair:
-    return change._replace(before=excerpt(change.before), after=excerpt(change.after))
-
-
 def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
-    """The changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
-    if not changes:
-        return ()
+    """Returns the changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
     ordered = sorted(changes, key=_OFFSET)
-    repairs, rest = ordered[:MAX_REPAIRS], ordered[MAX_REPAIRS:]
-    _, _, before, after = zip(*repairs, strict=True)
-    if max(map(len, (*before, *after))) > EXCERPT or not "".join((*before, *after)).isascii():
-        repairs = [change if _is_short(change) else _shortened(change) for change in repairs]
-    if rest:
+    repairs = [
+        change._replace(before=excerpt(change.before), after=excerpt(change.after)) for change in ordered[:MAX_REPAIRS]
+    ]
+    if rest := ordered[MAX_REPAIRS:]:
         repairs.append(Repair(kind="more", offset=rest[0].offset, before="", after=f"{len(rest)} more repairs"))
     return tuple(repairs)
 

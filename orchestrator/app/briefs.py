@@ -1,47 +1,82 @@
-"""What each story's personas are told.
-
-The product's texts that personas are given: vision and wireframes; what is missing is a finding.
-"""
+"""Briefs: what a story's personas are given when it starts, with the product's texts and the architecture record."""
 
 import asyncio
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.sprints import Chosen, RecordKeeper
+from orchestrator.app.sprints import Chosen, open_log
 from orchestrator.app.team import story_payload
+from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.story import Story
 from orchestrator.prompts.feedback import render_record
 from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story.context import EVENT
 from orchestrator.story.project_scan import Neighbours
 
 WIREFRAME_SUFFIXES = (".md", ".html", ".txt", ".svg")
 MAX_BYTES = 60_000
+"""Of a vision or a wireframe; the rest is left out."""
+RECORD_SHARE = 4
+"""The architecture record may take this part of `prompts.context_tokens`."""
 
 
-class ProjectTexts:
-    """Reads below `base` what the configuration names."""
+class Briefs:
+    """Makes each story's brief, once when it starts."""
 
-    def __init__(self, base: Path, vision: str | None, wireframes: str | None) -> None:
-        self._vision = base / vision if vision else None
-        self._wireframes = base / wireframes if wireframes else None
+    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
+        rows = {story.id: story for story in chosen.content.stories}
+        self._record, self._environment, self._policies = chosen.record, environment, policies
+        # What the others are told by; whole rows would make every workflow's input as large as the backlog.
+        self._others = {
+            story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
+            for story in chosen.record.story_ids
+            if (row := rows.get(story)) is not None
+        }
+        self._neighbours = Neighbours(tuple(self._others), chosen.record.needs)
+        self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
+        vision, wireframes = settings.project.vision, settings.project.wireframes
+        self._vision = environment.base_dir / vision if vision else None
+        self._wireframes = environment.base_dir / wireframes if wireframes else None
+        # A story that was reset has another workflow since: what the earlier one added counts no more.
+        self._current = {story: f"{chosen.record.workflow_id(story)}:" for story in chosen.record.story_ids}
+        self._read_up_to, self._parts = 0, list[Contribution]()
+        self.plans: dict[str, GivenPlan] = {}
+        """Plans that people brought, once they were read."""
 
-    def vision(self) -> tuple[str, list[Finding]]:
-        """The vision's text, and a finding when the configured file cannot be read."""
-        if self._vision is None:
-            return "", []
-        text = _read(self._vision)
-        if text is None:
-            return "", [
-                _missing("vision.missing", f"the vision file {self._vision.name} cannot be read", "project.vision")
-            ]
-        return text, []
+    async def payload(self, story: Story) -> dict[str, Any]:
+        """Returns the frozen input of the story's workflow."""
+        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
 
-    def wireframe(self, reference: str) -> tuple[str, list[Finding]]:
-        """The wireframe a story refers to by its stem, and a finding when there is none."""
-        stem = reference.strip()
+    def of(self, story: Story) -> StoryBrief:
+        """Returns the brief of one story, with the architecture record as it is now. Blocks."""
+        vision, vision_findings = self._read_vision()
+        wireframe, wireframe_findings = self._read_wireframe(story.wireframe_ref.strip())
+        record = self._read_record()
+        return StoryBrief(
+            story=story,
+            sprint=self._record.sprint,
+            sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
+            vision=vision,
+            wireframe=wireframe,
+            record=render_record(record, self._record_tokens),
+            tech_stack=record.tech_stack,
+            plan=self.plans.get(story.id),
+            replan=self._record.replans.get(story.id),
+            findings=(*vision_findings, *wireframe_findings),
+        )
+
+    def _read_vision(self) -> tuple[str, list[Finding]]:
+        text = _read(self._vision) if self._vision is not None else ""
+        if text is None and self._vision is not None:
+            told = f"the vision file {self._vision.name} cannot be read"
+            return "", [_missing("vision.missing", told, "project.vision")]
+        return text or "", []
+
+    def _read_wireframe(self, stem: str) -> tuple[str, list[Finding]]:
         if not stem or self._wireframes is None:
             return "", []
         if "/" in stem or "\\" in stem or stem.startswith("."):
@@ -51,6 +86,15 @@ class ProjectTexts:
             if text is not None:
                 return text, []
         return "", [_missing("wireframe.missing", f"there is no wireframe `{stem}`", "Wireframe_Ref")]
+
+    def _read_record(self) -> ArchitectureRecord:
+        """Each event is read once. While the sprint is at work, a restart of the database must not end it."""
+        with open_log(self._environment, StateFolder(self._environment.home), patience_s=PATIENCE_S) as log:
+            for seq, event in log.read(self._record.sprint, self._read_up_to) if log else ():
+                self._read_up_to = seq
+                if event.name == EVENT and event.id.startswith(self._current.get(event.story or "", "\0")):
+                    self._parts.append(Contribution.model_validate(event.data["contribution"]))
+        return ArchitectureRecord.of(self._parts)
 
 
 def _read(path: Path) -> str | None:
@@ -63,50 +107,3 @@ def _read(path: Path) -> str | None:
 
 def _missing(code: str, message: str, field: str) -> Finding:
     return minor(code, message, where=Where(field=field), fix="add the file or correct the name")
-
-
-RECORD_SHARE = 4
-"""The architecture record may take this part of `prompts.context_tokens`."""
-
-
-class Briefs:
-    """What each story's personas are told, read once when the story starts."""
-
-    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
-        rows = {story.id: story for story in chosen.content.stories}
-        self._sprint, self._replans = chosen.record.sprint, chosen.record.replans
-        # What the others are told by; whole rows would make every workflow's input as large as the backlog.
-        self._others = {
-            story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
-            for story in chosen.record.story_ids
-            if (row := rows.get(story)) is not None
-        }
-        self._neighbours = Neighbours(tuple(self._others), chosen.record.needs)
-        self._keeper = RecordKeeper(environment, StateFolder(environment.home), chosen.record)
-        self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
-        self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
-        self._policies = policies
-        self.plans: dict[str, GivenPlan] = {}
-        """What people brought, once it was read."""
-
-    async def payload(self, story: Story) -> dict[str, Any]:
-        """The frozen input of the story's workflow."""
-        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
-
-    def of(self, story: Story) -> StoryBrief:
-        """The brief of one story, with the architecture record as it is now. Blocks."""
-        vision, vision_findings = self._texts.vision()
-        wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
-        record = self._keeper.current()
-        return StoryBrief(
-            story=story,
-            sprint=self._sprint,
-            sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
-            vision=vision,
-            wireframe=wireframe,
-            record=render_record(record, self._record_tokens),
-            tech_stack=record.tech_stack,
-            plan=self.plans.get(story.id),
-            replan=self._replans.get(story.id),
-            findings=(*vision_findings, *wireframe_findings),
-        )

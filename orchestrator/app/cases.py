@@ -1,7 +1,4 @@
-"""`answers export` and `answers replay`: kept replies as cases, and the installed version run over them.
-
-The packaged schemas of answers, by the names that `extract` takes.
-"""
+"""`answers export` and `answers replay`: kept replies as cases, and the installed version run over them."""
 
 import hashlib
 import json
@@ -27,7 +24,7 @@ from orchestrator.storage.case_files import read_cases, write_case
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
 
-LONGEST_NAME = 200
+LONGEST_NAME = 200  # file systems take 255 bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +54,7 @@ class Exported:
 
 
 def export(folder: Path, choice: Choice, environment: Environment, *, replace: bool = False) -> Exported:
-    """Keep every wanted reply that was repaired, cut off or refused as a case. Raises ConfigError. Blocks."""
+    """Keeps every wanted reply that was repaired, cut off or refused as a case. Raises ConfigError. Blocks."""
     secrets = secrets_of(environment.variables)
     done = Exported()
     for sprint, story, entry in _replies(StateFolder(environment.home), choice):
@@ -76,7 +73,7 @@ def export(folder: Path, choice: Choice, environment: Environment, *, replace: b
 
 
 def replay_all(folder: Path) -> list[Replayed]:
-    """The installed version over every case. Raises ConfigError naming a damaged file. Blocks."""
+    """Returns the installed version over every case. Raises ConfigError naming a damaged file. Blocks."""
     return [replay(case) for case in read_cases(folder)]
 
 
@@ -98,7 +95,7 @@ def _replies(state: StateFolder, choice: Choice) -> Iterator[tuple[str, str, Jou
 
 
 def _story(workflow: str) -> str:
-    """The story that a workflow belongs to, whichever of its generations or plans it is about."""
+    """Returns the story that a workflow belongs to, whichever of its generations or plans it is about."""
     return workflow.partition(PLAN_READING)[0].partition("@")[0]
 
 
@@ -131,7 +128,7 @@ def _case(sprint: str, story: str, entry: JournalEntry, secrets: Sequence[str]) 
 
 
 def _name(source: CaseSource) -> str:
-    """One folder name per reply: no id holds a `+`."""
+    """Returns one folder name per reply: no id holds a `+`."""
     parts = (source.sprint, source.story, source.persona, source.purpose, source.task, str(source.turn))
     name = "+".join(re.sub(r"[^\w.@-]", "_", part) for part in parts if part)
     return name if len(name) <= LONGEST_NAME else f"{name[:180]}+{hashlib.sha256(name.encode()).hexdigest()[:10]}"
@@ -145,7 +142,7 @@ SUFFIX = ".schema.json"
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """What an answer of this contract must fit. Raises UnknownName naming the nearest. Blocks."""
+    """Returns what an answer of this contract must fit. Raises UnknownName naming the nearest. Blocks."""
     folder = packaged("contracts")
     known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
     if name not in known:

@@ -1,19 +1,15 @@
-"""What people order and answer: recorded first, then applied by the process that holds the sprint, else here.
-
-A story begun anew, as the record and the log have it.
-"""
+"""Commands and answers of people: recorded first, then applied by the process that holds the sprint, else here."""
 
 import asyncio
 import json
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.gate_answers import Asked, give, given_json, project, question, waits
-from orchestrator.app.sprint_reader import Reader
-from orchestrator.app.sprints import event_url, numbered_events, workspace_of
+from orchestrator.app.sprint_reader import Reader, SprintView, find_history
+from orchestrator.app.sprints import event_url, read_numbered_events, workspace_of
 from orchestrator.app.views import begun_by
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -21,19 +17,23 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import (
     CONTROL_GIVEN,
     CONTROL_MARK,
+    GATE_ANSWERED,
     MARKDOWN,
     AnswerBody,
     Choice,
+    Gate,
     GateAnswer,
     Order,
     OrderBody,
     ReplanBody,
     Settled,
     Verb,
+    answer_id,
 )
-from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName
+from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, conflict_of, expect_kept, fold
+from orchestrator.core.history import FINISHED, conflict_of, expect_kept, fold
+from orchestrator.core.paths import is_manifest
 from orchestrator.core.ports import Clock
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import BroughtPlan, Replan, SprintRecord, StoryOutcome, StoryStatus
@@ -41,7 +41,7 @@ from orchestrator.files.process import SystemClock
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.command_handler import CommandHandler
-from orchestrator.sprint.gate_answers import kept_comment
+from orchestrator.sprint.gate_answers import answered_first, expect_choice, kept_comment, open_gate, settled
 from orchestrator.sprint.plan_edit import read_edit, read_markdown
 from orchestrator.sprint.slots import Slots, cleared_cells
 from orchestrator.sprint.state import Board, CircuitBreaker, SprintState
@@ -49,54 +49,56 @@ from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.event_table import usable
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story.project_scan import build_surface, scan_paths
+
+LOOK_S = 0.1
+"""Seconds between two looks at whether an order was carried out."""
 
 
 class Renewal:
-    """`sprint.hands.Renewer`, for whoever holds the sprint's lock. The record goes last: what was cut is done again."""
+    """`sprint.state.Renewer` for the process that holds the sprint's lock. The record is saved last: after a kill, the
+    same order is applied again."""
 
     def __init__(
         self,
         record: SprintRecord,
         workspace: GitWorkspace,
-        folder: StateFolder,
         sink: EventStore,
+        folder: StateFolder,
         clock: Clock,
         *,
         source: Path | None = None,
+        changed: Callable[[SprintRecord], None] = lambda _record: None,
     ) -> None:
-        """`source` is the user's repository, where the workspace is not prepared yet."""
-        self.record = record
-        """As it is now."""
-        self._workspace, self._folder, self._sink, self._clock = workspace, folder, sink, clock
-        self._source = source
+        """`source` is the user's repository, if the workspace is not prepared yet; `changed` gets each new record."""
+        self._record = record
+        self._workspace, self._sink, self._folder, self._clock = workspace, sink, folder, clock
+        self._source, self._changed = source, changed
 
     async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
         """See the protocol."""
         await self._remove(stories)
         if order.verb is Verb.REPLAN and order.story is not None:
-            said = await self._said(order.story, order.comment)
-            return await self._renewed(self.record.replan(tuple(stories), order.story, said), stories, order)
-        return await self._renewed(self.record.reset(tuple(stories)), stories, order)
-
-    async def _said(self, story: str, comment: str) -> Replan:
-        own = await self._sink.since(0, mark=f"{self.record.workflow_id(story)}:")
-        return replan_of(fold(self.record, (event for _, event in own))[story], comment)
+            own = await self._sink.since(0, mark=f"{self._record.workflow_id(order.story)}:")
+            conflict = conflict_of(fold(self._record, (event for _, event in own))[order.story])
+            replan = Replan(comment=order.comment.strip(), overridden_conflict=conflict.told if conflict else "")
+            return await self._save(self._record.replan(tuple(stories), order.story, replan), stories, order)
+        return await self._save(self._record.reset(tuple(stories)), stories, order)
 
     async def clear(self, order: Order) -> None:
         """See the protocol."""
-        stories = self.record.story_ids
+        stories = self._record.story_ids
         await self._remove(stories)
         await self._workspace.remove_result()
-        cleared = self.record.reset(stories).model_copy(update={"cleared": True})
-        await self._renewed(cleared, stories, order)
+        await self._save(self._record.reset(stories).model_copy(update={"cleared": True}), stories, order)
 
     async def merged(self, story: str) -> str | None:
         """See the protocol."""
-        return await self._workspace.merged_by(self.record.workflow_id(story))
+        return await self._workspace.merged_by(self._record.workflow_id(story))
 
     async def renewed_by(self, order: Order) -> bool:
         """See the protocol."""
-        return order.id in self.record.orders
+        return order.id in self._record.orders
 
     async def _remove(self, stories: Sequence[str]) -> None:
         if self._source is not None:
@@ -104,79 +106,153 @@ class Renewal:
         for story in stories:
             await self._workspace.remove(story)
 
-    async def _renewed(self, after: SprintRecord, stories: Sequence[str], order: Order) -> SprintRecord:
-        for event in reset_events(self.record, after, stories, self._clock, order=order.id):
+    async def _save(self, after: SprintRecord, stories: Sequence[str], order: Order) -> SprintRecord:
+        for event in _reset_events(self._record, after, stories, self._clock, order.id):
             await self._sink.emit(event)
-        self.record = after.model_copy(update={"orders": (*after.orders, order.id)})
-        await asyncio.to_thread(self._folder.save, self.record)
-        return self.record
+        self._record = after.model_copy(update={"orders": (*after.orders, order.id)})
+        await asyncio.to_thread(self._folder.save, self._record)
+        self._changed(self._record)
+        return self._record
 
 
-def replan_of(history: StoryHistory, comment: str) -> Replan:
-    """What a person says of a story that has ended: a conflict that it ended in is overridden."""
-    conflict = conflict_of(history)
-    return Replan(comment=comment.strip(), overridden_conflict=conflict.told if conflict else "")
-
-
-def reset_events(
-    record: SprintRecord, after: SprintRecord, stories: Sequence[str], clock: Clock, *, order: str = ""
+def _reset_events(
+    record: SprintRecord, after: SprintRecord, stories: Sequence[str], clock: Clock, order: str
 ) -> Iterator[Event]:
-    """That each of the stories was begun anew: `record` became `after`, by an order of this id, if by one."""
+    """Yields one event per story that the order restarts: `record` becomes `after`."""
     for story in stories:
-        said = after.replans.get(story)
-        data = said.model_dump(mode="json") if said else {}
+        replan = after.replans.get(story)
+        what = "was reset"
+        if replan is not None:
+            over = ", its conflict overridden" if replan.overridden_conflict else ""
+            what = f"is to be planned again{over}: {replan.comment}"
+        data = replan.model_dump(mode="json") if replan is not None else {}
+        data["order"] = order
         yield Event(
             id=f"{record.workflow_id(story)}:story_reset",
             time=clock.now(),
             name="story_reset",
-            message=f"{story} {_said(said)}; what came before stays in the log",
+            message=f"{story} {what}; what came before stays in the log",
             sprint=record.sprint,
             story=story,
-            data={**data, "order": order} if order else data,
+            data=data,
         )
 
 
-def _said(said: Replan | None) -> str:
-    if said is None:
-        return "was reset"
-    over = ", its conflict overridden" if said.overridden_conflict else ""
-    return f"is to be planned anew{over}: {said.comment}"
-
-
-LOOK_S = 0.1
-"""Seconds between two looks at whether an order was carried out."""
+def given_event(sprint: str, given: Order) -> Event:
+    """Returns the event that records an order."""
+    target = f"sprint {sprint}" if given.story is None else given.story
+    return Event(
+        id=f"{sprint}{CONTROL_MARK}{given.id}",
+        time=SystemClock().now(),
+        name=CONTROL_GIVEN,
+        message=f"{given.verb} {target}, ordered by {given.by}" + (f": {given.brief}" if given.brief else ""),
+        sprint=sprint,
+        data={"order": given.model_dump(mode="json")},
+    )
 
 
 class SprintCommands:
     """Commands and answers of people about the sprints of a state folder; the command line and the routes give them.
 
     Every method raises UnknownName for a sprint or story that is not there, RequestRefused for what cannot be used as
-    it was sent, and ConfigError for what cannot be done now.
+    it was sent, and ConfigError for what cannot be done now or for a log that cannot be written.
     """
 
-    def __init__(self, environment: Environment, settings: Settings) -> None:
-        self._environment, self._settings = environment, settings
+    def __init__(self, environment: Environment, settings: Settings, *, wait_s: float = 30.0) -> None:
+        """`wait_s` is how long a living process may take to apply an order."""
+        self._environment, self._settings, self._wait_s = environment, settings, wait_s
+        self._folder, self._clock = StateFolder(environment.home), SystemClock()
+        self._reader = Reader(environment)
 
     async def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
-        """Records an order and returns what became of it; `sprint` None: the latest that has `story`."""
-        return await order(
-            self._environment, self._settings, given.verb,
-            sprint=sprint, story=story, by=given.by, comment=_kept(given.comment),
-        )  # fmt: skip
+        """Records an order and waits until it is applied or refused; `sprint` None: the latest that has `story`.
+
+        It stands from the moment it is recorded, whatever becomes of this process.
+        """
+        comment = _kept(given.comment)
+        record = await asyncio.to_thread(self._record, sprint, story)
+        order = Order(id=uuid.uuid4().hex[:12], verb=given.verb, story=story, by=given.by, comment=comment)
+        if record.pruned is not None:
+            if order.verb is not Verb.RESET:
+                expect_kept(record)
+            return await asyncio.to_thread(self._free_rows, record, order)
+        if order.verb is not Verb.REPLAN:  # what the architect is told is kept whole
+            order = order.model_copy(update={"comment": order.brief})
+        async with self._log() as sink:
+            with usable():
+                await sink.emit(given_event(record.sprint, order))
+                return await self._settled(record, order, sink)
 
     async def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
-        """Records an answer to the story's question and returns the one that counts, as `given_json` tells it."""
+        """Records an answer to the story's question. Returns the answer that counts, and whether it is this one.
+
+        Of two people, or a person and the deadline, the first counts.
+        """
         comment = _kept(given.comment)
         if given.choice is Choice.REJECT and not comment:
             raise RequestRefused("the comment is empty: say what is to change")
-        asked = await asyncio.to_thread(
-            question, self._environment, story, given.choice, sprint=sprint, number=given.gate
-        )
-        plan = await self._edited(asked, given)
-        mine = GateAnswer(number=asked.gate.number, choice=given.choice, comment=comment, plan=plan, by=given.by)
-        return given_json(asked, await give(self._environment, asked, mine))
+        view, gate = await asyncio.to_thread(self._question, sprint, story, given)
+        plan = await self._edited(view.record, story, given)
+        mine = GateAnswer(number=gate.number, choice=given.choice, comment=comment, plan=plan, by=given.by)
+        return await self._give(view.record, story, gate, mine)
 
-    async def _edited(self, asked: Asked, given: AnswerBody) -> Breakdown | None:
+    async def replan(self, sprint: str | None, story: str, given: ReplanBody) -> dict[str, Any]:
+        """Has a story planned from the start. Returns the answer that counts of one that waits for a person, else the
+        stories that are run again."""
+        if given.gate is not None or await asyncio.to_thread(self._waits, sprint, story):
+            choice = AnswerBody(choice=Choice.REPLAN, comment=given.comment, gate=given.gate, by=given.by)
+            return await self.answer(sprint, story, choice)
+        record = await asyncio.to_thread(self._record, sprint, story)
+        done = await self.order(record.sprint, story, OrderBody(verb=Verb.REPLAN, comment=given.comment, by=given.by))
+        if not done.done:
+            raise ConfigError(done.message)
+        stories = list(done.stories or (story,))
+        return {"sprint": record.sprint, "stories": stories, "begun_by": begun_by(record), "warning": None}
+
+    def is_at_question(self, sprint: str | None, story: str) -> bool:
+        """Returns whether the last that the story did was to ask, also when somebody has answered and it has not
+        resumed yet; False for an unknown story. Blocks."""
+        try:
+            history = find_history(self._reader.sprint(sprint, story=story), story)
+        except ConfigError:
+            return False
+        return history.waits_for is not None or (bool(history.events) and history.events[-1].name == GATE_ANSWERED)
+
+    def _waits(self, sprint: str | None, story: str) -> bool:
+        try:
+            return find_history(self._reader.sprint(sprint, story=story), story).waits_for is not None
+        except ConfigError:
+            return False
+
+    def _log(self) -> EventStore:
+        url = event_url(self._environment, self._folder)
+        return EventStore(url, secrets=secrets_of(self._environment.variables))
+
+    def _record(self, sprint: str | None, story: str | None) -> SprintRecord:
+        view = self._reader.sprint(sprint, story=story)
+        if story is not None and story not in view.histories:
+            raise UnknownName(f"sprint {view.record.sprint} has no story {story}")
+        return view.record
+
+    def _question(self, sprint: str | None, story: str, given: AnswerBody) -> tuple[SprintView, Gate]:
+        """Returns the question that can be answered so now. Raises ConfigError that says why there is none."""
+        view = self._reader.sprint(sprint, story=story)
+        try:
+            gate = open_gate(story, find_history(view, story), given.gate, self._clock.now())
+        except ConfigError as error:
+            waiting = [
+                other.record.sprint
+                for other in (self._reader.all() if sprint is None else ())
+                if other.record.sprint != view.record.sprint
+                and (history := other.histories.get(story)) is not None
+                and history.waits_for is not None
+            ]
+            elsewhere = f"; in sprint {waiting[-1]} it waits: --sprint {waiting[-1]}" if waiting else ""
+            raise ConfigError(f"{error.message}{elsewhere}") from error
+        expect_choice(story, gate, given.choice)
+        return view, gate
+
+    async def _edited(self, record: SprintRecord, story: str, given: AnswerBody) -> Breakdown | None:
         """Returns the plan of an edit. Raises RequestRefused with the findings for one that is not accepted."""
         if given.choice is not Choice.EDIT:
             if given.plan is not None:
@@ -185,29 +261,144 @@ class SprintCommands:
         if given.plan is None:
             raise RequestRefused("edit needs the plan")
         text = given.plan if isinstance(given.plan, str) else json.dumps(given.plan)
-        files, packages = await project(self._environment, asked)
+        files, packages = await self._project(record, story)
         if given.file.lower().endswith(MARKDOWN):
             brought, least = BroughtPlan(path=given.file, text=text), self._settings.plan.min_chars
-            edited = await asyncio.to_thread(read_markdown, brought, asked.story, files, packages, least)
+            edited = await asyncio.to_thread(read_markdown, brought, story, files, packages, least)
         else:
-            edited = await asyncio.to_thread(read_edit, text, asked.story, files, packages)
+            edited = await asyncio.to_thread(read_edit, text, story, files, packages)
         if not edited.accepted(force=given.force):
             why = f"cannot be carried out: {edited.barred}" if edited.barred else "has something major against it"
             raise RequestRefused(f"nothing was answered: the plan {why}", findings=edited.findings)
         return edited.plan
 
-    async def replan(self, sprint: str | None, story: str, given: ReplanBody) -> dict[str, Any]:
-        """Has a story planned from the start. Returns the answer that counts of one that waits for a person, else the
-        stories that are run again."""
-        if given.gate is not None or await asyncio.to_thread(waits, self._environment, story, sprint):
-            choice = AnswerBody(choice=Choice.REPLAN, comment=given.comment, gate=given.gate, by=given.by)
-            return await self.answer(sprint, story, choice)
-        record = await asyncio.to_thread(_record, self._environment, sprint, story)
-        done = await self.order(record.sprint, story, OrderBody(verb=Verb.REPLAN, comment=given.comment, by=given.by))
-        if not done.done:
-            raise ConfigError(done.message)
-        stories = list(done.stories or (story,))
-        return {"sprint": record.sprint, "stories": stories, "begun_by": begun_by(record), "warning": None}
+    async def _project(self, record: SprintRecord, story: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Returns the files and package names that the story's plan is judged against: those of its branch, which no
+        process changes while it waits. Raises WorkspaceError when it cannot be read."""
+        mirror = self._folder.mirror(Path(record.repo))
+        if not await asyncio.to_thread(mirror.exists):
+            raise WorkspaceError(f"the branch of {story} cannot be read: there is no {mirror}")
+        workspace = workspace_of(self._folder, record)
+        files = await workspace.files(story)
+        manifests = await workspace.read(story, [path for path in scan_paths(files) if is_manifest(path)])
+        surface = build_surface("", files, manifests)
+        return frozenset(surface.files), frozenset(surface.dependencies)
+
+    async def _give(self, record: SprintRecord, story: str, gate: Gate, answer: GateAnswer) -> dict[str, Any]:
+        """Raises ConfigError when the story was reset or has ended since it asked, and when its time is over."""
+        workflow = record.workflow_id(story)
+        event = Event(
+            id=answer_id(workflow, gate.number),
+            time=self._clock.now(),
+            name=GATE_ANSWERED,
+            message=f"{story}: {settled(gate, answer)}",
+            sprint=record.sprint,
+            story=story,
+            data={"answer": answer.model_dump(mode="json")},
+        )
+        # Events that end the question; their ids are known before they exist.
+        reset, finished = f"{workflow}:story_reset", f"{workflow}:{FINISHED}"
+        async with self._log() as sink:
+            with usable():
+                known = await sink.find([event.id, reset, finished])
+                if event.id not in known:
+                    _expect_open(story, gate, event, known.get(reset) or known.get(finished))
+                first = event.id not in known and await sink.emit(event)
+                # After a reset in between, no process will look at this answer.
+                _expect_open(story, gate, event, (await sink.find([reset])).get(reset))
+                counts = event if first else (await sink.find([event.id]))[event.id]
+        counted = GateAnswer.model_validate(counts.data["answer"])
+        late = "" if first else answered_first(story, gate, counted, counts.time)
+        return {
+            "sprint": record.sprint,
+            "story": story,
+            "gate": gate.number,
+            "counts": first,
+            "choice": counted.choice.value,
+            "by": counted.by,
+            "comment": counted.comment,
+            "answered_at": counts.time.isoformat(),
+            "running_pid": await asyncio.to_thread(holder, self._folder.lock(record.sprint)),
+            "begun_by": begun_by(record),
+            "message": late or f"{story}: {settled(gate, counted)}",
+        }
+
+    def _free_rows(self, record: SprintRecord, order: Order) -> Settled:
+        """Frees the rows of a pruned sprint for another one: nothing else of it is left to reset."""
+        stories = record.story_ids if order.story is None else (order.story,)
+        done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
+        backlog = open_backlog(Path(record.backlog), self._settings, self._folder)
+        warning = backlog.write(cleared_cells(record, stories, done, whole=True))
+        message = f"rows of the pruned sprint {record.sprint} are free again: {', '.join(stories)}"
+        return _warned(Settled(order="", done=True, message=message, stories=stories), [warning] if warning else [])
+
+    async def _settled(self, record: SprintRecord, order: Order, sink: EventStore) -> Settled:
+        until, warnings = time.monotonic() + self._wait_s, list[str]()
+        name = f"{record.sprint}{CONTROL_MARK}{order.id}:settled"
+        while True:
+            event = (await sink.find([name])).get(name)
+            if event is not None:
+                return _warned(Settled.model_validate(event.data["settled"]), warnings)
+            pid = await asyncio.to_thread(holder, self._folder.lock(record.sprint))
+            if pid is None:
+                try:
+                    warnings = await self._apply(record.sprint, sink)
+                except SprintLocked:  # another process began to work on it in between
+                    await asyncio.sleep(LOOK_S)
+            elif time.monotonic() > until:
+                raise ConfigError(
+                    f"pid {pid} works on sprint {record.sprint} and has not carried it out within {self._wait_s:.0f} "
+                    f"s; the order stands: `orchestrator logs` tells when it is"
+                )
+            else:
+                await asyncio.sleep(LOOK_S)
+
+    async def _apply(self, sprint: str, sink: EventStore) -> list[str]:
+        """Applies every open order of a sprint that no process holds; returns warnings. Raises SprintLocked."""
+        warnings: list[str] = []
+        async with SprintLock(self._folder.lock(sprint)) as lock:
+            record = await asyncio.to_thread(self._folder.record, sprint)
+            if record is None:
+                raise ConfigError(f"the record of sprint {sprint} is gone")
+            expect_kept(record)  # it may have been pruned since the order was given
+            events = await asyncio.to_thread(read_numbered_events, self._environment, self._folder, record)
+            workspace = workspace_of(self._folder, record, (lock.fd,))
+            board = Board(sprint)
+            board.read(events)
+            backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self._settings, self._folder)
+            renewal = Renewal(record, workspace, sink, self._folder, self._clock, source=Path(record.repo))
+            try:
+                async with BacklogWriter(backlog, warnings.append) as cells:
+                    histories = fold(record, (event for _, event in events))
+                    handler = CommandHandler(
+                        SprintState(record, histories, sink=sink, clock=self._clock, cells=cells),
+                        board,
+                        CircuitBreaker(record, sink, self._clock, stop_after=0),
+                        Slots(1),
+                        runner=_NoRunner(),
+                        renewer=renewal,
+                    )
+                    await handler.obey()
+            finally:
+                workspace.close()
+        return warnings
+
+
+class _NoRunner:
+    """Runs nothing: a workflow in the engine's database is not resumed here, as its story has ended."""
+
+    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+        """Never called."""
+        raise RuntimeError(f"nothing runs {workflow_id}")
+
+    async def cut_story(self, workflow_id: str) -> None:
+        """Nothing of it runs."""
+
+    async def end_story(self, workflow_id: str) -> None:
+        """Nothing of it runs."""
+
+    async def resume_story(self, workflow_id: str) -> None:
+        """The next process that works on the sprint resumes it."""
 
 
 def _kept(comment: str) -> str:
@@ -217,145 +408,12 @@ def _kept(comment: str) -> str:
         raise RequestRefused(error.message) from error
 
 
-async def order(
-    environment: Environment,
-    settings: Settings,
-    verb: Verb,
-    *,
-    sprint: str | None,
-    story: str | None,
-    by: str,
-    comment: str = "",
-    wait_s: float = 30.0,
-) -> Settled:
-    """Records an order and waits until it is applied or refused; `sprint` None: the latest that has `story`.
-
-    It stands from the moment it is recorded, whatever becomes of this process. Raises ConfigError for an unknown
-    sprint or story, for a log that cannot be written, and when a living holder has not applied it in time.
-    """
-    record = await asyncio.to_thread(_record, environment, sprint, story)
-    given = Order(id=uuid.uuid4().hex[:12], verb=verb, story=story, by=by, comment=comment.strip())
-    if record.pruned is not None:
-        if verb is not Verb.RESET:
-            expect_kept(record)
-        return await asyncio.to_thread(_free_rows, StateFolder(environment.home), settings, record, given)
-    if verb is not Verb.REPLAN:  # what the architect is told is kept whole
-        given = given.model_copy(update={"comment": given.brief})
-    folder = StateFolder(environment.home)
-    async with EventStore(event_url(environment, folder), secrets=secrets_of(environment.variables)) as sink:
-        with usable():
-            await sink.emit(given_event(record.sprint, given))
-            return await _settled(environment, settings, folder, record, given, sink, wait_s)
-
-
-def _free_rows(folder: StateFolder, settings: Settings, record: SprintRecord, given: Order) -> Settled:
-    """Frees the rows of a pruned sprint for another one: nothing else of it is left to reset."""
-    stories = record.story_ids if given.story is None else (given.story,)
-    done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
-    backlog = open_backlog(Path(record.backlog), settings, folder)
-    warning = backlog.write(cleared_cells(record, stories, done, whole=True))
-    message = f"rows of the pruned sprint {record.sprint} are free again: {', '.join(stories)}"
-    return _warned(Settled(order="", done=True, message=message, stories=stories), [warning] if warning else [])
-
-
 def _warned(settled: Settled, warnings: list[str]) -> Settled:
     return settled.model_copy(update={"message": "; warning: ".join([settled.message, *warnings])})
 
 
-def given_event(sprint: str, given: Order) -> Event:
-    """That the order was given, as the log keeps it."""
-    whom = f"sprint {sprint}" if given.story is None else given.story
-    return Event(
-        id=f"{sprint}{CONTROL_MARK}{given.id}",
-        time=SystemClock().now(),
-        name=CONTROL_GIVEN,
-        message=f"{given.verb} {whom}, ordered by {given.by}" + (f": {given.brief}" if given.brief else ""),
-        sprint=sprint,
-        data={"order": given.model_dump(mode="json")},
-    )
-
-
-def _record(environment: Environment, sprint: str | None, story: str | None) -> SprintRecord:
-    view = Reader(environment).sprint(sprint, story=story)
-    if story is not None and story not in view.histories:
-        raise UnknownName(f"sprint {view.record.sprint} has no story {story}")
-    return view.record
-
-
-async def _settled(
-    environment: Environment,
-    settings: Settings,
-    folder: StateFolder,
-    record: SprintRecord,
-    given: Order,
-    sink: EventStore,
-    wait_s: float,
-) -> Settled:
-    until, warnings = time.monotonic() + wait_s, list[str]()
-    name = f"{record.sprint}{CONTROL_MARK}{given.id}:settled"
-    while True:
-        event = (await sink.find([name])).get(name)
-        if event is not None:
-            return _warned(Settled.model_validate(event.data["settled"]), warnings)
-        pid = await asyncio.to_thread(holder, folder.lock(record.sprint))
-        if pid is None:
-            try:
-                warnings = await _apply(environment, settings, folder, record.sprint, sink)
-            except SprintLocked:  # somebody began to work on it in between
-                await asyncio.sleep(LOOK_S)
-        elif time.monotonic() > until:
-            raise ConfigError(
-                f"pid {pid} works on sprint {record.sprint} and has not carried it out within {wait_s:.0f} s; "
-                f"the order stands: `orchestrator logs` tells when it is"
-            )
-        else:
-            await asyncio.sleep(LOOK_S)
-
-
-async def _apply(
-    environment: Environment, settings: Settings, folder: StateFolder, sprint: str, sink: EventStore
-) -> list[str]:
-    """Applies every open order of a sprint that no process holds; returns warnings. Raises SprintLocked."""
-    warnings: list[str] = []
-    async with SprintLock(folder.lock(sprint)) as lock:
-        record = await asyncio.to_thread(folder.record, sprint)
-        if record is None:
-            raise ConfigError(f"the record of sprint {sprint} is gone")
-        expect_kept(record)  # it may have been pruned since the order was given
-        events = await asyncio.to_thread(numbered_events, environment, folder, record)
-        workspace = workspace_of(folder, record, (lock.fd,))
-        board, clock = Board(sprint), SystemClock()
-        board.read(events)
-        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
-        try:
-            async with BacklogWriter(backlog, warnings.append) as cells:
-                histories = fold(record, (event for _, event in events))
-                handler = CommandHandler(
-                    SprintState(record, histories, sink=sink, clock=clock, cells=cells),
-                    board,
-                    CircuitBreaker(record, sink, clock, stop_after=0),
-                    Slots(1),
-                    runner=_Nobody(),
-                    renewer=Renewal(record, workspace, folder, sink, clock, source=Path(record.repo)),
-                )
-                await handler.obey()
-        finally:
-            workspace.close()
-    return warnings
-
-
-class _Nobody:
-    """Runs nothing: a workflow that stands in the engine's database is not gone on with, as its story has ended."""
-
-    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-        """Never asked for."""
-        raise RuntimeError(f"nobody runs {workflow_id}")
-
-    async def cut_story(self, workflow_id: str) -> None:
-        """Nothing of it runs."""
-
-    async def end_story(self, workflow_id: str) -> None:
-        """Nothing of it runs."""
-
-    async def resume_story(self, workflow_id: str) -> None:
-        """Whoever works on the sprint next goes on with it."""
+def _expect_open(story: str, gate: Gate, event: Event, ended: Event | None) -> None:
+    if ended is not None:
+        raise ConfigError(f"{story} asks no more: {ended.message}")
+    if gate.deadline is not None and event.time >= gate.deadline:
+        raise ConfigError(f"the time to answer {story} ended at {gate.deadline:%Y-%m-%d %H:%M:%S} UTC")

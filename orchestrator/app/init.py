@@ -1,7 +1,4 @@
-"""`init`: a configuration and a backlog to begin with, packaged ones or proposed from what is there.
-
-The packaged example: a fresh copy of it, and the application it leads to.
-"""
+"""`init`: a configuration and a backlog, packaged or proposed from a repository; `demo`: the packaged example."""
 
 import asyncio
 import csv
@@ -114,7 +111,7 @@ PARTS = ("backlog.csv", "vision.md", "config.yaml", "team.jsonl", "README.md")
 
 
 def fresh_copy(parent: Path) -> Path:
-    """A new folder `demo-run`, `demo-run-2`, … below `parent` with the example's files. Raises ConfigError."""
+    """Returns a new folder `demo-run`, `demo-run-2`, … below `parent` with the example's files. Raises ConfigError."""
     source = packaged("examples") / EXAMPLE
     number = 1
     while (place := parent.absolute() / ("demo-run" if number == 1 else f"demo-run-{number}")).exists():
@@ -129,7 +126,7 @@ def fresh_copy(parent: Path) -> Path:
 
 
 async def check_out(repo: Path, branch: str, target: Path) -> None:
-    """Clone `branch` of `repo` into `target`, so that a person can look at it and run it. Raises WorkspaceError."""
+    """Clones `branch` of `repo` into `target`, so that a person can look at it and run it. Raises WorkspaceError."""
     await run_git(
         ["clone", "--quiet", "--no-local", "--branch", branch, "--", str(repo), str(target)],
         cwd=repo.parent,
@@ -138,7 +135,7 @@ async def check_out(repo: Path, branch: str, target: Path) -> None:
 
 
 async def run_suite(folder: Path, settings: Settings, environment: Environment) -> TestReport:
-    """The whole suite of the application in `folder`."""
+    """Returns the whole suite of the application in `folder`."""
     sandbox = await sandbox_for(settings, environment)
     runner = project_runner(settings, environment, environment.home / "environments", sandbox)
     return await runner.run(folder, key="demo")

@@ -1,18 +1,13 @@
-"""`check`: what is read from a folder before an answer is judged by hand. No git repository is needed.
-
-Answers judged by hand, whatever they are: what `check` prints with `--json`.
-
-`check --batch`: many answers judged by one process, a line of JSON each.
-"""
+"""`check`: answers judged by hand, against a folder that need be no repository; one, or many as lines of JSON."""
 
 import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -59,29 +54,35 @@ class CheckOptions:
 
     story: str | None = None
     repo: Path | None = None
-    context: tuple[str, ...] = ()
+    context: tuple[str, ...] | None = None
+    """Files of the task, of an action plan those that were shown before; None: that is unknown."""
     plan: str | None = None
     """Text of the breakdown that a delivery belongs to."""
     environment: str = "auto"
     """Where the project's packages are installed: `auto`, `none` or a folder."""
+    file: str = ""
+    """Path of the text's file from the project's root, where there is one; a suite's source is known by it."""
 
 
 def check(kind: str, text: str, options: CheckOptions) -> Judged:
-    """What a run's checks say about an answer. Raises ConfigError for options that cannot be used."""
-    unsafe = [f"{path!r}: {reason}" for path in options.context if (reason := unsafe_reason(path))]
+    """Returns what a run's checks say about an answer. Raises ConfigError for options that cannot be used."""
+    if kind == "suite" and options.file.lower().endswith(TEST_SOURCES):
+        text = suite_of_file(options.file, text)
+    context = options.context or ()
+    unsafe = [f"{path!r}: {reason}" for path in context if (reason := unsafe_reason(path))]
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
     wanted = {path for path in files or () if worth_freezing(path)}
     if kind == "suite":
-        wanted |= set(options.context) & set(files or ())
+        wanted |= set(context) & set(files or ())
     library = _packaged_prompts()
     around = Surroundings(
         story=options.story,
         files=files,
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
         read=partial(read_texts, options.repo) if options.repo is not None else None,
-        task_files=options.context or None,
+        task_files=context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
         worked=library.worked(PROMPTS[kind]),
@@ -99,16 +100,8 @@ def check_shell(delivery: Delivery) -> list[Finding]:
 
 @cache
 def _packaged_prompts() -> PromptLibrary:
-    """The packaged prompts: an answer to others is judged in its run."""
+    """Returns the packaged prompts: an answer to others is judged in its run."""
     return PromptLibrary(load_prompts(packaged("system_prompts"), None))
-
-
-def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:
-    """What a run says about a person's plan of tasks. Raises ConfigError for a folder that is none."""
-    files = _files(options.repo) if options.repo is not None else None
-    manifests = sorted(path for path in files or () if is_manifest(path))
-    texts = read_texts(options.repo, manifests) if options.repo is not None else {}
-    return judge_task_plan(text, path, Surroundings(story=options.story, files=files, texts=texts))
 
 
 def _files(repo: Path) -> tuple[str, ...]:
@@ -132,33 +125,30 @@ TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 """Files that are a suite themselves and no answer with one."""
 
 
-def check_any_plan(
-    text: str, path: str, *, story: str | None, repo: Path | None, context: tuple[str, ...] | None
-) -> tuple[PlanKind, Judged]:
-    """Which plan a text holds, and what the checks say about it. Raises ConfigError. Blocks."""
+def check_any_plan(text: str, options: CheckOptions) -> tuple[PlanKind, Judged]:
+    """Returns which plan a text holds, and what the checks say about it. Raises ConfigError. Blocks."""
     kind = kind_of(text)
-    if kind is PlanKind.TASKS:
-        return kind, check_task_plan(text, path, CheckOptions(story=story, repo=repo))
     if kind is PlanKind.ACTIONS:
-        return kind, check_plan(text, repo, context, story).judged
-    return kind, mixed(path) if kind is PlanKind.BOTH else judge_no_plan(text, path)
+        return kind, check_plan(text, options.repo, options.context, options.story).judged
+    if kind is PlanKind.TASKS:
+        files = _files(options.repo) if options.repo is not None else None
+        manifests = sorted(path for path in files or () if is_manifest(path))
+        texts = read_texts(options.repo, manifests) if options.repo is not None else {}
+        return kind, judge_task_plan(text, options.file, Surroundings(story=options.story, files=files, texts=texts))
+    return kind, mixed(options.file) if kind is PlanKind.BOTH else judge_no_plan(text, options.file)
 
 
-def check_text(
-    kind: str, text: str, *, story: str | None, context: Sequence[str] | None, plan: str | None, file: str
-) -> dict[str, Any]:
-    """An answer of this kind, or `plan`, held against no folder. Raises ConfigError. Blocks."""
-    if kind == "plan":
-        given = None if context is None else tuple(context)
-        which, judged = check_any_plan(text, file, story=story, repo=None, context=given)
-        return {"kind": which.value, **judged_json(judged)}
-    if kind == "suite" and file.lower().endswith(TEST_SOURCES):
-        text = suite_of_file(file, text)
-    return judged_json(check(kind, text, CheckOptions(story=story, context=tuple(context or ()), plan=plan)))
+def find_path_in(repo: Path | None, file: str) -> str:
+    """Returns the path from the project's root; of a file that lies elsewhere its name."""
+    path, root = Path(file), (repo or Path()).resolve()
+    if not path.is_absolute() and not path.exists():
+        return path.as_posix()
+    path = path.resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 
 def judged_json(judged: Judged) -> dict[str, Any]:
-    """What was said, for programs."""
+    """Returns what was found, for programs."""
     return {
         "valid": judged.valid,
         "severity": judged.severity.value,
@@ -275,23 +265,19 @@ def _id_in(line: str) -> str | int | None:
 
 
 def _judge(request: Request, text: str, plan: str | None) -> dict[str, Any]:
-    story, repo = request.story, request.repo
+    options = CheckOptions(
+        story=request.story,
+        repo=request.repo,
+        context=request.context or None,
+        plan=plan,
+        environment=request.environment or "auto",
+        file=request.file,
+    )
     if request.kind == "plan":
-        _, judged = check_any_plan(text, request.file, story=story, repo=repo, context=request.context or None)
-        return judged_json(judged)
-    if request.kind == "suite" and request.file.lower().endswith(TEST_SOURCES):
-        text = suite_of_file(_path_in(repo, request.file), text)
-    options = CheckOptions(story=story, repo=repo, context=request.context, plan=plan)
+        return judged_json(check_any_plan(text, options)[1])
+    if request.kind == "suite":
+        options = replace(options, file=find_path_in(request.repo, request.file))
     return judged_json(check(request.kind, text, options))
-
-
-def _path_in(repo: Path | None, file: str) -> str:
-    """The path from the project's root; of a file that lies elsewhere its name."""
-    path, root = Path(file), (repo or Path()).resolve()
-    if not path.is_absolute() and not path.exists():
-        return path.as_posix()
-    path = path.resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 
 def _read(line: str) -> Request:

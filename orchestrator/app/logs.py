@@ -12,7 +12,7 @@ from orchestrator.core.value import Value
 from orchestrator.settings import Environment
 from orchestrator.storage.event_store import EventReader
 
-POLL_S = 0.3
+POLL_S = 0.3  # fast enough for a person who watches
 LONGEST_POLL_S = 5.0
 """Between two tries to read a database that is away."""
 Tell = Callable[[str], None]
@@ -31,7 +31,7 @@ class LogQuery(Value):
     since: datetime | None = None
 
     def wants(self, event: Event) -> bool:
-        """Whether an event of the sprint is one of them."""
+        """Returns whether an event of the sprint is one of them."""
         return (
             self.story in {None, event.story}
             and self.task in {None, event.task}
@@ -41,7 +41,7 @@ class LogQuery(Value):
         )
 
     def words(self) -> dict[str, str]:
-        """The same for a daemon."""
+        """Returns the same for a daemon."""
         return {name: str(value) for name, value in self.model_dump(mode="json").items() if value is not None}
 
 
@@ -58,7 +58,7 @@ class LocalLog:
         self._log: EventReader | None = None
 
     def recorded(self) -> Iterator[tuple[int, Event]]:
-        """(number, event) of what is wanted behind `seen`, up to now. Raises ConfigError when it cannot be read."""
+        """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError if it cannot be read."""
         with self._reading() as log:
             for seq, event in log.read(self._query.sprint, self.seen) if log else ():
                 self.seen = seq
@@ -66,13 +66,13 @@ class LocalLog:
                     yield seq, event
 
     def to_come(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """The same for ever; a database that is away is waited for, which is told."""
+        """Yields the same for ever; waits for a database that is away, and reports that."""
         wait = POLL_S
         while True:
             self._pause(wait)
             try:
                 yield from self.recorded()
-                self._begin_anew(tell)
+                self._follow_another(tell)
             except ConfigError as error:
                 if wait == POLL_S:
                     tell(f"{error.message}; trying again from event {self.seen}")
@@ -83,12 +83,12 @@ class LocalLog:
             wait = POLL_S
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Closes the database."""
         if self._log is not None:
             self._log.close()
 
-    def _begin_anew(self, tell: Tell) -> None:
-        """A log that ends before what was seen is another one: a restored backup, or a folder made anew."""
+    def _follow_another(self, tell: Tell) -> None:
+        """Follows what comes in another log: one that ends before `seen` is a restored backup or a new folder."""
         with self._reading() as log:
             head = log.head() if log else 0
         if head < self.seen:

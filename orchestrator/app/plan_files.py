@@ -1,7 +1,4 @@
-"""`--plan`: whose plan a file is, and what of it is kept; a dry run's look at it. Imports no engine.
-
-A folder looked at from outside, for `init`: which files belong to the project, and the texts of some. Reads only.
-"""
+"""Files of a folder that is read from outside, and people's plans among them (`--plan`). Imports no engine."""
 
 import asyncio
 import os
@@ -23,13 +20,14 @@ from orchestrator.sprint.dry_run import JudgedTasks
 from orchestrator.story.planning import judge_given, read_by_rules
 
 MAX_FILES = 50_000
-MAX_BYTES = 400_000
+MAX_BYTES = 400_000  # a source that is longer is generated
 _OURS = ".orchestrator/"
+# Folders of packages and of what is built; without git no .gitignore says so.
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "dist", "build"})
 
 
 async def project_files(folder: Path) -> tuple[str, ...]:
-    """Paths of the project's files, relative, sorted: git's where it is a repository, else all that are not hidden.
+    """Returns the sorted relative paths of the project's files: git's in a repository, else all that are not hidden.
 
     At most MAX_FILES. Raises ConfigError when the folder cannot be read.
     """
@@ -60,7 +58,7 @@ def _walked(folder: Path) -> tuple[str, ...]:
 
 
 def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> dict[str, str]:
-    """Path → text of those `paths` that are regular files, UTF-8 and of at most `limit` bytes; no link is followed."""
+    """Returns path → text of the regular files among `paths`, in UTF-8 and up to `limit` bytes; follows no link."""
     texts: dict[str, str] = {}
     for path in paths:
         try:
@@ -77,8 +75,8 @@ def _below_link(folder: Path, path: str) -> bool:
     return any((folder / "/".join(parts[:end])).is_symlink() for end in range(1, len(parts)))
 
 
-def those_there(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
+def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Returns those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
     return frozenset(
         path
         for path in paths
@@ -87,7 +85,7 @@ def those_there(folder: Path, paths: Iterable[str]) -> frozenset[str]:
 
 
 def write_new(files: dict[Path, str]) -> None:
-    """Write files that are not there yet: all or none. Raises ConfigError naming the one that is there."""
+    """Writes files that are not there yet: all or none. Raises ConfigError naming the one that is there."""
     written: list[Path] = []
     try:
         for path, text in files.items():
@@ -102,10 +100,10 @@ def write_new(files: dict[Path, str]) -> None:
 
 
 SHOWN = 12
-"""Stories that a message names."""
+"""Stories that a message names at most."""
 
 
-def brought(
+def read_plans(
     words: Sequence[str], selected: Sequence[str], content: BacklogContent, known: Mapping[str, BroughtPlan]
 ) -> dict[str, BroughtPlan]:
     """Story → the plan that `--plan` names for it. A file that is gone is not missed where `known` has the plan.
@@ -158,13 +156,13 @@ def _read(path: str, known: BroughtPlan | None) -> BroughtPlan:
         raise ConfigError(f"the plan {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
-def with_plans(
+def add_plans(
     record: SprintRecord,
     found: Mapping[str, BroughtPlan],
     histories: Mapping[str, StoryHistory],
     warn: Callable[[str], None],
 ) -> SprintRecord:
-    """The record with these plans for the stories that have not begun; for others the plan they began with counts."""
+    """Returns the record with these plans for stories that have not begun; others keep the plan they began with."""
     plans = dict(record.plans)
     for story, plan in found.items():
         before = plans.get(story)
@@ -178,12 +176,10 @@ def with_plans(
     return record.model_copy(update={"plans": plans})
 
 
-def judged_by_rules(
-    options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings
-) -> dict[str, JudgedTasks]:
-    """What a dry run says about plans: read without a model, against the repository's files where there is one."""
+def judge_by_rules(options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings) -> dict[str, JudgedTasks]:
+    """Returns what a dry run says about plans: read without a model, against the repository's files, if any."""
     repo = options.repo or default_repository()
-    files, packages = asyncio.run(project_of(repo)) if repo.is_dir() else (frozenset(), frozenset())
+    files, packages = asyncio.run(read_project(repo)) if repo.is_dir() else (frozenset(), frozenset())
     judged = {}
     for story, plan in plans.items():
         given = read_by_rules(plan, story)
@@ -192,8 +188,8 @@ def judged_by_rules(
     return judged
 
 
-async def project_of(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Paths of a folder's files, and the packages in its manifests."""
+async def read_project(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns paths of a folder's files, and the packages in its manifests."""
     files = await project_files(folder)
     texts = await asyncio.to_thread(read_texts, folder, [path for path in files if is_manifest(path)])
     return frozenset(files), frozenset(name for path, text in texts.items() for name in dependencies_of(path, text))

@@ -1,9 +1,4 @@
-"""`check plan` and `apply`: what is read from a folder for an action plan, what is written into it and run there.
-
-A person's editor, and the files it works on. Blocks.
-
-A person's plan on its way to become an answer: in a file that is there until it is one, so that nothing is lost.
-"""
+"""Plans of people: an action plan for `check plan` and `apply`, and a plan that is edited to become an answer."""
 
 import asyncio
 import difflib
@@ -14,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.app.plan_files import project_files, read_texts, those_there
+from orchestrator.app.plan_files import find_existing, project_files, read_texts
 from orchestrator.app.runners import command_path, sandbox_for
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.code.shell import script
@@ -38,7 +34,7 @@ MAX_DIFF_LINES = 20_000
 
 
 def check_plan(text: str, repo: Path | None, context: tuple[str, ...] | None, story: str | None = None) -> JudgedPlan:
-    """What the checks say about a plan; `context` None: nobody knows what was shown. Raises ConfigError."""
+    """Returns what the checks say about a plan; `context` None: what was shown is unknown. Raises ConfigError."""
     return judge_plan(text, None if repo is None else _world(text, repo, context), story)
 
 
@@ -50,7 +46,7 @@ def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
         raise ConfigError(f"--repo {repo} is no folder")
     named = paths_of(text)
     listed = set(asyncio.run(project_files(repo)))
-    there = those_there(repo, named)
+    there = find_existing(repo, named)
     wanted = sorted({*there, *(path for path in listed if is_manifest(path))})
     return PlanWorld(
         paths=frozenset({*(listed - set(named)), *there}),
@@ -59,8 +55,8 @@ def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
     )
 
 
-def differences(judged: JudgedPlan) -> Iterator[str]:
-    """What a plan changes, as lines of a unified diff, file by file."""
+def diff_plan(judged: JudgedPlan) -> Iterator[str]:
+    """Yields what a plan changes, as lines of a unified diff, file by file."""
     if judged.applied is None or judged.world is None:
         return
     for path, new in judged.applied.changes.items():
@@ -80,7 +76,7 @@ def differences(judged: JudgedPlan) -> Iterator[str]:
 async def apply(
     judged: JudgedPlan, repo: Path, settings: Settings, environment: Environment, *, commands: bool
 ) -> ExecutionReport:
-    """Carry a checked plan out in a folder: all files or none, then its commands when they may be run.
+    """Carries a checked plan out in a folder: all files or none, then its commands when they may be run.
 
     Raises ConfigError, before anything is written, for commands that cannot be confined as the settings ask for.
     """
@@ -113,28 +109,88 @@ def _is_below(repo: Path, folder: str) -> bool:
 
 
 def _write(repo: Path, world: PlanWorld, changes: Mapping[str, str | None]) -> None:
-    """All changes or none, and only to files that are still as they were when the plan was checked."""
+    """Writes all changes or none, and only to files that are still as they were when the plan was checked."""
     was = {path: world.texts[path] for path in changes if path in world.texts}
-    if read_texts(repo, changes, MAX_TEXT) != was or those_there(repo, changes) != world.paths & changes.keys():
+    if read_texts(repo, changes, MAX_TEXT) != was or find_existing(repo, changes) != world.paths & changes.keys():
         raise WorkspaceError("a file was changed since the plan was checked")
     contents = [(path, text.encode()) for path, text in changes.items() if text is not None]
     write_below(repo.resolve(), contents, [path for path, text in changes.items() if text is None])
 
 
-DEFAULT = "vi"
-_NAMES = ("VISUAL", "EDITOR")
+class Draft:
+    """A plan that a person writes, in a file until it is an answer, so that nothing is lost. Blocks.
+
+    Raises ConfigError where its file cannot be written or read.
+    """
+
+    def __init__(
+        self, environment: Environment, sprint: str, stem: str, text: str, *, path: Path | None = None
+    ) -> None:
+        """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
+        self.text = text
+        self._variables = environment.variables
+        self._folder = StateFolder(environment.home).edits(sprint)
+        self._stem = stem
+        self._path, self._ours = path, path is None
+
+    def edit(self, *, terminal: bool) -> int:
+        """Has the text edited, to the editor's end. Returns the editor's exit code."""
+        words = _editor_command(self._variables, terminal=terminal)
+        path = self.keep()
+        with _told(path):
+            path.write_bytes(self.text.encode())
+        try:
+            process = subprocess.Popen([*words, str(path)])
+        except OSError as error:
+            raise ConfigError(f"the editor {words[0]} does not start: {error.strerror}") from error
+        # Ctrl-C is a key of the editor's; it must not end us and leave the editor alone with the terminal.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            code = process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with _told(path):
+            self.text = path.read_bytes().decode() if path.exists() else ""
+        return code
+
+    def keep(self) -> Path:
+        """Returns the file that holds the text; a new one is for its owner alone."""
+        if self._path is None:
+            with _told(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                handle, name = tempfile.mkstemp(prefix=f"{self._stem}-", suffix=".yaml", dir=self._folder)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(self.text.encode("utf-8", "backslashreplace"))
+            self._path = Path(name)
+        return self._path
+
+    def drop(self) -> None:
+        """Deletes a file of ours: the text is an answer now, or nothing was written."""
+        if self._path is not None and self._ours:
+            self._path.unlink(missing_ok=True)
+            self._path = None
 
 
-def editor_command(variables: Mapping[str, str], *, terminal: bool) -> list[str]:
-    """The words that start the editor: of VISUAL, else of EDITOR, else vi where there is a terminal for it.
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be used: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+def _editor_command(variables: Mapping[str, str], *, terminal: bool) -> list[str]:
+    """Returns the words that start the editor: of VISUAL, else of EDITOR, else vi where there is a terminal for it.
 
     Raises ConfigError when there is none, or it is not installed.
     """
-    name = next((name for name in _NAMES if variables.get(name, "").strip()), None)
+    name = next((name for name in ("VISUAL", "EDITOR") if variables.get(name, "").strip()), None)
     if name is None and not terminal:
         raise ConfigError("there is no terminal for an editor: name a file with --file, or set VISUAL or EDITOR")
     try:
-        words = shlex.split(variables[name]) if name is not None else [DEFAULT]
+        words = shlex.split(variables[name]) if name is not None else ["vi"]
     except ValueError as error:
         raise ConfigError(f"{name} holds no command: {error}") from error
     if not words or shutil.which(words[0], path=variables.get("PATH")) is None:
@@ -142,84 +198,3 @@ def editor_command(variables: Mapping[str, str], *, terminal: bool) -> list[str]
         named = f"{name} names the editor {missing}" if name is not None else f"the editor is {missing}"
         raise ConfigError(f"{named}, which is not there: set VISUAL or EDITOR, or name a file with --file")
     return words
-
-
-def run_editor(words: Sequence[str], path: Path) -> int:
-    """Have `path` edited, to the editor's end; its exit code. Raises ConfigError when it does not start."""
-    try:
-        process = subprocess.Popen([*words, str(path)])
-    except OSError as error:
-        raise ConfigError(f"the editor {words[0]} does not start: {error.strerror}") from error
-    # Ctrl-C is a key of the editor's; it must not end us and leave the editor alone with the terminal.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def new_file(folder: Path, stem: str, text: str) -> Path:
-    """A new file that only its owner reads. Raises ConfigError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"{stem}-", suffix=".yaml", dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be written: {error.strerror}") from error
-    return Path(name)
-
-
-def rewrite(path: Path, text: str) -> None:
-    """Replace the content of a file of ours. Raises ConfigError."""
-    try:
-        path.write_bytes(text.encode())
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def saved_text(path: Path) -> str:
-    """What an editor left; "" when it left no file. Raises ConfigError when it cannot be read as UTF-8."""
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-
-
-class Draft:
-    """A plan that a person writes. Raises ConfigError where its file cannot be written or read."""
-
-    def __init__(
-        self, environment: Environment, sprint: str, stem: str, text: str, *, path: Path | None = None
-    ) -> None:
-        """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
-        self.text = text
-        self._environment = environment
-        self._folder = StateFolder(environment.home).edits(sprint)
-        self._stem = stem
-        self._path, self._ours = path, path is None
-
-    def edit(self, *, terminal: bool) -> int:
-        """Have the text edited, to the editor's end; the editor's exit code."""
-        words = editor_command(self._environment.variables, terminal=terminal)
-        path = self.keep()
-        rewrite(path, self.text)
-        code = run_editor(words, path)
-        self.text = saved_text(path)
-        return code
-
-    def keep(self) -> Path:
-        """The file that holds the text."""
-        if self._path is None:
-            self._path = new_file(self._folder, self._stem, self.text)
-        return self._path
-
-    def drop(self) -> None:
-        """The text is an answer now, or nothing that anybody wrote."""
-        if self._path is not None and self._ours:
-            self._path.unlink(missing_ok=True)
-            self._path = None

@@ -6,40 +6,38 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app.given_plans import read_plans, require_valid, to_read_again
-from orchestrator.app.plan_files import brought, with_plans
+from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
-from orchestrator.app.secrets import known_secrets
-from orchestrator.app.sprint_reader import RunResult, push, save_report
+from orchestrator.app.secrets import find_secrets
+from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site
 from orchestrator.app.sprints import (
     Chosen,
-    continued_sprint,
-    finished,
-    histories_of,
-    new_sprint,
-    sprints_elsewhere,
+    find_resumable_sprint,
+    find_sprints_elsewhere,
+    is_sprint_finished,
+    make_sprint_record,
+    read_histories,
     workspace_of,
 )
-from orchestrator.app.team import prompt_library
+from orchestrator.app.team import plan_payload, prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.command import Gate
-from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError
+from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import GivenPlan
+from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
-from orchestrator.core.ports import Clock
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
-from orchestrator.engine.durable import DurableEngine
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.personas.mike import READ_BY_RULES
 from orchestrator.providers.routing import RoutedProvider, open_providers, policies_of
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
@@ -48,6 +46,7 @@ from orchestrator.sprint.slots import known_cells
 from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story.planning import judge_given
 
 Histories = dict[str, StoryHistory]
 
@@ -67,14 +66,14 @@ class Run:
     ) -> None:
         self._options, self._settings, self._environment = options, settings, environment
         self._tell, self._listen, self._waits = tell, listen, waits
-        self._folder = StateFolder(environment.home)
-        self._clock: Clock = SystemClock()
+        self._folder, self._clock = StateFolder(environment.home), SystemClock()
 
     async def go(self) -> RunResult:
-        """The whole run. Raises UserError before anything is spent."""
+        """Runs the whole sprint. Raises UserError before anything is spent."""
         content = await asyncio.to_thread(self._read)
-        asked = (self._options, self._settings, self._environment, self._clock)
-        provider = await asyncio.to_thread(open_providers, *asked)
+        provider = await asyncio.to_thread(
+            open_providers, self._options, self._settings, self._environment, self._clock
+        )
         try:
             forget_secrets()
             return await self._go(content, provider)
@@ -94,15 +93,13 @@ class Run:
             self._warn(warning)
         async with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
             chosen = await asyncio.to_thread(self._settled, chosen)
-            record = chosen.record
-            workspace = workspace_of(self._folder, record, (lock.fd,), repository.object_format)
-            works = Works(
-                self._settings, environment, provider, executor_id=f"run-{record.sprint}", listen=self._listen
-            )
+            workspace = workspace_of(self._folder, chosen.record, (lock.fd,), repository.object_format)
+            executor_id = f"run-{chosen.record.sprint}"
+            works = Works(self._settings, environment, provider, executor_id=executor_id, listen=self._listen)
             try:
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
-                secrets = await known_secrets(workspace, secrets_of(environment.variables), self._tell)
+                secrets = await find_secrets(workspace, secrets_of(environment.variables), self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 equipment = Equipment(
@@ -110,7 +107,7 @@ class Run:
                     provider=options.provider, provider_told=str(provider),
                 )  # fmt: skip
                 record, paused = await self._work(chosen, equipment, workspace, lock.fd)
-                unpushed = await push(workspace, repository.path, options.push_to)
+                unpushed = await self._push(workspace, repository.path)
                 report, path, _ = await asyncio.to_thread(
                     save_report, environment, record, content.stories, paused, secrets, PATIENCE_S
                 )
@@ -130,7 +127,7 @@ class Run:
         self._tell(f"warning: {text}")
 
     def _read(self) -> BacklogContent:
-        """The backlog; a broken one is told before anything else is looked at or made. Raises BacklogError."""
+        """Reads the backlog, before anything else is looked at or made. Raises BacklogError for a broken one."""
         content = open_backlog(self._options.backlog, self._settings, self._folder).read()
         problems = all_problems(content)
         if blocking(problems):
@@ -146,38 +143,47 @@ class Run:
                 await self._not_begun(chosen.record, workspace)
             raise
 
+    async def _push(self, workspace: GitWorkspace, repo: Path) -> str | None:
+        """Returns why the result could not be pushed, or None; the report is written either way."""
+        if self._options.push_to is not None:
+            try:
+                await workspace.push(repo, self._options.push_to)
+            except (RepositoryError, WorkspaceError) as error:
+                return error.message
+        return None
+
     async def _not_begun(self, record: SprintRecord, workspace: GitWorkspace) -> None:
-        """Nothing of the sprint has begun: its base and its selection are not fixed."""
+        """Frees the sprint's base and its selection: nothing of it has begun."""
         await workspace.remove_result()
         await asyncio.to_thread(self._folder.save, record.model_copy(update={"cleared": True}))
 
+    def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
+        ended = partial(is_sprint_finished, self._environment, self._folder)
+        known = find_resumable_sprint(self._options, repo, self._folder, lambda record: not ended(record))
+        if known is not None and not known.cleared:
+            self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
+            return Chosen(record=known, continued=True, content=content)
+        others = find_sprints_elsewhere(self._environment, self._folder)
+        record = make_sprint_record(
+            self._options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=others
+        )
+        self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
+        return Chosen(record=record, continued=False, content=content)
+
     def _settled(self, chosen: Chosen) -> Chosen:
-        """What counts once the lock is held: another process may have begun this very sprint meanwhile.
+        """Returns what counts once the lock is held: another process may have begun this very sprint meanwhile.
 
         Raises ConfigError for `--plan`, and a sprint that this command was to begin has then not begun.
         """
         current = self._folder.record(chosen.record.sprint)
-        goes_on = current is not None and not current.cleared
-        record = current if current is not None and goes_on else chosen.record
+        continued = current is not None and not current.cleared
+        record = current if current is not None and continued else chosen.record
         if self._options.plans:
-            found = brought(self._options.plans, record.story_ids, chosen.content, record.plans)
-            histories = histories_of(self._environment, self._folder, record)
-            record = with_plans(record, found, histories, self._warn)
+            found = read_plans(self._options.plans, record.story_ids, chosen.content, record.plans)
+            record = add_plans(record, found, read_histories(self._environment, self._folder, record), self._warn)
         if record != current:
             self._folder.save(record)
-        return Chosen(record=record, continued=goes_on, content=chosen.content)
-
-    def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
-        ended = partial(finished, self._environment, self._folder)
-        known = continued_sprint(self._options, repo, self._folder, lambda record: not ended(record))
-        if known is not None and not known.cleared:
-            self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
-            return Chosen(record=known, continued=True, content=content)
-        others, place = sprints_elsewhere(self._environment, self._folder), self._folder
-        clock = self._clock
-        record = new_sprint(self._options, content, place, repo=repo, base=base, clock=clock, elsewhere=others)
-        self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
-        return Chosen(record=record, continued=False, content=content)
+        return Chosen(record=record, continued=continued, content=chosen.content)
 
     async def _work(
         self, chosen: Chosen, equipment: Equipment, workspace: GitWorkspace, lock_fd: int
@@ -187,7 +193,7 @@ class Run:
         Raises BaseUnusable; a sprint that was new has then not begun: the next one starts from a better base.
         """
         record = chosen.record
-        histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
+        histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             # The run that finished it may have been killed before the backlog file was written.
@@ -203,32 +209,70 @@ class Run:
         )
         try:
             async with equipment.works, site:
-                if record.plans and all(history.started is None for history in histories.values()):
-                    await site.require_base()  # reading a person's plan is paid for
-                policies = policies_of(self._settings, self._options.provider)
-                site.plans.update(await self._plans(chosen, histories, equipment.works.engine, policies, workspace))
+                if record.plans:
+                    if all(history.started is None for history in histories.values()):
+                        await site.require_base()  # reading a person's plan is paid for
+                    site.plans.update(await self._plans(chosen, histories, equipment.works, workspace))
                 paused = await site.drive(self._warn)
                 return site.record, paused
         except BaseUnusable:
-            histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
+            histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)
             if all(history.outcome is None for history in histories.values()):  # none was cancelled meanwhile
                 await self._not_begun(record, workspace)
             raise
 
     async def _plans(
-        self, chosen: Chosen, histories: Histories, engine: DurableEngine, policies: Policies, workspace: GitWorkspace
+        self, chosen: Chosen, histories: Histories, works: Works, workspace: GitWorkspace
     ) -> dict[str, GivenPlan]:
-        """The plans that people brought. Where nobody is asked about them, raises ConfigError for one that cannot be
-        built; where no story has begun, nothing of the sprint has then."""
-        plans = await read_plans(chosen.record, histories, chosen.content, engine, policies)
+        """Returns the plans that people brought, each read durably once. Where gate.mode asks nobody about them, raises
+        ConfigError for one that cannot be built; where no story has begun, nothing of the sprint has then."""
+        policies = policies_of(self._settings, self._options.provider)
+        plans = await self._read_plans(chosen, histories, works, policies)
+        if policies.gate.mode != "auto":
+            return plans
+        # A plan that a story has begun with counts as it is.
+        fresh = {story: plan for story, plan in plans.items() if histories[story].started is None}
         try:
-            if policies.gate.mode == "auto":
-                await require_valid(plans, histories, workspace, policies.plan.min_chars)
+            await _require_valid(fresh, workspace, policies.plan.min_chars)
         except ConfigError:
-            record = to_read_again(chosen.record, plans, histories)
+            # A plan that rules alone could read is shown to a model again by the next run: under another generation.
+            failed = [
+                story
+                for story, plan in fresh.items()
+                if any(finding.code == READ_BY_RULES for finding in plan.findings)
+            ]
+            generations = chosen.record.generations
+            raised = {story: generations.get(story, 1) + 1 for story in failed}
+            record = chosen.record.model_copy(update={"generations": {**generations, **raised}})
             if all(history.started is None for history in histories.values()):
                 await self._not_begun(record, workspace)
             else:
                 await asyncio.to_thread(self._folder.save, record)
             raise
         return plans
+
+    async def _read_plans(
+        self, chosen: Chosen, histories: Histories, works: Works, policies: Policies
+    ) -> dict[str, GivenPlan]:
+        record, payloads = chosen.record, {}
+        for story, plan in record.plans.items():
+            row = chosen.content.story(story)
+            if row is not None and histories[story].outcome is None:
+                payloads[story] = plan_payload(StoryBrief(story=row, sprint=record.sprint), policies, plan)
+        read = await asyncio.gather(
+            *(works.engine.run_plan(record.plan_workflow_id(story), payload) for story, payload in payloads.items())
+        )
+        return dict(zip(payloads, read, strict=True))
+
+
+async def _require_valid(plans: dict[str, GivenPlan], workspace: GitWorkspace, min_chars: int) -> None:
+    """Raises ConfigError with all findings when one of the plans cannot be built as it is."""
+    if not plans:
+        return
+    files, packages = await workspace.base_tree(read_project)
+    judged = {story: judge_given(plan, story, files, packages, min_chars) for story, plan in plans.items()}
+    invalid = {story: findings for story, findings in judged.items() if blocking(findings)}
+    if invalid:
+        named = ", ".join(f"{plans[story].path} for {story}" for story in invalid)
+        message = f"a person's plan is not valid, and gate.mode is auto: {named}; no story was begun by it"
+        raise ConfigError(message, findings=tuple(one for findings in invalid.values() for one in findings))

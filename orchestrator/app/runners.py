@@ -1,16 +1,9 @@
-"""The runner of suites and commands, with the environments of Python and Node projects behind it.
+"""The runner of suites and commands, with the environments of Python and Node projects, and its sandbox."""
 
-The sandbox that a command line's commands run in, and how it is told.
-"""
-
-from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
 from pathlib import Path
 
-from orchestrator.app.sprints import Chosen, begun_event
-from orchestrator.core.event import Event, Level
-from orchestrator.core.suite import SANDBOX_CHOSEN, SandboxFacts, Tier
+from orchestrator.core.suite import Tier
 from orchestrator.environments.base_commit import AUTO, BaseCommit
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.environments.node import NodeEnvironments
@@ -37,10 +30,11 @@ def project_runner(
     lock_fds: tuple[int, ...] = (),
     base: BaseCommit | None = None,
 ) -> ProjectRunner:
-    """What runs tests and commands in `sandbox`; environments are kept in `folder`, packages in the state folder.
+    """Returns what runs tests and commands in `sandbox`; environments are kept in `folder`, packages in the state
+    folder.
 
-    Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit
-    whose tox, nox, hatch and pipeline files count, and which `environment.setup` is run on.
+    Each run takes one of `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit whose
+    tox, nox, hatch and pipeline files count, and which `environment.setup` is run on.
     """
     path = command_path(environment)
     variables = environment.variables
@@ -76,36 +70,15 @@ def project_runner(
 
 
 def command_path(environment: Environment) -> str:
-    """PATH for commands and tests: the user's, so that the tools they installed are found."""
+    """Returns PATH for commands and tests: the user's, so that the tools they installed are found."""
     return environment.variables.get("PATH", "/usr/local/bin:/usr/bin:/bin")
 
 
 async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
-    """The tier that the settings ask for and this machine has. Raises ConfigError."""
+    """Returns the tier that the settings ask for and this machine has. Raises ConfigError."""
     sandbox = settings.sandbox.model_copy(update={"readable": _readable(settings, environment.base_dir)})
     return await open_sandbox(sandbox, command_path(environment), (environment.home, environment.base_dir))
 
 
 def _readable(settings: Settings, base: Path) -> tuple[str, ...]:
     return tuple(str(base / Path(name).expanduser()) for name in settings.sandbox.readable)
-
-
-def sandbox_told(events: Iterable[Event]) -> SandboxFacts | None:
-    """The tier of the latest run, as the sprint's events tell it; None where none does."""
-    told = [event.data["sandbox"] for event in events if event.name == SANDBOX_CHOSEN]
-    return SandboxFacts.model_validate(told[-1]) if told else None
-
-
-def begun_events(chosen: Chosen, provider: str, facts: SandboxFacts, now: datetime) -> tuple[Event, Event]:
-    """That a sprint starts or goes on, and in which tier the commands of this run are."""
-    sprint = chosen.record.sprint
-    told = Event(
-        id=f"{sprint}:{SANDBOX_CHOSEN}:{now.isoformat()}",
-        time=now,
-        name=SANDBOX_CHOSEN,
-        message=str(facts),
-        sprint=sprint,
-        level=Level.WARN if facts.tier is Tier.PLAIN else Level.INFO,
-        data={"sandbox": facts.model_dump(mode="json")},
-    )
-    return begun_event(chosen, provider, now), told

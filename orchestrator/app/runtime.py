@@ -38,7 +38,7 @@ class Place(Protocol):
         ...
 
     async def is_current(self, workflow_id: str) -> bool:
-        """Whether the workflow is to go on."""
+        """Returns whether the workflow is to go on."""
         ...
 
     def saw(self, event: Event) -> None:
@@ -49,7 +49,7 @@ class Place(Protocol):
 class Works:
     """Use as an async context manager, once at a time in a process.
 
-    Workflows that the engine goes on with by itself wait until their sprint has its place here.
+    Workflows that the engine resumes by itself wait until their sprint has its place here.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Works:
         executor_id: str,
         listen: Callable[[Event], None],
     ) -> None:
-        self._environment, self._executor_id = environment, executor_id
+        self._environment, self.executor_id = environment, executor_id
         self._listen: Callable[[Event], None] | None = listen
         self.folder = StateFolder(environment.home)
         self.clock: Clock = SystemClock()
@@ -93,8 +93,20 @@ class Works:
             self._stack = stack.pop_all()
         return self
 
+    async def emit(
+        self, sprint: str, name: str, message: str, which: str = "", *, level: Level = Level.INFO, **data: object
+    ) -> None:
+        """Records an event of a sprint; with "" of this process. One with the same `which` is recorded once, one
+        without each time."""
+        now = self.clock.now()
+        which = which or now.isoformat()
+        event_id = f"{sprint}:{name}:{which}" if sprint else f"{name}:{self.executor_id}:{which}"
+        await self.sink.emit(
+            Event(id=event_id, time=now, level=level, name=name, message=message, sprint=sprint, data=data)
+        )
+
     async def drain(self, grace_s: float, hurry: asyncio.Event) -> int:
-        """No new turn begins; those at work may end within the grace, or until there is `hurry`. How many did not."""
+        """Begins no new turn, lets those at work end within the grace, or until `hurry`. Returns how many did not."""
         draining = asyncio.create_task(self.switchboard.drain(grace_s), name="drain")
         hurried = asyncio.create_task(hurry.wait(), name="hurry")
         await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
@@ -104,7 +116,7 @@ class Works:
         return self.switchboard.at_work
 
     async def halt(self) -> None:
-        """End the engine and all that it runs: from then on nothing of a sprint is recorded. Again: nothing."""
+        """Ends the engine and all that it runs: from then on nothing of a sprint is recorded. May be called twice."""
         await self._running.aclose()
 
     async def __aexit__(
@@ -113,18 +125,18 @@ class Works:
         await self._stack.__aexit__(kind, error, trace)
 
     def admit(self, sprint: str, place: Place) -> None:
-        """The workflows of the sprint run by this place from now on."""
+        """Has this place run the workflows of the sprint from now on."""
         future = self._place(sprint)
         if future.done():
             self._places[sprint] = future = asyncio.get_running_loop().create_future()
         future.set_result(place)
 
     def dismiss(self, sprint: str) -> None:
-        """The sprint has no place any more; what the engine may still go on with waits for the next one."""
+        """Takes the sprint's place away; what the engine may still resume waits for the next one."""
         self._places.pop(sprint, None)
 
     def change(self, settings: Settings, provider: RoutedProvider) -> None:
-        """What begins from now on goes by these."""
+        """Uses these for everything that begins from now on."""
         self.refused.clear()
         self.slots.resize(settings.concurrency.stories)
         self._lanes.resize(settings.concurrency.turns)
@@ -137,7 +149,7 @@ class Works:
         return self._places[sprint]
 
     async def _of(self, sprint: str) -> Place:
-        # Shielded: whoever is cancelled while waiting must not cancel it for the others.
+        # Shielded: a waiter that is cancelled must not cancel it for the others.
         return await asyncio.shield(self._place(sprint))
 
     async def _body(self, name: str, step: Step, payload: dict[str, Any]) -> Value:
@@ -175,7 +187,7 @@ class Works:
     def _engine(self) -> DurableEngine:
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
-            executor_id=self._executor_id,
+            executor_id=self.executor_id,
             bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
             turns=self.turns,
             journals=ReplyJournal(self.folder.replies),

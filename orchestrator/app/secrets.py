@@ -1,4 +1,4 @@
-"""What a run keeps to itself: secrets it was started with or finds in the repository, and the names they get."""
+"""Secrets that a run was started with or finds in the repository, and the masks that stand for them."""
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
@@ -10,6 +10,7 @@ from orchestrator.storage.state_folder import StateFolder
 MAX_FILES, MAX_CHARS = 300, 200_000
 """Files looked into at most, those nearest to the root first; a longer one is data."""
 TOLD = 5
+"""Secrets that are named one by one; of more only the number is told."""
 _NAMES = frozenset({".netrc", ".npmrc", ".pypirc", ".pgpass", "credentials", "secrets", "id_rsa", "id_ed25519"})
 _SUFFIXES = frozenset(
     {
@@ -28,15 +29,16 @@ _SUFFIXES = frozenset(
         ".tfvars",
     }
 )
+# Parts of names of files that hold examples, checksums or shapes, and no secret.
 _SAMPLES = ("example", "sample", "template", "dist", "lock", "schema")
 
 
 def masks_of(folder: StateFolder, secrets: Sequence[str]) -> Masks:
-    """The names for secrets of this state folder: the same in every process that works in it. Blocks."""
+    """Returns the names for secrets of this state folder: the same in every process that works in it. Blocks."""
     return Masks(key=folder.mask_key()).knowing(secrets)
 
 
-async def known_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
+async def find_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
     """`own`, and the secrets in files of the repository's result where they usually lie; each is told by its place.
 
     What is printed of them is then known although nothing shows it. Samples (`.env.example`) hold none.

@@ -1,7 +1,4 @@
-"""What `status`, `show`, `logs` and `contract` read; never launches the engine (decisions.md#processes).
-
-The report of a sprint as files: report.json and report.md in the state folder.
-"""
+"""What `status`, `show`, `logs` and `contract` read, and a sprint's report as files; never launches the engine."""
 
 import asyncio
 import json
@@ -13,17 +10,23 @@ from pathlib import Path
 
 from rapidfuzz import process
 
-from orchestrator.app.runners import sandbox_told
-from orchestrator.app.sprints import event_url, histories_of, last_end, saved_report, sprint_events, workspace_of
-from orchestrator.core.errors import RepositoryError, UnknownName, WorkspaceError
+from orchestrator.app.sprints import (
+    event_url,
+    find_last_end,
+    open_log,
+    read_histories,
+    read_saved_report,
+    read_sprint_events,
+    workspace_of,
+)
+from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.history import StoryHistory, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import Story
-from orchestrator.core.suite import BASE_TRIED, BaseTrial
+from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
 from orchestrator.core.value import Value
-from orchestrator.git.workspace import GitWorkspace
 from orchestrator.reports.markdown import Places, render_report
 from orchestrator.reports.report import build_report, with_facts
 from orchestrator.settings import Environment
@@ -50,17 +53,6 @@ class RunResult:
     paused: str | None = None
 
 
-async def push(workspace: GitWorkspace, repo: Path, branch: str | None) -> str | None:
-    """Why the result could not be put onto the asked branch, or None. The report is written either way."""
-    if branch is None:
-        return None
-    try:
-        await workspace.push(repo, branch)
-    except (RepositoryError, WorkspaceError) as error:
-        return error.message
-    return None
-
-
 def save_report(
     environment: Environment,
     record: SprintRecord,
@@ -76,8 +68,8 @@ def save_report(
     looks like a secret, nor one of `secrets`. A database that is away is waited for so long.
     """
     folder = StateFolder(environment.home)
-    histories = histories_of(environment, folder, record, patience_s=patience_s)
-    facts = facts_told(sprint_events(environment, folder, record, patience_s=patience_s))
+    histories = read_histories(environment, folder, record, patience_s=patience_s)
+    facts = read_facts(read_sprint_events(environment, folder, record, patience_s=patience_s))
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
@@ -89,23 +81,21 @@ def save_report(
     report = SprintReport.model_validate(plain)
     text = json.dumps(plain, indent=2)
     del plain
-    markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
-    return report, folder.save_report(record.sprint, text, markdown), last_end(record, histories)
+    markdown = redact(render_report(report, histories, find_places(folder, record)), secrets)
+    return report, folder.save_report(record.sprint, text, markdown), find_last_end(record, histories)
 
 
-def facts_told(events: Sequence[Event]) -> dict[str, Value | None]:
-    """What `with_facts` takes, as the events of the sprint itself tell it; None for what none of them tells."""
-    return {"sandbox": sandbox_told(events), "base": _base_told(events)}
+def read_facts(events: Iterable[Event]) -> dict[str, Value | None]:
+    """Returns what `with_facts` takes, from the events of the sprint itself; None for what none of them tells."""
+    data = {event.name: event.data for event in events if event.name in {BASE_TRIED, SANDBOX_CHOSEN}}  # the last counts
+    return {
+        "sandbox": SandboxFacts.model_validate(data[SANDBOX_CHOSEN]["sandbox"]) if SANDBOX_CHOSEN in data else None,
+        "base": BaseTrial.model_validate(data[BASE_TRIED]["base"]) if BASE_TRIED in data else None,
+    }
 
 
-def _base_told(events: Iterable[Event]) -> BaseTrial | None:
-    """What came of the base, as the sprint's events tell it; None where it was not tried."""
-    told = [event.data["base"] for event in events if event.name == BASE_TRIED]
-    return BaseTrial.model_validate(told[-1]) if told else None
-
-
-def places_of(folder: StateFolder, record: SprintRecord) -> Places:
-    """Where what the report speaks of lies."""
+def find_places(folder: StateFolder, record: SprintRecord) -> Places:
+    """Returns where what the report speaks of lies."""
     here = folder.report(record.sprint).parent
     replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
     return Places(
@@ -139,7 +129,7 @@ class Reader:
         self._folder = StateFolder(environment.home)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
-        """The named sprint, or the latest (that has `story`), with all that is recorded of that story.
+        """Returns the named sprint, or the latest (that has `story`), with all that is recorded of that story.
 
         Raises ConfigError naming the nearest.
         """
@@ -173,38 +163,33 @@ class Reader:
             raise UnknownName(f"sprint {sprint} has no story {story}{_nearest(story, list(record.story_ids))}")
 
     def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
-        """The latest sprints (that have `story`), oldest first. Raises UnknownName for a story that none has."""
+        """Returns the latest sprints (with `story`), oldest first. Raises UnknownName for a story that none has."""
         records = [record for record in self._folder.records() if not record.cleared]
         if story is not None and records:
             records = _having(records, story)
         return [self._view(record) for record in records[-most:]]
 
     def all(self) -> list[SprintView]:
-        """Every sprint, oldest first."""
+        """Returns every sprint, oldest first."""
         return [self._view(record) for record in self._folder.records() if not record.cleared]
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Events behind a sequence number."""
-        reader = self.log()
-        if reader is None:
-            return
-        try:
-            yield from reader.read(sprint, after)
-        finally:
-            reader.close()
+        with open_log(self._environment, self._folder) as log:
+            yield from log.read(sprint, after) if log else ()
 
     def log(self) -> EventReader | None:
-        """The event log, to be read again and again and closed in the end; None while there is none."""
+        """Returns the event log, to be read again and again and closed in the end; None while there is none."""
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return None
         return EventReader(event_url(self._environment, self._folder))
 
     def markdown(self, view: SprintView) -> str:
-        """The sprint's report for people as it is now, without what looks like a secret; a pruned one's as it was."""
+        """Returns the sprint's report for people, without what looks like a secret; a pruned one's as it was."""
         kept = self._folder.report(view.record.sprint).with_suffix(".md")
         if view.record.pruned is not None and kept.exists():
             return kept.read_text(encoding="utf-8", errors="replace")
-        places = places_of(self._folder, view.record)
+        places = find_places(self._folder, view.record)
         return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
@@ -226,9 +211,9 @@ class Reader:
         return records
 
     def _view(self, record: SprintRecord, story: str | None = None) -> SprintView:
-        histories = histories_of(self._environment, self._folder, record, whole=story or "")
-        events = sprint_events(self._environment, self._folder, record)
-        kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
+        histories = read_histories(self._environment, self._folder, record, whole=story or "")
+        events = read_sprint_events(self._environment, self._folder, record)
+        kept = read_saved_report(self._folder, record.sprint) if record.pruned is not None else None
         rests = why_it_rests(events)
         report = kept or build_report(record, histories, record.titles, rests)
         board = Board(record.sprint)
@@ -236,15 +221,15 @@ class Reader:
         return SprintView(
             record=record,
             histories=histories,
-            report=with_facts(report, facts_told(events)),
+            report=with_facts(report, read_facts(events)),
             running_pid=holder(self._folder.lock(record.sprint)),
             paused=board.reason or rests,
             held={story: why for story in record.story_ids if (why := board.held(story))},
         )
 
 
-def history_of(view: SprintView, story: str) -> StoryHistory:
-    """One story of a sprint. Raises ConfigError naming the nearest."""
+def find_history(view: SprintView, story: str) -> StoryHistory:
+    """Returns one story of a sprint. Raises ConfigError naming the nearest."""
     if story not in view.histories:
         raise UnknownName(
             f"sprint {view.record.sprint} has no story {story}{_nearest(story, list(view.record.story_ids))}"

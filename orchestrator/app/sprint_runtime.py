@@ -1,7 +1,4 @@
-"""One sprint at work: its workspace, the bodies of its stories, its orders, its supervisor.
-
-The base of a sprint, tried before its first call: told, kept for others, refused where nothing runs.
-"""
+"""One sprint at work: its workspace, the bodies of its stories, its commands, its supervisor, its base commit."""
 
 import asyncio
 import hashlib
@@ -15,23 +12,22 @@ from types import TracebackType
 from orchestrator import __version__
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import Renewal
-from orchestrator.app.given_plans import is_current
-from orchestrator.app.runners import begun_events, project_runner
+from orchestrator.app.runners import project_runner
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprints import Chosen, failed_before, numbered_events, require_rows
+from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_events, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
-from orchestrator.core.command import Order
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import Event, Level
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
-from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import Story, told_of_closed
-from orchestrator.core.suite import BASE_TRIED, TRYING, BaseTrial, TriedBase
+from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
+from orchestrator.core.value import counted
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
@@ -55,7 +51,7 @@ class SprintBase:
         self._runner, self._older = runner, older
 
     async def require(self, settings: Settings) -> None:
-        """Try it, unless that was done with the same files and settings. Raises BaseUnusable when nothing can be run
+        """Tries it, unless that was done with the same files and settings. Raises BaseUnusable when nothing can be run
         and `environment.base` is `require`; what cannot be run is not kept, and tried again the next time."""
         if settings.environment.base == "skip":
             return
@@ -70,59 +66,43 @@ class SprintBase:
                 if tried.trial.usable:
                     await asyncio.to_thread(self._works.folder.save_base, key, tried)
         refused = not tried.trial.usable and settings.environment.base == "require"
-        await self._tell(tried.trial, key, tried.trial.told if refused else "")
+        await self._record(tried.trial, key, tried.trial.told if refused else "")
         if tried.trial.usable:
             self._older.know_base(base, tried.report)
         if refused:
             raise BaseUnusable(tried.trial.refusal)
 
     async def recall(self, settings: Settings) -> None:
-        """Take what was found when the sprint began, if it is still kept."""
+        """Takes what was found when the sprint began, if it is still kept."""
         if settings.environment.base != "skip":
             tried = await asyncio.to_thread(self._works.folder.base, await self._key(settings))
             if tried is not None:
                 self._older.know_base(self._workspace.base, tried.report)
 
     async def _try(self, settings: Settings) -> TriedBase:
-        await self._emit("base_begun", TRYING, self._works.clock.now().isoformat())
+        await self._works.emit(self._sprint, "base_begun", TRYING)
         key, limit = f"{self._sprint}-base", settings.environment.base_timeout_s
         return await try_base(self._workspace, self._runner, key=key, timeout_s=limit)
 
     async def _key(self, settings: Settings) -> str:
-        """Changes with the files of the base, and with what decides how they are run."""
-        return key_of(await self._workspace.base_tree_id(), settings)
+        """Returns a name that changes with the files of the base, and with what decides how they are run."""
+        parts = [
+            settings.commands.model_dump(mode="json"),
+            settings.sandbox.model_dump(mode="json"),
+            settings.environment.model_dump(mode="json", exclude={"base"}),
+            settings.test.model_dump(mode="json", include={"command", "custom"}),
+        ]
+        tree = await self._workspace.base_tree_id()
+        content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
-    async def _tell(self, trial: BaseTrial, key: str, reason: str) -> None:
+    async def _record(self, trial: BaseTrial, key: str, reason: str) -> None:
         fine = trial.usable and not trial.failed and trial.problem is None
-        # What is kept is told once by a sprint; what is tried again is told again.
-        which = key if trial.usable else self._works.clock.now().isoformat()
+        # What is kept is recorded once by a sprint; what is tried again is recorded again.
+        which = key if trial.usable else ""
         level = Level.INFO if fine else Level.WARN if trial.usable else Level.ERROR
-        await self._emit(BASE_TRIED, trial.told, which, level=level, base=trial.model_dump(mode="json"), reason=reason)
-
-    async def _emit(self, name: str, message: str, which: str, *, level: Level = Level.INFO, **data: object) -> None:
-        await self._works.sink.emit(
-            Event(
-                id=f"{self._sprint}:{name}:{which}",
-                time=self._works.clock.now(),
-                level=level,
-                name=name,
-                message=message,
-                sprint=self._sprint,
-                data=data,
-            )
-        )
-
-
-def key_of(tree: str, settings: Settings) -> str:
-    """The name under which the trial of a tree is kept."""
-    parts = [
-        settings.commands.model_dump(mode="json"),
-        settings.sandbox.model_dump(mode="json"),
-        settings.environment.model_dump(mode="json", exclude={"base"}),
-        settings.test.model_dump(mode="json", include={"command", "custom"}),
-    ]
-    content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+        base = trial.model_dump(mode="json")
+        await self._works.emit(self._sprint, BASE_TRIED, trial.told, which, level=level, base=base, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +156,9 @@ class Site:
         self.board = Board(chosen.record.sprint, lambda: works.hold or self._spending.over(self._settings.budget))
         self._following = works.switchboard.following(self.board)
         self._ended: set[str] = set()
-        self._renewal = Renewal(chosen.record, workspace, works.folder, works.sink, works.clock)
+        self._renewal = Renewal(
+            chosen.record, workspace, works.sink, works.folder, works.clock, changed=self._take_record
+        )
         self._supervisor: Supervisor | None = None
         self._briefs = self._make_briefs()
 
@@ -194,11 +176,11 @@ class Site:
 
     async def __aenter__(self) -> "Site":
         """Reports that the sprint starts or resumes, and reads its whole log."""
-        facts, now = self._equipment.sandbox.facts, self._works.clock.now()
-        for event in begun_events(self._chosen, self._equipment.provider_told, facts, now):
-            await self._works.sink.emit(event)
+        await self._report_start()
         self._following.__enter__()
-        events = await asyncio.to_thread(numbered_events, self._environment, self._works.folder, self._chosen.record)
+        events = await asyncio.to_thread(
+            read_numbered_events, self._environment, self._works.folder, self._chosen.record
+        )
         self._spending = Spending(event for _, event in events)
         self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
@@ -238,7 +220,7 @@ class Site:
         Returns why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
         histories, folder = self.histories, self._works.folder
-        failed = await asyncio.to_thread(failed_before, self._environment, folder, self.record, histories)
+        failed = await asyncio.to_thread(find_failed_before, self._environment, folder, self.record, histories)
         backlog = await asyncio.to_thread(open_backlog, Path(self.record.backlog), self._settings, folder)
         begun = any(history.started for history in histories.values())
         if begun:
@@ -255,7 +237,7 @@ class Site:
                 payload=self._payload,
                 slots=self._works.slots,
                 board=self.board,
-                renewer=self,
+                renewer=self._renewal,
                 stop_after_failures=self._settings.sprint.stop_after_failures,
                 failed=failed,
                 stays=stays,
@@ -266,7 +248,7 @@ class Site:
             return "the sprint was reset" if supervisor.cleared else supervisor.held
 
     async def require_base(self) -> None:
-        """Try the base commit, unless that was done. Raises BaseUnusable."""
+        """Tries the base commit, unless that was done. Raises BaseUnusable."""
         await self._base.require(self._settings)
 
     async def _payload(self, story: Story) -> dict[str, object]:
@@ -279,8 +261,14 @@ class Site:
         return briefs
 
     async def is_current(self, workflow_id: str) -> bool:
-        """See Place. A story that has its outcome, as one that was cancelled, is not gone on with."""
-        return workflow_id not in self._ended and await is_current(self.record)(workflow_id)
+        """See Place. A story that has its outcome, as one that was cancelled, is not resumed; nor is an earlier
+        generation of one that was reset, or the reading of a plan that was replaced."""
+        record = self.record
+        if PLAN_READING in workflow_id:
+            current = {record.plan_workflow_id(story) for story in record.plans}
+        else:
+            current = {record.workflow_id(story) for story in record.story_ids}
+        return workflow_id not in self._ended and workflow_id in current
 
     def saw(self, event: Event) -> None:
         """See Place."""
@@ -291,26 +279,20 @@ class Site:
         if self.board.budget != before:
             self.board.look_again()
 
-    async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
-        """See Renewer."""
-        return self._renewed(await self._renewal.renew(stories, order))
-
-    async def clear(self, order: Order) -> None:
-        """See Renewer."""
-        await self._renewal.clear(order)
-        self._renewed(self._renewal.record)
-
-    async def merged(self, story: str) -> str | None:
-        """See Renewer."""
-        return await self._renewal.merged(story)
-
-    async def renewed_by(self, order: Order) -> bool:
-        """See Renewer."""
-        return await self._renewal.renewed_by(order)
-
-    def _renewed(self, after: SprintRecord) -> SprintRecord:
-        self._chosen = replace(self._chosen, record=after)
-        # One that is planned anew is the architect's, whoever brought its plan before.
-        self.plans = {story: plan for story, plan in self.plans.items() if story in after.plans}
+    def _take_record(self, record: SprintRecord) -> None:
+        self._chosen = replace(self._chosen, record=record)
+        # A story that is planned again is the architect's, also where a person brought its plan before.
+        self.plans = {story: plan for story, plan in self.plans.items() if story in record.plans}
         self._briefs = self._make_briefs()
-        return after
+
+    async def _report_start(self) -> None:
+        record, facts = self.record, self._equipment.sandbox.facts
+        name = "sprint_continued" if self._chosen.continued else "sprint_started"
+        begins = "goes on" if self._chosen.continued else "starts"
+        count = counted(len(record.story_ids), "story", "stories")
+        message = f"sprint {record.sprint} {begins}: {count}, provider {self._equipment.provider_told}"
+        stories = list(record.story_ids)
+        await self._works.emit(record.sprint, name, message, version=__version__, base=record.base, stories=stories)
+        level = Level.WARN if facts.tier is Tier.PLAIN else Level.INFO
+        sandbox = facts.model_dump(mode="json")
+        await self._works.emit(record.sprint, SANDBOX_CHOSEN, str(facts), level=level, sandbox=sandbox)

@@ -1,18 +1,14 @@
-"""Which sprint a command is about: continued, finished, or begun anew.
-
-The architecture record of a running sprint, read from the event log as it grows.
-"""
+"""Sprints of a state folder: which one a command is about, and what the event log says of each."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from orchestrator import __version__
-from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.errors import BacklogError, ConfigError
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import Event
 from orchestrator.core.history import (
     StoryHistory,
     expect_kept,
@@ -26,15 +22,13 @@ from orchestrator.core.history import (
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import BacklogContent
-from orchestrator.core.value import counted
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
-from orchestrator.storage.event_store import PATIENCE_S, EventReader
+from orchestrator.storage.event_store import EventReader
 from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.state_folder import StateFolder
-from orchestrator.story.context import EVENT
 
 Told = tuple[str, StoryStatus, str | None]
 """A story, how it is, and the commit of its branch."""
@@ -49,24 +43,8 @@ class Chosen:
     content: BacklogContent
 
 
-def begun_event(chosen: Chosen, provider: str, now: datetime) -> Event:
-    """That a sprint starts or goes on."""
-    record = chosen.record
-    name = "sprint_continued" if chosen.continued else "sprint_started"
-    return Event(
-        id=f"{record.sprint}:{name}:{now.isoformat()}",
-        time=now,
-        name=name,
-        message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
-        f"{counted(len(record.story_ids), 'story', 'stories')}, provider {provider}",
-        sprint=record.sprint,
-        level=Level.INFO,
-        data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
-    )
-
-
 def event_url(environment: Environment, folder: StateFolder) -> str:
-    """Where the event log lives."""
+    """Returns where the event log lives."""
     return environment.database_url or sqlite_url(folder.event_database)
 
 
@@ -84,66 +62,67 @@ def workspace_of(
     )
 
 
-def histories_of(
+@contextmanager
+def open_log(environment: Environment, folder: StateFolder, *, patience_s: float = 0.0) -> Iterator[EventReader | None]:
+    """Hands out the event log to be read; None while there is none yet. `patience_s`: how long a database that is away
+    is waited for."""
+    if environment.database_url is None and not folder.event_database.exists():
+        yield None
+        return
+    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def read_histories(
     environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0, whole: str = ""
 ) -> dict[str, StoryHistory]:
-    """What the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
+    """Returns what the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
 
     Events are `in_short` but for those of the story `whole`: a sprint may have a thousand of them.
     """
     if record.pruned is not None:
-        return kept_histories(record, record.pruned, saved_report(folder, record.sprint))
-    if environment.database_url is None and not folder.event_database.exists():
-        return fold(record, ())
-    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
-    try:
-        events = (event for _, event in reader.read(record.sprint))
+        return kept_histories(record, record.pruned, read_saved_report(folder, record.sprint))
+    with open_log(environment, folder, patience_s=patience_s) as log:
+        events = (event for _, event in (log.read(record.sprint) if log else ()))
         return fold(record, (event if event.story == whole else in_short(event) for event in events))
-    finally:
-        reader.close()
 
 
-def numbered_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[tuple[int, Event]]:
-    """All events of a sprint with their sequence numbers, in order. Blocks."""
-    if environment.database_url is None and not folder.event_database.exists():
-        return []
-    reader = EventReader(event_url(environment, folder))
-    try:
-        return [*reader.read(record.sprint)]
-    finally:
-        reader.close()
+def read_numbered_events(
+    environment: Environment, folder: StateFolder, record: SprintRecord
+) -> list[tuple[int, Event]]:
+    """Returns all events of a sprint with their sequence numbers, in order. Blocks."""
+    with open_log(environment, folder) as log:
+        return [*log.read(record.sprint)] if log else []
 
 
-def sprint_events(
+def read_sprint_events(
     environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
 ) -> list[Event]:
-    """What the log says of the sprint itself, in order. Blocks."""
-    if environment.database_url is None and not folder.event_database.exists():
-        return []
-    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
-    try:
-        return reader.of_sprint(record.sprint)
-    finally:
-        reader.close()
+    """Returns what the log says of the sprint itself, in order. Blocks."""
+    with open_log(environment, folder, patience_s=patience_s) as log:
+        return log.of_sprint(record.sprint) if log else []
 
 
-def failed_before(
+def find_failed_before(
     environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
 ) -> tuple[str, ...]:
-    """The stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
+    """Returns the stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
     told = _reported(folder, record)
     seen = [
         rest.since
-        for rest in rests(sprint_events(environment, folder, record))
+        for rest in rests(read_sprint_events(environment, folder, record))
         if rest.interrupted or _outcomes(histories, rest.since) <= told
     ]
     return failed_in_a_row(histories, max(seen, default=None))
 
 
-def continued_sprint(
+def find_resumable_sprint(
     options: RunOptions, repo: Path, folder: StateFolder, unfinished: Callable[[SprintRecord], bool]
 ) -> SprintRecord | None:
-    """The record this command goes on with, or None for a new sprint. Raises ConfigError when names contradict."""
+    """Returns the record that this command resumes; None for a new sprint. Raises ConfigError if names contradict."""
     if options.sprint is not None:
         record = folder.record(options.sprint)
         if record is not None and not record.cleared:
@@ -163,7 +142,7 @@ def continued_sprint(
     return next((record for record in reversed(fitting) if unfinished(record)), None)
 
 
-def new_sprint(
+def make_sprint_record(
     options: RunOptions,
     content: BacklogContent,
     folder: StateFolder,
@@ -173,7 +152,7 @@ def new_sprint(
     clock: Clock,
     elsewhere: Collection[str],
 ) -> SprintRecord:
-    """The record of a sprint that begins now; `elsewhere` are sprints of other state folders in a shared database.
+    """Returns the record of a new sprint; `elsewhere` are sprints of other state folders in a shared database.
 
     Raises BacklogError, ConfigError.
     """
@@ -219,49 +198,41 @@ def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
         )
 
 
-def sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozenset[str]:
+def find_sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozenset[str]:
     """Sprints in the database of DATABASE_URL that this state folder knows nothing of. Blocks."""
     if environment.database_url is None:
         return frozenset()
-    reader = EventReader(environment.database_url)
-    try:
-        return reader.sprints() - {record.sprint for record in folder.records()}
-    finally:
-        reader.close()
+    with open_log(environment, folder) as log:
+        return frozenset(log.sprints() if log else ()) - {record.sprint for record in folder.records()}
 
 
-def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Whether nothing is left to do: every story has its outcome and the report, a run's last deed, says so. Blocks."""
-    return ended_at(environment, folder, record) is not None
+def is_sprint_finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+    """Returns whether every story has its outcome and the report, a run's last step, says so. Blocks."""
+    return find_end(environment, folder, record) is not None
 
 
-def ended_at(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
-    """When the last story of a finished sprint ended (see `finished`); None while something is left to do. Blocks."""
+def find_end(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
+    """Returns when the last story of a `finished` sprint ended; None while something is left to do. Blocks."""
     if record.pruned is not None:
         return record.pruned.at
-    histories = histories_of(environment, folder, record)
+    histories = read_histories(environment, folder, record)
     if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
         return None
-    return last_end(record, histories)
+    return find_last_end(record, histories)
 
 
-def last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
-    """When the last of its stories ended."""
+def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
+    """Returns when the last of its stories ended."""
     return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
 
 
-def ending_id(sprint: str, at: datetime) -> str:
-    """Id of the event `sprint_ended`: told once for each end of its last story, however often one begins to tell it."""
-    return f"{sprint}:sprint_ended:{at.isoformat()}"
-
-
-def end_is_told(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Whether nothing is left to do of a daemon's sprint, telling its end included. Blocks."""
-    at = ended_at(environment, folder, record)
+def is_end_recorded(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+    """Returns whether nothing is left to do of a daemon's sprint, the event of its end included. Blocks."""
+    at = find_end(environment, folder, record)
     if at is None or record.pruned is not None:
         return at is not None
-    told = ending_id(record.sprint, at)
-    return any(event.id == told for event in sprint_events(environment, folder, record))
+    told = f"{record.sprint}:sprint_ended:{at.isoformat()}"
+    return any(event.id == told for event in read_sprint_events(environment, folder, record))
 
 
 def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
@@ -273,12 +244,12 @@ def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = No
 
 
 def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
-    report = saved_report(folder, record.sprint)
+    report = read_saved_report(folder, record.sprint)
     return {(story.id, story.status, story.commit) for story in report.stories} if report else set()
 
 
-def saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
-    """The report as it was written; None where there is none that can be read. Blocks."""
+def read_saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
+    """Returns the report as it was written; None where there is none that can be read. Blocks."""
     try:
         return SprintReport.model_validate(json.loads(folder.report(sprint).read_bytes()))
     except (OSError, ValueError):
@@ -296,29 +267,3 @@ def require_rows(chosen: Chosen, histories: Mapping[str, StoryHistory]) -> None:
             f"{chosen.record.backlog} has no row {names} any more, which sprint {sprint} is about; "
             f"put it back, `cancel` it, or start another sprint with --sprint"
         )
-
-
-class RecordKeeper:
-    """Follows one sprint's log; each event is read once. Not for two threads at a time."""
-
-    def __init__(self, environment: Environment, folder: StateFolder, record: SprintRecord) -> None:
-        self._environment, self._folder, self._sprint = environment, folder, record.sprint
-        # A story that was reset has another workflow since: what the earlier one added counts no more.
-        self._current = {story: f"{record.workflow_id(story)}:" for story in record.story_ids}
-        self._after = 0
-        self._parts: list[Contribution] = []
-
-    def current(self) -> ArchitectureRecord:
-        """The record as it is now. Blocks."""
-        if self._environment.database_url is None and not self._folder.event_database.exists():
-            return ArchitectureRecord()
-        # It is asked for while the sprint is at work, which a restart of the database must not end.
-        reader = EventReader(event_url(self._environment, self._folder), patience_s=PATIENCE_S)
-        try:
-            for seq, event in reader.read(self._sprint, self._after):
-                self._after = seq
-                if event.name == EVENT and event.id.startswith(self._current.get(event.story or "", "\0")):
-                    self._parts.append(Contribution.model_validate(event.data["contribution"]))
-        finally:
-            reader.close()
-        return ArchitectureRecord.of(self._parts)

@@ -32,7 +32,7 @@ NO_KEY = Masks()
 
 
 def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
-    """The packaged prompts with the configured folder's files in place of single ones. Raises ConfigError."""
+    """Returns the packaged prompts with the configured folder's files in place of single ones. Raises ConfigError."""
     override: Path | None = None
     if settings.prompts.dir is not None:
         override = environment.base_dir / settings.prompts.dir
@@ -51,7 +51,7 @@ def story_body(
     masks: Masks = NO_KEY,
     older: OlderTests | None = None,
 ) -> StoryBody:
-    """What the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
+    """Returns what the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
     older = OlderTests() if older is None else older
     schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
 
@@ -79,7 +79,7 @@ def story_body(
 
 
 def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
-    """What the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
+    """Returns what the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
     schemas = schema_texts()
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
@@ -92,12 +92,12 @@ def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
 
 
 def plan_payload(brief: StoryBrief, policies: Policies, plan: BroughtPlan) -> dict[str, Any]:
-    """The frozen input of the workflow that reads a person's plan."""
+    """Returns the frozen input of the workflow that reads a person's plan."""
     return {**story_payload(brief, policies), "path": plan.path, "text": plan.text}
 
 
 def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:
-    """The frozen input of a story's workflow."""
+    """Returns the frozen input of a story's workflow."""
     return {
         "sprint": brief.sprint,
         "story": brief.story.id,

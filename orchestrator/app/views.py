@@ -1,12 +1,9 @@
-"""Sprints and stories as data, for programs: what `status`, `show` and `contract` print with `--json`.
-
-A story's question and its answers as data, for programs (`show --json`, `status --json`); pure.
-"""
+"""Sprints, stories and their questions as data: what `status`, `show` and `contract` print with `--json`."""
 
 from datetime import datetime
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView, history_of
+from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
@@ -21,14 +18,14 @@ TO_SAY = {
 """What an answer needs beside the story."""
 
 
-def commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
+def list_answer_commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
     """Choice → the command that answers this very question and no later one."""
     where = f"{story} --sprint {sprint} --gate {gate.number}"
     return {choice.value: f"orchestrator {choice.value} {where}{TO_SAY.get(choice, '')}" for choice in gate.choices}
 
 
-def plan_of(history: StoryHistory) -> dict[str, Any] | None:
-    """The plan that was judged, mended, asked about or edited last, as it was recorded."""
+def find_plan(history: StoryHistory) -> dict[str, Any] | None:
+    """Returns the plan that was judged, mended, asked about or edited last, as it was recorded."""
     plans: list[dict[str, Any] | None] = []
     for event in history.events:
         if event.name in {"plan_judged", "plan_mended"}:
@@ -41,10 +38,10 @@ def plan_of(history: StoryHistory) -> dict[str, Any] | None:
 
 
 def question_json(story: str, sprint: str, history: StoryHistory) -> dict[str, Any]:
-    """The open question with its commands (None without one), and every question that was answered."""
+    """Returns the open question with its commands (None without one), and every question that was answered."""
     gate = history.waits_for
     answered = [_answered(one) for one in questions(history) if one.answer is not None]
-    asked = {**gate.model_dump(mode="json"), "commands": commands(story, sprint, gate)} if gate else None
+    asked = {**gate.model_dump(mode="json"), "commands": list_answer_commands(story, sprint, gate)} if gate else None
     return {"question": asked, "answers": answered}
 
 
@@ -63,7 +60,7 @@ def _answered(one: Question) -> dict[str, Any]:
 
 
 def waiting_json(story: str, gate: Gate) -> dict[str, Any]:
-    """A waiting story in a list of them."""
+    """Returns a waiting story in a list of them."""
     return {
         "story": story,
         "gate": gate.number,
@@ -84,15 +81,15 @@ CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
 UNSAFE_PATH = "delivery.unsafe_path"
 
 
-def waiting_of(view: SprintView) -> dict[str, Gate]:
+def find_waiting(view: SprintView) -> dict[str, Gate]:
     """Story → what a person is asked about it."""
     asked = {story: history.waits_for for story, history in view.histories.items()}
     return {story: gate for story, gate in asked.items() if gate is not None}
 
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
-    """The object of report.json, who works on the sprint, which stories wait for a person, and what happened last."""
-    waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
+    """Returns report.json's object, with who works on the sprint, which stories wait, and what happened last."""
+    waiting = [waiting_json(story, gate) for story, gate in find_waiting(view).items()]
     return {
         **view.report.model_dump(mode="json"),
         "backlog": view.record.backlog,
@@ -106,13 +103,13 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
 
 
 def begun_by(record: SprintRecord) -> str:
-    """The command that began the sprint, and goes on with it where nobody is at work: run, serve."""
+    """Returns the command that began the sprint, and goes on with it where nobody is at work: run, serve."""
     return "serve" if record.executor else "run"
 
 
 def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
-    """Everything the record says of a story; `stat` is its diff stat. Raises ConfigError for one that nobody knows."""
-    history = history_of(view, story)
+    """Returns everything recorded of a story; `stat` is its diff stat. Raises ConfigError for an unknown one."""
+    history = find_history(view, story)
     report = next(entry for entry in view.report.stories if entry.id == story)
     conflict, replan = conflict_of(history), view.record.replans.get(story)
     tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
@@ -123,7 +120,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
-        "plan": plan_of(history),
+        "plan": find_plan(history),
         "plan_file": _plan_file(view, story, history),
         "contract": _contract(history),
         "refused": _refused(history),
@@ -135,9 +132,9 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
     }
 
 
-def contract_of(view: SprintView, story: str) -> ArchitectureContract:
-    """The story's contract as it is now. Raises ConfigError when it has none, or none any more."""
-    history = history_of(view, story)
+def read_contract(view: SprintView, story: str) -> ArchitectureContract:
+    """Returns the story's contract as it is now. Raises ConfigError when it has none, or none any more."""
+    history = find_history(view, story)
     expect_kept(view.record)
     frozen = _contract(history)
     if frozen is None:
@@ -151,7 +148,7 @@ def _contract(history: StoryHistory) -> Any:
 
 
 def _refused(history: StoryHistory) -> list[dict[str, Any]]:
-    """What the contract refused on the way and in the end, each once."""
+    """Returns what the contract refused on the way and in the end, each once."""
     sent_back = [one for event in history.events if event.name == "answer_sent_back" for one in event.data["findings"]]
     final = [one.model_dump(mode="json") for one in history.outcome.findings] if history.outcome else []
     found = [one for one in (*sent_back, *final) if one["code"].startswith(("contract.", UNSAFE_PATH))]
@@ -159,7 +156,7 @@ def _refused(history: StoryHistory) -> list[dict[str, Any]]:
 
 
 def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
-    """The file of a person's plan; None where the plan that was judged last is the architect's."""
+    """Returns the file of a person's plan; None where the plan that was judged last is the architect's."""
     judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
     brought = view.record.plans.get(story)
     return (judged[-1] if judged else brought.path if brought else None) or None

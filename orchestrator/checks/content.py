@@ -12,7 +12,7 @@ from orchestrator.code.check import check_syntax, target_of, unchecked_language
 from orchestrator.code.elision import OLD, THING, stands_for_code
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.python import source
-from orchestrator.code.sql.check import Project, check_sql_strings
+from orchestrator.code.sql.check import Project
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_manifest
@@ -156,7 +156,6 @@ def check_content(
         old, target = before.get(change.path), target_of(around.runtime_at(change.path))
         broken = check_syntax(change.path, change.content, code="delivery.syntax", target=target, project=project)
         said = [*broken, *_unchecked(change)]
-        said += check_sql_strings(change.content, change.path, code="delivery.sql", project=project, before=old or "")
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):

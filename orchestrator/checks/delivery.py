@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchestrator.checks.content import CODE as MANIFEST
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import CODE as LOST
-from orchestrator.checks.lost_exports import check_methods, lost_exports
+from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.checks.paths import Around, tidy
 from orchestrator.core.delivery import Conflict, Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
@@ -159,11 +159,13 @@ def check_resolution(
     others = {path: text for path, text in merged.items() if path not in {one.path for one in conflicts}}
     said = around.model_copy(update={"task": "\n".join((around.task, *gone_on_purpose(conflicts)))})
     sides = ({one.path: one.result for one in conflicts}, {one.path: one.story for one in conflicts})
-    first, second = (check_content(delivery, {**others, **before}, said) for before in sides)
+    first, second = (
+        check_content(delivery, texts, said, lost_exports(delivery, texts, said.task, members=True))
+        for texts in ({**others, **before} for before in sides)
+    )
     return [
         *(_hardened(finding, sides[0]) for finding in _of_both(first, second)),
         *check_whole(delivery, [one.path for one in conflicts], {}),
-        *check_methods(delivery, conflicts, around.task),
         *_markers(delivery, conflicts, others),
         *_besides(delivery),
     ]
@@ -191,7 +193,7 @@ def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     for one in conflicts:
         for text in (one.result, one.story) if one.base is not None else ():
             side = Delivery(story_id="", task_id="", files=(FileChange(path=RepoPath(one.path), content=text),))
-            names.update((lost.name, None) for lost in lost_exports(side, {one.path: one.base or ""}))
+            names.update((lost.name, None) for lost in lost_exports(side, {one.path: one.base or ""}, members=True))
     return tuple(names)
 
 

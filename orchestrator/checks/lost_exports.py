@@ -2,22 +2,24 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname, join, normpath, splitext
 
 from orchestrator.code.check import is_well_formed
-from orchestrator.code.grammar import Node
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python import source as python_source
 from orchestrator.code.python import surface
 from orchestrator.core.contract import Endpoint
-from orchestrator.core.delivery import Conflict, Delivery
+from orchestrator.core.delivery import Delivery
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.value import Value
 
 PYTHON = (".py", ".pyi")
+_LOADS = frozenset({"require", "import"})
+_STATEMENT_BYTES = 4000
+"""Of an import statement that is read: a longer one is generated."""
 
 
 def used_names(path: str, text: str) -> Iterator[tuple[str, str]]:
@@ -45,71 +47,44 @@ def _used_by_python(tree: ast.Module, path: str) -> Iterator[tuple[str, str]]:
                 modules[alias.asname or alias.name] = module = alias.name.replace(".", "/")
                 yield module, ""
     for node in nodes:
-        if isinstance(node, ast.Attribute) and (owner := modules.get(_dotted(node.value))):
+        if isinstance(node, ast.Attribute) and (owner := modules.get(python_source.dotted(node.value))):
             yield owner, node.attr
 
 
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{owner}.{node.attr}" if (owner := _dotted(node.value)) else ""
-    return node.id if isinstance(node, ast.Name) else ""
+# `import x, { a as b } from`, `* as x`, `import x = require(…)`, `const { a: b } = require(…)`, `require(…).a`.
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_ENTRY = re.compile(r"(?:^|,)\s*(?:type\s+)?([\w$]+)")
+_DEFAULT = re.compile(r"^import\s+(?:type\s+)?[\w$]+\s*(?:,|from\b)")
+_SPACE = re.compile(r"\*\s*as\s+([\w$]+)|^(?:import\s+)?([\w$]+)\s*=")
+_MEMBER = re.compile(r"\)\s*\??\.\s*([\w$]+)$")
 
 
 def _used_by_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
-    spaces: dict[str, str] = {}
-    nodes = javascript_tree.everything(javascript_tree.root(text, path))
-    for node in nodes:
+    for node in javascript_tree.everything(javascript_tree.root(text, path)):
+        module, taker = "", node
         if node.type in {"import_statement", "export_statement"}:
             module = javascript_tree.string_value(node.child_by_field_name("source"))
-            taken = _imported(node) if module else ()
-        else:
-            module = _loaded(node) if node.type == "call_expression" else ""
-            taken = _taken(node) if module else ()
-        for name, is_space in taken:
-            yield module, "default" if is_space else name
-            spaces |= {name: module} if is_space else {}
-        yield from ((module, ""),) if module else ()
-    for node in nodes if spaces else ():
-        if node.type in {"member_expression", "nested_type_identifier", "nested_identifier"}:
-            parts = javascript_tree.short_text(node).replace("?.", ".").split(".")
-            if len(parts) > 1 and parts[0] in spaces:
-                yield spaces[parts[0]], parts[1]
+            clause = next((child for child in node.children if child.type == "import_require_clause"), None)
+            module = module or javascript_tree.string_value(clause and clause.child_by_field_name("source"))
+        elif node.type == "call_expression" and javascript_tree.short_text(javascript_tree.callee(node)) in _LOADS:
+            module = javascript_tree.string_value(next(iter(javascript_tree.arguments(node)), None))
+            taker = node.parent or node
+            taker = (taker.parent or taker) if taker.type == "await_expression" else taker
+        if module:
+            yield module, ""
+            yield from ((module, name) for name in _taken(javascript_tree.short_text(taker, _STATEMENT_BYTES), text))
 
 
-def _imported(statement: Node) -> Iterator[tuple[str, bool]]:
-    """Names that a statement takes, and whether a name stands for the whole module."""
-    for part in javascript_tree.below(statement):
-        if part.type in {"import_specifier", "export_specifier"}:
-            yield javascript_tree.short_text(part.child_by_field_name("name")), False
-        elif part.type == "import_clause" and part.named_children[0].type == "identifier":
-            yield "default", False
-        elif part.type in {"namespace_import", "import_require_clause"}:
-            yield from ((javascript_tree.short_text(one), True) for one in part.named_children[:1])
-
-
-def _loaded(call: Node) -> str:
-    """What `require(…)` and `import(…)` name, "" for any other call."""
-    if javascript_tree.short_text(call.child_by_field_name("function")) not in {"require", "import"}:
-        return ""
-    arguments = call.child_by_field_name("arguments")
-    return javascript_tree.string_value(arguments.named_children[0]) if arguments and arguments.named_children else ""
-
-
-def _taken(call: Node) -> Iterator[tuple[str, bool]]:
-    """Names that the place of a call takes from the module, and whether a name stands for all of it."""
-    place = call.parent
-    if place is not None and place.type == "await_expression":
-        place = place.parent
-    if place is None:
-        return
-    if place.type == "member_expression":
-        yield javascript_tree.short_text(place.child_by_field_name("property")), False
-    target = place.child_by_field_name("name") if place.type == "variable_declarator" else None
-    if target is not None and target.type == "identifier":
-        yield javascript_tree.short_text(target), True
-    elif target is not None:
-        for part in target.named_children:
-            yield javascript_tree.short_text(part.child_by_field_name("key") or part), False
+def _taken(statement: str, text: str) -> Iterator[str]:
+    """Names that a statement takes from its module, and those that `text` takes from what stands for the module."""
+    for braces in _BRACES.finditer(statement):
+        yield from _ENTRY.findall(braces[1])
+    yield from _MEMBER.findall(statement)
+    if _DEFAULT.match(statement):
+        yield "default"
+    if space := _SPACE.search(statement):
+        yield "default"
+        yield from re.findall(rf"(?<![\w$.]){re.escape(space[1] or space[2])}\??\.([\w$]+)", text)
 
 
 def used_modules(path: str, text: str) -> tuple[str, ...]:
@@ -171,11 +146,14 @@ class Lost(Value):
     """Whether another delivered file offers it now."""
 
 
-def lost_exports(delivery: Delivery, before: Mapping[str, str], task: str = "") -> tuple[Lost, ...]:
+def lost_exports(
+    delivery: Delivery, before: Mapping[str, str], task: str = "", *, members: bool = False
+) -> tuple[Lost, ...]:
     """What changed files offered and no delivered file offers any more, but for what `task` names. Never raises.
 
-    A task names a thing by its name, or by a word of it where it speaks of removing, renaming, moving or replacing.
-    A file that lost all its text or does not parse is left to other checks; so are tests.
+    With `members`, public members of classes (`Class.name`) are looked at as well. A task names a thing by its name, or
+    by a word of it where it speaks of removing, renaming, moving or replacing. A file that lost all its text or does
+    not parse is left to other checks; so are tests.
     """
     changed = [(c.path, before[c.path], c.content) for c in delivery.files if before.get(c.path, "").strip()]
     sound = [one for one in changed if one[2].strip() and not is_test_file(one[0]) and _is_read(one[0], one[2])]
@@ -188,6 +166,7 @@ def lost_exports(delivery: Delivery, before: Mapping[str, str], task: str = "") 
     found: list[Lost] = []
     for path, old, new in sound:
         found += _names_lost(path, old, new, offered)
+        found += (Lost(file=path, name=name) for name in _members_lost(path, old, new) if members)
         found += (
             Lost(file=path, name=f"{method} {where}", route=True)
             for method, where in _routes(path, old)
@@ -206,6 +185,14 @@ def _names_lost(path: str, old: str, new: str, offered: Mapping[str, tuple[str, 
         if name in gone:
             moved = any(name in names for other, names in offered.items() if other != path and name != "default")
             yield Lost(file=path, name=name, moved=moved)
+
+
+def _members_lost(path: str, old: str, new: str) -> list[str]:
+    """Members that are gone; one whose class is gone counts as kept by its name alone."""
+    kept = set(_members(path, new))
+    owners, names = ({name.split(".")[place] for name in kept} for place in (0, 1))
+    gone = (name for name in dict.fromkeys(_members(path, old)) if name not in kept)
+    return [name for name in gone if kept and (name.split(".")[0] in owners or name.split(".")[1] not in names)]
 
 
 def _bound(path: str, text: str) -> set[str]:
@@ -340,7 +327,7 @@ def _endpoints(path: str, text: str) -> Sequence[Endpoint]:
 
 
 def _is_named(one: Lost, task: str) -> bool:
-    name = one.name.partition(" ")[2] if one.route else one.name
+    name = one.name.partition(" ")[2] if one.route else one.name.rpartition(".")[2]
     if not task:
         return False
     if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", _PARAMETER.sub(":", task) if one.route else task):
@@ -350,52 +337,20 @@ def _is_named(one: Lost, task: str) -> bool:
 
 
 _MEMBERS = frozenset({"method_definition", "field_definition", "public_field_definition", "abstract_method_signature"})
-Method = tuple[str, str]
-"""Class and name."""
 
 
-def check_methods(delivery: Delivery, conflicts: Sequence[Conflict], task: str) -> Iterator[Finding]:
-    """Major for a public method that a side has and the delivered file has not; never raises.
-
-    One that either side took out of the base, or that `task` names, may be gone. One whose class is gone counts as kept
-    by its name alone.
-    """
-    texts: dict[str, str] = {change.path: change.content for change in delivery.files}
-    for one in conflicts:
-        for owner, name in _lost(one, texts.get(one.path, "")):
-            if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", task):
-                continue
-            yield major(
-                "delivery.lost_export",
-                f"`{one.path}` lost the method `{owner}.{name}`, which one side has",
-                where=Where(file=one.path, story=delivery.story_id, task=delivery.task_id),
-                fix=f"Keep `{owner}.{name}` as it was.",
-            )
-
-
-def _lost(one: Conflict, text: str) -> list[Method]:
-    result, story = (set(_methods(one.path, side)) for side in (one.result, one.story))
-    wanted = (result | story) - (set(_methods(one.path, one.base or "")) - (result & story))
-    kept = set(_methods(one.path, text)) if wanted else set()
-    if not kept:  # nothing can be read of it, or no class is left: other checks say so
-        return []
-    owners, names = {owner for owner, _ in kept}, {name for _, name in kept}
-    return sorted(
-        (owner, name)
-        for owner, name in wanted - kept
-        if not name.startswith(("_", "#")) and (owner in owners or name not in names)
-    )
-
-
-def _methods(path: str, text: str) -> Iterator[Method]:
-    if path.lower().endswith((".py", ".pyi")):
+def _members(path: str, text: str) -> Iterator[str]:
+    """`Class.name` of every public member."""
+    found: Iterable[tuple[str, str]] = ()
+    if path.lower().endswith(PYTHON):
         tree = python_source.parse_python(text)
-        yield from _of_python(tree.body if tree is not None else ())
+        found = _of_python(tree.body if tree is not None else ())
     elif path.lower().endswith(javascript_tree.SUFFIXES):
-        yield from _of_javascript(path, text)
+        found = _of_javascript(path, text)
+    return (f"{owner}.{name}" for owner, name in found if not name.startswith(("_", "#")))
 
 
-def _of_python(body: Sequence[ast.stmt]) -> Iterator[Method]:
+def _of_python(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for owner in python_source.top_level(body):
         if not isinstance(owner, ast.ClassDef):
             continue
@@ -406,7 +361,7 @@ def _of_python(body: Sequence[ast.stmt]) -> Iterator[Method]:
                 yield from ((owner.name, target.id) for target in member.targets if isinstance(target, ast.Name))
 
 
-def _of_javascript(path: str, text: str) -> Iterator[Method]:
+def _of_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
     for body in javascript_tree.everything(javascript_tree.root(text, path)):
         if body.type != "class_body" or body.parent is None:
             continue

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.checks.breakdown_rules import check_breakdown, read_packages, renamed_text, requirement
+from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
+from orchestrator.checks.packages import read_packages, requirement
 from orchestrator.checks.paths import tidy
 from orchestrator.core.breakdown import (
     ArchitecturalConflict,

@@ -1,4 +1,4 @@
-"""`analyse`: a repository read stage by stage, an improvement plan, a backlog; here, or where a daemon is."""
+"""`analyse`: an improvement plan and a backlog of a repository, made here or by a daemon."""
 
 import shlex
 import time
@@ -8,23 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.common import (
-    ConfigOption,
-    Exit,
-    JsonOption,
-    SetOption,
-    command_group,
-    configured,
-    fail,
-    print_json,
-    safe,
-    say,
-    told,
-)
-from orchestrator.cli.console import printer_for
-from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
+from orchestrator.cli.console import make_printer
+from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, run_interruptible
 from orchestrator.client.daemon import Daemon
-from orchestrator.client.discovery import HERE, named_daemon
+from orchestrator.client.discovery import HERE, connect_named
 from orchestrator.core.analysis import (
     AnalysisRequest,
     AnalysisStatus,
@@ -35,7 +23,7 @@ from orchestrator.core.analysis import (
 )
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.value import counted
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import AnalyseOptions
 
 if TYPE_CHECKING:
@@ -46,28 +34,29 @@ POLL_S = 1.0
 _FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
 RepoArgument = Annotated[
-    Path | None, typer.Argument(metavar="REPO", help="The folder to be read, not changed; default: this one.")
+    Path | None, typer.Argument(metavar="REPO", help="The folder to read; it is not changed; default: this one.")
 ]
 PrdOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Requirements; default: project.vision.")]
 ProfileOption = Annotated[str | None, typer.Option(metavar="NAME", help="A profile of analysis.profiles.")]
-StagesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Prompts by their ids, in place of a profile.")]
-PromptsOption = Annotated[Path | None, typer.Option(metavar="DIR", help="Prompts of your own; plain Markdown will do.")]
-TriageOption = Annotated[bool, typer.Option("--triage", help="A model picks the prompts; else the profile counts.")]
-OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of mvp_improvement_plan.md and plan.json.")]
-BacklogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Tasks as stories: .csv, .yaml or .yml.")]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Write over a backlog that is there.")]
-IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the analysis; default: AN-001 …")]
-TheirUrlOption = Annotated[
-    str | None, typer.Option("--url", metavar="URL", help="A daemon, for its repository; default: ORCHESTRATOR_URL.")
+StagesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Ids of prompts, in place of a profile.")]
+PromptsOption = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with your own prompts in Markdown.")]
+TriageOption = Annotated[
+    bool, typer.Option("--triage", help="Let a model choose the prompts, in place of the profile.")
 ]
+OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of mvp_improvement_plan.md and plan.json.")]
+BacklogOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the tasks as stories: .csv, .yaml or .yml.")
+]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Overwrite an existing backlog.")]
+IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the analysis; default: AN-001 …")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
 app = command_group()
 
 
-@app.command("analyse")
-@told
+@command(app, "analyse")
 def analyse_command(
+    context: Context,
     repo: RepoArgument = None,
     prd: PrdOption = None,
     profile: ProfileOption = None,
@@ -83,19 +72,16 @@ def analyse_command(
     call_log: CallLogOption = None,
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
-    url: TheirUrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Read a repository stage by stage and write a prioritised improvement plan, and a backlog that `run` takes.
+) -> int:
+    """Analyse a repository stage by stage: a prioritised improvement plan, and a backlog for `run`.
 
-    Without REPO a daemon that is named (--url, ORCHESTRATOR_URL) reads its own; the files are written here.
+    Without REPO a named daemon (--url, ORCHESTRATOR_URL) analyses its own repository; the files are written here.
 
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
-    settings, environment = configured(config, [*(overrides or ()), *(["analysis.triage=true"] if triage else [])])
-    chosen = tuple(name.strip() for name in (stages or "").split(",") if name.strip())
+    url, as_json = context.url, context.as_json
+    settings, environment = load(context.config, [*context.overrides, *(["analysis.triage=true"] if triage else [])])
+    chosen = split_names(stages)
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")
     options = AnalyseOptions(
@@ -104,10 +90,10 @@ def analyse_command(
     )  # fmt: skip
     here = {"REPO": repo, "--dry-run": dry_run or None, "--provider": provider, "--script": script}
     if _is_for_daemon(environment, url, {**here, "--call-log": call_log}):
-        raise typer.Exit(_analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
+        return _analyse_there(options, settings, environment, url, triage=triage, as_json=as_json)
 
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.analysis.command import Analysis
+    from orchestrator.analysis.run import Analysis
 
     if dry_run:
         planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
@@ -115,15 +101,15 @@ def analyse_command(
             print_json(planned.model_dump(mode="json"))
         for line in () if as_json else _estimate_lines(planned):
             print(safe(line))
-        return
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+        return Exit.GOOD
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     tell = say if as_json else printer.say
     with printer:
-        written = interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
+        written = run_interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
     if written is None:
         say("interrupted; the same command goes on where this one stopped")
-        raise typer.Exit(Exit.INTERRUPTED)
-    raise typer.Exit(_report(written, tell, as_json=as_json))
+        return Exit.INTERRUPTED
+    return _report(written, tell, as_json=as_json)
 
 
 def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
@@ -140,7 +126,7 @@ def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
 
 
 def _is_for_daemon(environment: Environment, url: str | None, here: Mapping[str, object]) -> bool:
-    """Whether a daemon that is named reads its repository; `here`: what says that this machine is meant.
+    """Returns whether a named daemon reads its repository; `here`: options that say that this machine is meant.
 
     Raises ConfigError when the same command line says both.
     """
@@ -161,12 +147,12 @@ def _analyse_there(
     triage: bool,
     as_json: bool,
 ) -> int:
-    """Begin it, or find the one of this id at work; wait for its end and write its files; the exit code."""
+    """Begins it, or finds the one of this id at work; waits for its end, writes its files. Returns the exit code."""
     # Imported here: they bring git, locks and databases, and --help needs none of them.
     from orchestrator.analysis.files import Outputs, write_plan
     from orchestrator.app.team import prompt_library
 
-    daemon, outputs = named_daemon(environment, settings, url), Outputs.of(options)
+    daemon, outputs = connect_named(environment, url), Outputs.of(options)
     assert daemon is not None
     outputs.check()
     name = _begin(daemon, _request(options, triage=triage))
@@ -183,7 +169,7 @@ def _analyse_there(
 
 
 def _request(options: AnalyseOptions, *, triage: bool) -> AnalysisRequest:
-    """The same with texts in place of files. Raises ConfigError."""
+    """Returns the same with texts in place of files. Raises ConfigError."""
     try:
         prd = options.prd.read_text(encoding="utf-8-sig") if options.prd is not None else None
         files = sorted(options.prompts.glob("*.md")) if options.prompts is not None else []
@@ -234,7 +220,7 @@ def _wait(daemon: Daemon, name: str) -> AnalysisView:
 
 
 def _report(written: "Written", tell: Callable[[str], None], *, as_json: bool, there: bool = False) -> int:
-    """Say what it came to, and with `as_json` print plan.json; the exit code. `there`: a daemon has made it."""
+    """Says what it came to, and with `as_json` prints plan.json. Returns the exit code. `there`: a daemon made it."""
     from orchestrator.analysis.files import is_whole
 
     if as_json:

@@ -1,4 +1,4 @@
-"""`answers export` and `answers replay`: keep what models said, and see what a newer version makes of it."""
+"""`extract`: the value in a model's text; `answers`: kept texts as cases, and what a newer version makes of them."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,17 +6,54 @@ from typing import Annotated, Any
 
 import typer
 
+from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.cases import Replayed, Verdict
-from orchestrator.app.cases import Choice, Exported, export, replay_all
-from orchestrator.cli.common import Context, Exit, command, command_group, print_json, say
+from orchestrator.app.cases import Choice, Exported, export, replay_all, schema_of
+from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, read_text, say
 from orchestrator.core.exchange import CaseWritten, Seen
 
 app = command_group()
 answers_app = command_group(
-    no_args_is_help=True, help="Keep answers of models as cases; run a newer version over them."
+    no_args_is_help=True, help="Keep answers of models as cases, and replay them with a newer version."
 )
 app.add_typer(answers_app, name="answers")
+EXIT_OF = {
+    Status.OK: Exit.GOOD,
+    Status.REPAIRED: Exit.GOOD,
+    Status.TRUNCATED: Exit.TRUNCATED,
+    Status.REFUSED: Exit.REFUSED,
+}
+
+ContractOption = Annotated[
+    str | None,
+    typer.Option("--contract", metavar="NAME", help="What the answer must fit: breakdown, delivery, suite, …"),
+]
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with a folder per case.")]
+
+
+@command(app, "extract", "url", "config", "overrides")
+def extract_command(context: Context, file: FileArgument, contract: ContractOption = None) -> int:
+    """Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
+
+    Example: orchestrator extract reply.txt --contract breakdown --json
+    """
+    extraction = extract(read_text(file), schema_of(contract) if contract is not None else None)
+    if context.as_json:
+        print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}), exact=True)
+    else:
+        _show(extraction)
+    return EXIT_OF[extraction.status]
+
+
+def _show(extraction: Extraction) -> None:
+    """The value on stdout, how it was found on stderr."""
+    if extraction.status is not Status.REFUSED:
+        print_json(extraction.value, exact=True)
+    kinds = sorted({repair.kind for repair in extraction.repairs})
+    repairs = f", {len(extraction.repairs)} repairs ({', '.join(kinds)})" if kinds else ""
+    say(f"{extraction.status} by layer {extraction.layer}{repairs}")
+    for problem in extraction.problems:
+        say(str(problem))
 
 
 @command(answers_app, "export", "url")
@@ -25,10 +62,10 @@ def export_command(
     folder: FolderArgument,
     sprint: Annotated[str | None, typer.Option(metavar="ID", help="Only this sprint; default: every one.")] = None,
     story: Annotated[str | None, typer.Option(metavar="ID", help="Only this story.")] = None,
-    fine_too: Annotated[bool, typer.Option("--all", help="Answers that were whole and valid, too.")] = False,
+    fine_too: Annotated[bool, typer.Option("--all", help="Also answers that were whole and valid.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace other cases of the same name.")] = False,
 ) -> int:
-    """Write every answer that was repaired, cut off or refused as a case, without secrets.
+    """Write each answer that was repaired, cut off or refused as a case, without secrets.
 
     A case is a folder with text.txt, contract.json (JSON Schema), extraction.json and source.json (persona, purpose,
     turn, model). Another case of the same name is left alone and named, with exit code 1.
@@ -60,9 +97,9 @@ def _say_exported(folder: Path, done: Exported) -> None:
 
 @command(answers_app, "replay", "url", "config", "overrides")
 def replay_command(context: Context, folder: FolderArgument) -> int:
-    """Run the installed version over cases and show what changed; exit 1 if something changed for the worse.
+    """Extract all cases with the installed version and show what changed; exit 1 if something got worse.
 
-    Worse is: less is recovered than before (whole, truncated, refused), or the value is another one.
+    Worse means that less is recovered than before (whole, truncated, refused), or that the value differs.
 
     Example: orchestrator answers replay cases
     """
@@ -86,7 +123,7 @@ def _seen(seen: Seen) -> str:
 
 
 def _change(result: Replayed) -> dict[str, Any]:
-    """A changed case for programs."""
+    """Returns a changed case for programs."""
     return {
         "case": result.name,
         "verdict": result.verdict,

@@ -1,4 +1,4 @@
-"""`apply`: a plan that a person hands in, checked, shown and carried out in a folder."""
+"""`apply`: a person's action plan, checked, shown and carried out in a folder."""
 
 import asyncio
 from pathlib import Path
@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.app.judge import judged_json
-from orchestrator.app.plans import apply, check_plan, differences
-from orchestrator.cli.check import ShownOption, exit_of, say_findings, shown
+from orchestrator.app.plans import apply, check_plan, diff_plan
+from orchestrator.cli.check import ShownOption, get_exit_code, say_findings, split_context
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -19,9 +19,9 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    read_text,
     safe,
     say,
-    text_of,
 )
 from orchestrator.core.action_plan import ActionPlan, ExecutionReport
 from orchestrator.core.value import printable
@@ -39,12 +39,12 @@ def apply_command(
     file: FileArgument,
     repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The folder; default: this one.")] = Path(),
     context: ShownOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: write the files and run the commands.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write the files and run the commands without asking.")] = False,
 ) -> int:
-    """Check an action plan, show what it changes, ask, and carry it out in a folder: all files or none.
+    """Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 
-    Commands of EXECUTE run behind the files, in the limits of the configuration, after a question of their own; behind
-    the first that fails the rest is skipped.
+    Commands of EXECUTE run after the files are written, confined, after a second question; when one fails, the rest is
+    skipped.
 
     Exit 0: done; 1: not valid, not confirmed, or something failed; 3: cut off; 4: no plan in the text.
 
@@ -54,11 +54,11 @@ def apply_command(
     """
     settings, environment, as_json = call.settings, call.environment, call.as_json
     forget_secrets()
-    judged = check_plan(_action_plan(file), repo, shown(context))
+    judged = check_plan(_action_plan(file), repo, split_context(context))
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:
         _tell_invalid(judged, as_json)
-        return exit_of(judged.judged)
+        return get_exit_code(judged.judged)
     if as_json and not yes:
         fail("--json asks nothing: give --yes with it")
     if not as_json:
@@ -74,8 +74,8 @@ def apply_command(
 
 
 def _action_plan(file: str) -> str:
-    """The text of a plan of actions; ends with exit code 2 where it holds tasks."""
-    text = text_of(file)
+    """Returns the text of a plan of actions; ends with exit code 2 where it holds tasks."""
+    text = read_text(file)
     kind = kind_of(text)
     if kind is PlanKind.TASKS or kind is PlanKind.BOTH:
         fail(f"{file} holds a task plan (`### Task N`), which `run --plan` builds; apply takes an action plan alone")
@@ -98,7 +98,7 @@ def _tell_invalid(judged: JudgedPlan, as_json: bool) -> None:
 
 
 def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
-    """What happens to which file."""
+    """Returns what happens to which file."""
     if judged.applied is None or judged.world is None:
         return []
     there = judged.world.paths
@@ -111,7 +111,7 @@ def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
 def _show(judged: JudgedPlan, plan: ActionPlan) -> None:
     """The difference, coloured where a person looks at it, and the commands."""
     console = Console(soft_wrap=True, highlight=False)
-    for line in differences(judged):
+    for line in diff_plan(judged):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")
         console.print(Text(printable(line), style=style))
     for action in plan.commands:

@@ -1,4 +1,4 @@
-"""`check`: what a run's checks say about one answer, for people and CI; no engine, provider or network."""
+"""`check`: the checks of a run on one answer, for people and CI; no engine, provider or network."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.app.judge import TEST_SOURCES, CheckOptions, check, check_any_plan, judge_lines, judged_json
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judge_lines, judged_json
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -16,13 +16,14 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    read_text,
+    report_errors,
     safe,
     say,
-    text_of,
-    told,
+    split_names,
 )
 from orchestrator.core.finding import blocking
-from orchestrator.sprint.judge import NO_PLAN, Judged, suite_of_file
+from orchestrator.sprint.judge import NO_PLAN, Judged
 
 app = command_group()
 check_app = command_group(no_args_is_help=True)
@@ -32,11 +33,11 @@ StoryOption = Annotated[
 ]
 RepoOption = Annotated[
     Path | None,
-    typer.Option("--repo", metavar="PATH", help="A folder, git or not, whose files count as being there already."),
+    typer.Option("--repo", metavar="PATH", help="A folder, git or not, with the files that are there already."),
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option("--context", metavar="F,…", help="The files of the task; without it all that is delivered."),
+    typer.Option("--context", metavar="F,…", help="The files of the task; default: all that are delivered."),
 ]
 ShownOption = Annotated[
     str | None,
@@ -44,7 +45,7 @@ ShownOption = Annotated[
 ]
 BreakdownOption = Annotated[
     str | None,
-    typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
+    typer.Option("--breakdown", metavar="FILE", help="The story's breakdown; its contract is checked."),
 ]
 EnvironmentOption = Annotated[
     str,
@@ -58,15 +59,15 @@ EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
 @check_app.callback(invoke_without_command=True)
-@told
+@report_errors
 def check_options(
     context: typer.Context,
     batch: Annotated[
-        str | None, typer.Option("--batch", metavar="FILE|-", help="Judge each line of JSON in FILE; see above.")
+        str | None, typer.Option("--batch", metavar="FILE|-", help="Check each line of JSON in FILE; see above.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="With --batch: processes that judge.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="With --batch: number of processes.")] = 1,
 ) -> None:
-    """Judge one answer by the checks of a run, or many of them; exit 1 if one fails.
+    """Check one answer or many of them as a run does; exit 1 if one fails.
 
     --batch reads lines {"id", "kind": "delivery|suite|breakdown|plan", "file" or "text", "repo", "context": [],
     "story", "environment", "breakdown"}; only id, kind and one of file and text are needed. Each line is answered
@@ -82,7 +83,7 @@ def check_options(
         print(context.get_help())
         raise typer.Exit(Exit.USAGE)
     bad = refused = count = 0
-    for judged in judge_lines(text_of(batch).split("\n"), jobs):
+    for judged in judge_lines(read_text(batch).split("\n"), jobs):
         print(json.dumps(judged, ensure_ascii=False), flush=True)
         count += 1
         bad += "error" in judged
@@ -104,7 +105,7 @@ def breakdown_command(context: Context, file: FileArgument, story: StoryOption =
 
     Example: cat answer.txt | orchestrator check breakdown - --json
     """
-    return _print(context, check("breakdown", text_of(file), CheckOptions(story=story, repo=repo)))
+    return _print(context, check("breakdown", read_text(file), CheckOptions(story=story, repo=repo)))
 
 
 @command(check_app, "delivery", "url", "config", "overrides")
@@ -131,9 +132,9 @@ def delivery_command(
 
     Example: orchestrator check delivery answer.txt --repo ./app --breakdown plan.json --json
     """
-    plan = text_of(breakdown) if breakdown is not None else None
-    options = CheckOptions(story=story, repo=repo, context=_named(context), plan=plan, environment=environment)
-    return _print(command_context, check("delivery", text_of(file), options))
+    plan = read_text(breakdown) if breakdown is not None else None
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), plan=plan, environment=environment)
+    return _print(command_context, check("delivery", read_text(file), options))
 
 
 @command(check_app, "suite", "url", "config", "overrides")
@@ -156,21 +157,9 @@ def suite_command(
 
     Example: orchestrator check suite answer.txt --json
     """
-    text = text_of(file)
-    if file.lower().endswith(TEST_SOURCES):
-        text = suite_of_file(_path_in(repo, file), text)
-    return _print(command_context, check("suite", text, CheckOptions(story=story, repo=repo, context=_named(context))))
-
-
-def _path_in(repo: Path | None, file: str) -> str:
-    """The file's path from the project's root; its name alone when it lies elsewhere."""
-    path = Path(file).resolve()
-    root = (repo or Path()).resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-
-
-def _named(context: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (context or "").split(",") if name.strip())
+    text = read_text(file)
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), file=find_path_in(repo, file))
+    return _print(command_context, check("suite", text, options))
 
 
 @command(check_app, "plan", "url", "config", "overrides")
@@ -197,18 +186,19 @@ def plan_command(
 
     Example: orchestrator check plan answer.md --repo ./app --context src/shop.py,README.md --json
     """
-    path = "" if file == "-" else file
-    kind, judged = check_any_plan(text_of(file), path, story=story, repo=repo, context=shown(context))
+    named = "" if file == "-" else file
+    options = CheckOptions(story=story, repo=repo, context=split_context(context), file=named)
+    kind, judged = check_any_plan(read_text(file), options)
     return _print(command_context, judged, kind=kind)
 
 
-def shown(context: str | None) -> tuple[str, ...] | None:
-    """The files named by --context, None when it is not given: nothing is known then."""
-    return None if context is None else tuple(name.strip() for name in context.split(",") if name.strip())
+def split_context(context: str | None) -> tuple[str, ...] | None:
+    """Returns the files named by --context; None when it is not given: nothing is known then."""
+    return None if context is None else split_names(context)
 
 
 def say_findings(judged: Judged, kind: str = "") -> None:
-    """What was said, for people."""
+    """Prints what was found, for people."""
     for finding in judged.findings:
         print(safe(f"{'question: ' * finding.ask}{finding}"))
         print(safe(f"    to do: {finding.fix}"))
@@ -218,8 +208,8 @@ def say_findings(judged: Judged, kind: str = "") -> None:
     say(f"{what}{valid}; {judged.status}, {count} finding{'' if count == 1 else 's'}")
 
 
-def exit_of(judged: Judged) -> Exit:
-    """The exit code that says how an answer was judged; a plan that is there and faulty is no text without one."""
+def get_exit_code(judged: Judged) -> Exit:
+    """Returns how an answer was judged as an exit code; a plan that is there and faulty is no text without one."""
     faulty = {finding.code for finding in blocking(judged.findings) if finding.code.startswith("plan.")} - NO_PLAN
     if judged.status is Status.REFUSED and faulty:
         return Exit.NOT_DONE
@@ -231,4 +221,4 @@ def _print(context: Context, judged: Judged, kind: str = "") -> int:
         print_json({**({"kind": kind} if kind else {}), **judged_json(judged)})
     else:
         say_findings(judged, kind)
-    return exit_of(judged)
+    return get_exit_code(judged)

@@ -1,4 +1,4 @@
-"""What people tell a sprint: orders (`pause`, `cancel`, …), answers (`approve`, …), and new backlogs (`submit`).
+"""Commands about a sprint: orders (`pause`, `cancel`, …), answers (`approve`, …), and new backlogs (`submit`).
 
 An order or an answer is recorded first, then applied by the process that works on the sprint, else by the command.
 """
@@ -32,9 +32,9 @@ NameArgument = Annotated[
 WhoseOption = Annotated[
     str | None, typer.Option("--sprint", metavar="ID", help="The sprint; default: the latest that has the story.")
 ]
-WhyOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the order.")]
+WhyOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="The reason; kept with the order.")]
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
-CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
+CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="The reason; kept with the answer.")]
 FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 """Suffix → the form of a backlog, as a daemon is told it."""
 
@@ -43,7 +43,7 @@ FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 def pause_command(
     context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
 ) -> int:
-    """Start nothing new of a sprint or a story until `resume`; calls at work end, and nothing paid for is lost.
+    """Pause a sprint or a story until `resume`: running calls end, nothing new starts, nothing paid for is lost.
 
     The order is recorded and survives restarts; the process that works on the sprint (`run`, `serve`) applies it.
     Exit 1: it was refused; 2: there is no such sprint or story.
@@ -72,22 +72,22 @@ def cancel_command(
     comment: WhyOption = "",
     gate: GateOption = None,
 ) -> int:
-    """Cancel a story, or a whole sprint: it ends as cancelled, what depends on it as blocked; branches are kept.
+    """Cancel a story or a whole sprint: it ends as cancelled, what depends on it as blocked; branches are kept.
 
-    A story that waits for a person is answered so. About a merge: the story stays on its branch, finished and unmerged
-    (needs_attention). One that is at work is stopped at once, calls and commands too; `retry` runs it again.
+    For a story that waits for a person, this is the answer; asked about a merge, the story stays unmerged on its branch
+    (needs_attention). A running story is stopped at once, with its calls and commands; `retry` runs it again.
 
     Exit 1: it was refused, or another answer came first; 2: there is nothing of this name to cancel.
 
     Example: orchestrator cancel US-003 --comment "no longer wanted"
     """
     if name is None and (sprint is None or gate is not None):
-        raise ConfigError("name the story that is to be given up, or with --sprint the whole sprint")
+        raise ConfigError("name the story to cancel, or the whole sprint with --sprint")
     if name is None:
         return _order(context, Verb.CANCEL, name, sprint, comment)
     if gate is None:
         in_sprint, story = context.sprints.target(name, sprint)
-        # Of two answers the first counts, and an order is none: a story that was answered just now takes no order.
+        # Of two answers the first counts, and an order is no answer: a story that was just answered takes no order.
         if story is None or not context.sprints.is_at_question(in_sprint, story):
             return _order(context, Verb.CANCEL, name, sprint, comment)
     return _answer(context, name, Choice.CANCEL, comment, gate, sprint)
@@ -97,9 +97,9 @@ def cancel_command(
 def retry_command(
     context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
 ) -> int:
-    """Run a story again that ended without being done, and what it had blocked; without a story, all such stories.
+    """Run again a story that ended without being done, and what it had blocked; without a story, all such stories.
 
-    A daemon starts it at once; else the command that began the sprint does, when it is given again.
+    A daemon starts it at once; otherwise the command that began the sprint does, when it is given again.
     Exit 1: it was refused; 2: there is no such sprint or story.
 
     Example: orchestrator retry US-003
@@ -114,10 +114,10 @@ def reset_command(
     sprint: WhoseOption = None,
     comment: WhyOption = "",
 ) -> int:
-    """Clear a story's (or a whole sprint's) cells and branches, so that it is run from the start.
+    """Delete the branches of a story or a sprint and clear its cells, so that it runs from the start.
 
-    What was merged stays merged; stories that were blocked by a reset story are reset with it. A `run` or `serve` at
-    work on the sprint stops the story and starts it again itself, else the next `run` does.
+    What was merged stays merged; stories that it blocked are reset with it. A `run` or `serve` that works on the sprint
+    stops and restarts the story itself, otherwise the next `run` does.
 
     Example: orchestrator reset US-003
     """
@@ -125,8 +125,8 @@ def reset_command(
 
 
 def _order(context: Context, verb: Verb, name: str | None, sprint: str | None, comment: str) -> int:
-    """Gives an order and prints what became of it. Raises ConfigError for an unknown name."""
-    given = OrderBody(verb=verb, comment=comment_text(comment), by=context.environment.user[:80])
+    """Gives an order and prints the result. Raises ConfigError for an unknown name."""
+    given = OrderBody(verb=verb, comment=clean_comment(comment), by=context.environment.user[:80])
     settled: Settled = context.sprints.order(*context.sprints.target(name, sprint), given)
     if context.as_json:
         print_json(settled.model_dump(mode="json"))
@@ -145,12 +145,12 @@ def approve_command(
     gate: GateOption = None,
     sprint: SprintOption = None,
 ) -> int:
-    """Have the plan that is asked about built as it is, or override the conflict that is asked about.
+    """Approve what a story asks about: its plan is built as it is, its conflict is overridden.
 
-    About a merge: the tests that ran before and do not run with this story may go.
+    Asked about a merge: the story is merged, without the tests that ran before and no longer run.
 
-    It is one recorded answer: it works while `run` is alive and while nothing runs the sprint. Exit 1: another answer
-    came first; 2: nothing is asked that can be answered so.
+    The answer is recorded, also while nothing runs the sprint. Exit 1: another answer came first; 2: nothing is asked
+    that can be answered so.
 
     Example: orchestrator approve US-003 --gate 1
     """
@@ -167,7 +167,7 @@ def reject_command(
 ) -> int:
     """Send the plan back to the architect with a comment: one more revision than plan.max_iterations allows.
 
-    About a merge: the developer is asked once more to bring both sides together.
+    Asked about a merge: the developer is asked once more to merge both sides.
 
     Exit 1: another answer came first; 2: nothing is asked that can be answered so.
 
@@ -187,22 +187,20 @@ def replan_command(
     ],
     comment: Annotated[
         str,
-        typer.Option(
-            "--comment", metavar="TEXT", help="What the architect is told; needed for a story that has ended."
-        ),
+        typer.Option("--comment", metavar="TEXT", help="For the architect; required for a story that has ended."),
     ] = "",
     gate: GateOption = None,
     sprint: SprintOption = None,
 ) -> int:
-    """Have a story planned from the start; a conflict that it waits for or ended in is overridden.
+    """Plan a story again from the start; a conflict that it waits for or ended in is overridden.
 
-    A story that waits for a person is answered so, with or without a comment, also while `run` is alive. One that ended
-    without being done needs the comment; what a reset of it clears is cleared. A `run` or `serve` at work on the sprint
-    starts it at once, else the same `run` command resumes with it.
+    For a story that waits for a person, this is the answer, with or without a comment. A story that ended without being
+    done needs the comment and is reset. A `run` or `serve` that works on the sprint starts it at once, otherwise the
+    same `run` command does.
 
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
-    given = ReplanBody(comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    given = ReplanBody(comment=clean_comment(comment), gate=gate, by=context.environment.user[:80])
     done = context.sprints.replan(sprint, story, given)
     if "counts" in done:
         return print_answer(context, done)
@@ -220,12 +218,12 @@ def _answer(
     context: Context, story: str, choice: PersonsChoice, comment: str, gate: int | None, sprint: str | None
 ) -> int:
     """Answers a story's question and prints which answer counts."""
-    given = AnswerBody(choice=choice, comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    given = AnswerBody(choice=choice, comment=clean_comment(comment), gate=gate, by=context.environment.user[:80])
     return print_answer(context, context.sprints.answer(sprint, story, given))
 
 
 def print_answer(context: Context, given: Mapping[str, Any]) -> int:
-    """Prints which answer counts; the exit code: 0 when it is the one that was given now, 1 when another came first."""
+    """Prints which answer counts. Returns 0 when it is the one that was given now, 1 when another came first."""
     first = given.get("counts") is True
     if context.as_json:
         print_json(dict(given))
@@ -238,7 +236,7 @@ def print_answer(context: Context, given: Mapping[str, Any]) -> int:
     return Exit.GOOD if first else Exit.NOT_DONE
 
 
-def comment_text(comment: str) -> str:
+def clean_comment(comment: str) -> str:
     """Returns a person's comment as it is kept: without secrets, with a warning where there was one.
 
     Raises ConfigError when it is no text, or one that no prompt should hold.
@@ -250,7 +248,7 @@ def comment_text(comment: str) -> str:
 
 
 def _resumer(done: Mapping[str, Any]) -> str:
-    """Which command resumes a sprint that no process works on."""
+    """Returns which command resumes a sprint that no process works on."""
     return "`orchestrator serve` goes on" if done.get("begun_by") == "serve" else "the same run command goes on"
 
 
@@ -259,16 +257,17 @@ def submit_command(
     context: Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The backlog: CSV, YAML or JSON.")],
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Its name there; default: the file's, without its end.")
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Its name there; default: the file's, without its suffix."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show waves, problems and calls there; nothing is handed in.")
+        bool, typer.Option("--dry-run", help="Show waves, problems and calls; nothing is submitted.")
     ] = False,
 ) -> int:
-    """Hand a backlog to the daemon at --url (ORCHESTRATOR_URL), or to the one of the state folder.
+    """Submit a backlog to the daemon at --url (ORCHESTRATOR_URL), or to the one of the state folder.
 
-    It is checked before anything of it counts: what is wrong is reported with exit code 2, and the daemon keeps what
-    it had. A backlog of the same name is replaced; stories that are at work go on.
+    It is validated first: problems are reported with exit code 2, and the daemon keeps what it had. A backlog of the
+    same name is replaced; running stories continue.
 
     Example: orchestrator submit backlog.csv --url https://daemon.example.org
     """
@@ -279,19 +278,14 @@ def submit_command(
         content = file.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    from orchestrator.client.local import LocalFolder
+    from orchestrator.client.discovery import connect_own
 
-    daemon = context.sprints
-    if isinstance(daemon, LocalFolder):
-        raise ConfigError(
-            f"no daemon answers for {context.environment.home}: start one with `orchestrator serve`, "
-            "or name one with --url"
-        )
+    daemon = context.daemon or connect_own(context.environment)
     called = name if name is not None else file.stem
     if dry_run:
-        from orchestrator.cli.run import tell
+        from orchestrator.cli.run import print_dry_run
 
-        return tell(daemon.dry_run(called, form, content), as_json=context.as_json)
+        return print_dry_run(daemon.dry_run(called, form, content), as_json=context.as_json)
     done = daemon.submit(called, form, content)
     for warning in done.warnings:
         say(f"warning: {warning}" + (f"; {warning.fix}" if warning.fix else ""))

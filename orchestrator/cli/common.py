@@ -1,13 +1,10 @@
-"""What every command shares: the options for configuration, daemon and JSON, exit codes, and error output.
-
-Events as lines for people; the JSON form stands in `domain.log_line`.
-"""
+"""What every command shares: the options for configuration, daemon and JSON, exit codes, output and error output."""
 
 import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, wraps
@@ -37,18 +34,18 @@ HEALINGS: Mapping[str, str] = {
 
 
 def safe(text: str) -> str:
-    """A foreign text for people: without secrets, and without what a terminal would take as an order."""
+    """Returns a foreign text for people: without secrets and control sequences of terminals."""
     return printable(redact(text))
 
 
 def cut(text: str, most: int = 100) -> str:
-    """The first line of a foreign text, not longer than `most` characters."""
+    """Returns the first line of a foreign text, not longer than `most` characters."""
     line = text.split("\n", 1)[0]
     return line if len(line) <= most else f"{line[:most]}…"
 
 
 def plain_line(event: Event, width: int = 400) -> str:
-    """The event for people: time, story, what happened, with its healing named."""
+    """Returns the event for people: time, story, what happened, with its healing named."""
     healing = HEALINGS.get(event.name)
     story = event.story or event.sprint
     text = cut(safe(event.message), width)
@@ -81,18 +78,20 @@ class Exit(IntEnum):
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Configuration; else ./config.yaml; merged over defaults."),
+    typer.Option("--config", metavar="FILE", help="Configuration, merged over defaults; default: ./config.yaml."),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="A.B=VALUE", help="Set one name; VALUE is YAML; repeatable."),
+    typer.Option("--set", metavar="A.B=VALUE", help="Set one setting; VALUE is YAML; repeatable."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 SprintOption = Annotated[str | None, typer.Option("--sprint", metavar="ID", help="The sprint; default: the latest.")]
 UrlOption = Annotated[
     str | None,
     typer.Option(
-        "--url", metavar="URL", help="Ask this daemon; default: ORCHESTRATOR_URL, else one alive here; here: none."
+        "--url",
+        metavar="URL",
+        help="Use this daemon; default: ORCHESTRATOR_URL; here: the state folder.",
     ),
 ]
 
@@ -100,13 +99,13 @@ UrlOption = Annotated[
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="The text; - reads standard input.")]
 GateOption = Annotated[
     int | None,
-    typer.Option("--gate", metavar="N", min=0, max=2**31, help="Only if this question of the story still stands."),
+    typer.Option("--gate", metavar="N", min=0, max=2**31, help="Only if this is still the open question."),
 ]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a command was called with, as far as every command has it: the first parameter of each."""
+    """What every command is called with: the first parameter of each."""
 
     config: Path | None = None
     overrides: tuple[str, ...] = ()
@@ -132,14 +131,14 @@ class Context:
         """The daemon that carries the command out, or the state folder; see `client.discovery.connect`."""
         from orchestrator.client.discovery import connect
 
-        return connect(self.environment, self.settings, self.url, say)
+        return connect(self.environment, self.settings, self.url)
 
     @property
     def daemon(self) -> "Daemon | None":
         """The daemon that is named, for commands about the place where they are given. Raises ConfigError."""
-        from orchestrator.client.discovery import named_daemon
+        from orchestrator.client.discovery import connect_named
 
-        return named_daemon(self.environment, self.settings, self.url)
+        return connect_named(self.environment, self.url)
 
 
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -166,7 +165,7 @@ def command(
         def run(**given: Any) -> None:
             chosen = {option: given.pop(option) for option in shared}
             context = Context(**{**chosen, "overrides": tuple(chosen.get("overrides") or ())})
-            raise typer.Exit(told(function)(context, **given) or Exit.GOOD)
+            raise typer.Exit(report_errors(function)(context, **given) or Exit.GOOD)
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         own = [one.replace(kind=keyword) for one in list(inspect.signature(function).parameters.values())[1:]]
@@ -181,13 +180,8 @@ def command(
     return register
 
 
-def configured(config: Path | None, overrides: Sequence[str] | None) -> tuple[Settings, Environment]:
-    """Settings and environment of this command. Raises ConfigError."""
-    return load(config, overrides or ())
-
-
 def say(message: str) -> None:
-    """One line for people, on stderr, when somebody reads it; what it quotes is made safe."""
+    """Prints one line for people on stderr, if it is read at all; what it quotes is made safe."""
     try:
         print(safe(message), file=sys.stderr, flush=True)
     except BrokenPipeError:
@@ -195,25 +189,25 @@ def say(message: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Let what is still written to a closed pipe, at exit too, go nowhere."""
+    """Discards what is still written to a closed pipe, at exit too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def print_json(value: Any, *, exact: bool = False) -> None:
-    """One JSON document on stdout, without what looks like a secret unless it has to be `exact`."""
+    """Prints one JSON document on stdout, without what looks like a secret unless it has to be `exact`."""
     print(json.dumps(value if exact else redacted(value), indent=2, ensure_ascii=False), flush=True)
 
 
 def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
-    """End with a message on stderr."""
+    """Ends with a message on stderr."""
     say(f"error: {message}")
     raise typer.Exit(code)
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose user errors become one message on stderr and exit code 2, without a traceback."""
+def report_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a command: user errors become one message on stderr and exit code 2, without a traceback."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -226,7 +220,7 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def explain(error: UserError) -> str:
-    """The message, with the findings that it does not hold already, one per line."""
+    """Returns the message, with the findings that it does not hold already, one per line."""
     lines = [error.message]
     for finding in error.findings:
         if finding.message not in error.message:
@@ -234,8 +228,13 @@ def explain(error: UserError) -> str:
     return "\n".join(lines)
 
 
-def text_of(file: str) -> str:
-    """The file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
+def split_names(given: str | None) -> tuple[str, ...]:
+    """Returns the names that an option holds, separated by commas."""
+    return tuple(name.strip() for name in (given or "").split(",") if name.strip())
+
+
+def read_text(file: str) -> str:
+    """Returns the file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:

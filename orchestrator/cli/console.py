@@ -40,18 +40,20 @@ OF_A_MERGE = {
 OVERRIDES = "override it: planned anew with the conflict as settled"
 
 
-def to_type(story: str, gate: Gate) -> str:
-    """How a waiting story is answered, short enough for a table; or that it is too late for that."""
-    return typed(story, [choice.value for choice in gate.choices], over=bool(time_over(gate, datetime.now(UTC))))
+def describe_answers(story: str, gate: Gate) -> str:
+    """Returns how a waiting story is answered, short enough for a table; or that it is too late for that."""
+    return describe_choices(
+        story, [choice.value for choice in gate.choices], over=bool(time_over(gate, datetime.now(UTC)))
+    )
 
 
-def typed(story: str, choices: Sequence[str], *, over: bool) -> str:
-    """The same where only the words are known."""
+def describe_choices(story: str, choices: Sequence[str], *, over: bool) -> str:
+    """Returns the same where only the words are known."""
     return "the time to answer is over" if over else f"orchestrator show {story}, then {' | '.join(choices)}"
 
 
-def question_lines(shown: Mapping[str, Any]) -> Iterator[str]:
-    """What is asked and how to answer, then what was asked before; from `question_json`."""
+def format_question(shown: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what is asked and how to answer, then what was asked before; from `question_json`."""
     if shown["question"]:
         yield from _open_lines(shown["question"])
     if shown["answers"]:
@@ -73,7 +75,7 @@ def _open_lines(raw: Mapping[str, Any]) -> Iterator[str]:
     if gate.plan_file:
         yield f"  the plan is a person's: {gate.plan_file}"
     for issue in (*gate.issues, *gate.notes):
-        yield from finding_lines(issue)
+        yield from format_finding(issue)
     if gate.conflict.detected:
         for name, text in gate.conflict.model_dump(exclude={"detected"}).items():
             yield f"  {name.replace('_', ' ')}: {text}"
@@ -95,8 +97,8 @@ def _means(gate: Gate, choice: Choice) -> str:
     return OVERRIDES if gate.conflict.detected and choice is Choice.APPROVE else MEANS[choice]
 
 
-def finding_lines(finding: Finding) -> list[str]:
-    """A finding with what to do about it."""
+def format_finding(finding: Finding) -> list[str]:
+    """Returns a finding with what to do about it."""
     return [f"  {finding}", *([f"      to do: {finding.fix}"] if finding.fix else [])]
 
 
@@ -156,7 +158,7 @@ class EventPrinter:
             self._live.stop()
 
     def event(self, event: Event, *, seq: int | None = None) -> None:
-        """Print one event if its level is wanted; with its number in the log where that is known."""
+        """Prints one event if its level is wanted; with its number in the log where that is known."""
         self._follow(event)
         if event.level.rank < self._level.rank:
             return
@@ -174,8 +176,8 @@ class EventPrinter:
 
     def waits(self, story: str, gate: Gate) -> None:
         """A story that waited for a person already when this process began: its question is no new event."""
-        self._stories[story] = (WAITING, to_type(story, gate))
-        self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {to_type(story, gate)}")
+        self._stories[story] = (WAITING, describe_answers(story, gate))
+        self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
 
     def _print(self, line: str | Text) -> None:
         if self.closed:
@@ -194,7 +196,10 @@ class EventPrinter:
         if self._live is None or event.story is None:
             return
         if event.name == GATE_OPENED:
-            self._stories[event.story] = (WAITING, to_type(event.story, Gate.model_validate(event.data["gate"])))
+            self._stories[event.story] = (
+                WAITING,
+                describe_answers(event.story, Gate.model_validate(event.data["gate"])),
+            )
         else:
             status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
             self._stories[event.story] = (status, cut(safe(event.message), 90))
@@ -212,7 +217,7 @@ class EventPrinter:
 
 
 def _style(event: Event) -> str:
-    """A story's end in the colour of its status; what healed and what is not right in yellow; details faint."""
+    """Returns a story's end in the colour of its status; what healed and what is not right in yellow; details faint."""
     if event.name == "story_finished":
         return STYLES.get(str(event.data.get("status")), "")
     if event.level is Level.ERROR:
@@ -222,8 +227,8 @@ def _style(event: Event) -> str:
     return "dim" if event.level is Level.DEBUG else ""
 
 
-def printer_for(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
-    """The printer a command's options ask for: with --json the events go to stderr."""
+def make_printer(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
+    """Returns the printer a command's options ask for: with --json the events go to stderr."""
     form = log_format or settings.log.format
     if form not in {"auto", "plain", "json"}:
         raise ConfigError(f"--log-format {form}: use plain or json")

@@ -1,4 +1,4 @@
-"""`doctor`: what a run needs, looked at before one is begun."""
+"""`doctor`: checks what a run needs before one is started."""
 
 import asyncio
 from itertools import groupby
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
-from orchestrator.cli.run import interruptible
+from orchestrator.cli.run import run_interruptible
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TRYING
@@ -20,19 +20,19 @@ app = command_group()
 def doctor_command(
     context: Context,
     sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="Try harmless hostile actions in every tier as well.")
+        bool, typer.Option("--sandbox", help="Also try harmless hostile actions in every sandbox tier.")
     ] = False,
     repo: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Install and run what this repository's last commit holds as well; here."),
+        typer.Option(metavar="PATH", help="Also install and test this repository's last commit, here."),
     ] = None,
 ) -> int:
-    """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
+    """Check configuration, keys, programs, disk, database and sandbox, and say what to do about problems.
 
-    Nothing is changed or sent, and of a project nothing is run but with --repo: that installs and runs a copy of its
-    last commit. Keys are told as present or absent. Exit code 1 when something would stop a run, or a tier does not
-    hold what it promises. A daemon looks where it is, if it is named (--url, ORCHESTRATOR_URL); else, and with --repo,
-    this looks here, whatever is alive here.
+    Nothing is changed or sent, and nothing of a project is run, unless --repo is given: that installs and tests a copy
+    of its last commit. Keys are shown as present or absent. Exit code 1: something would stop a run, or a tier does not
+    hold what it promises. A named daemon (--url, ORCHESTRATOR_URL) checks its own machine; otherwise, and with --repo,
+    this machine is checked.
 
     Example: orchestrator doctor --sandbox
 
@@ -46,7 +46,7 @@ def doctor_command(
         from orchestrator.maintenance.doctor import examine_project
 
         say(TRYING)
-        look = interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
+        look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
         if look is None:
             return Exit.INTERRUPTED
         rows, more = [*look.rows], look.model_dump(mode="json", exclude={"rows"})

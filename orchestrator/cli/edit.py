@@ -1,15 +1,16 @@
 """`edit`: a person changes the plan that a story waits with; what is checked and answered is one whole plan."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
 from orchestrator.app.plans import Draft
-from orchestrator.cli.commands import CommentOption, WaitingArgument, comment_text, print_answer
+from orchestrator.cli.commands import CommentOption, WaitingArgument, clean_comment, print_answer
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -18,11 +19,12 @@ from orchestrator.cli.common import (
     command,
     command_group,
     print_json,
+    read_text,
     say,
-    text_of,
 )
 from orchestrator.core.command import MARKDOWN, AnswerBody, Choice, Gate
 from orchestrator.core.errors import ConfigError, RequestRefused
+from orchestrator.core.finding import Finding
 from orchestrator.sprint.gate_answers import expect_choice
 from orchestrator.sprint.plan_edit import body_of, commented, finding_comments, plan_text
 
@@ -41,16 +43,6 @@ command_to_run is run after it; dependencies name tasks of this story that come 
 """
 
 
-class _Question(NamedTuple):
-    """The question that an edit answers."""
-
-    sprint: str
-    story: str
-    title: str
-    criteria: tuple[str, ...]
-    gate: Gate
-
-
 @command(app, "edit")
 def edit_command(
     context: Context,
@@ -61,7 +53,7 @@ def edit_command(
     gate: GateOption = None,
     sprint: SprintOption = None,
 ) -> int:
-    """Change the plan that is asked about in $VISUAL or $EDITOR, have it checked, and have it built.
+    """Change a story's plan in $VISUAL or $EDITOR; it is checked and then built.
 
     While something major is found, the editor opens again with the findings on top; a file that is saved empty or as it
     was answers nothing. Exit 1: nothing was answered, and a file that is named keeps what was written; 2: nothing is
@@ -71,22 +63,21 @@ def edit_command(
 
     Example: orchestrator show US-003 --json | jq .plan > plan.json; orchestrator edit US-003 --file plan.json
     """
-    question = _question(context.sprints.story(sprint, story), gate)
+    shown = context.sprints.story(sprint, story)
+    asked = _gate(shown, gate)
     given = AnswerBody(
-        choice=Choice.EDIT, comment=comment_text(comment), gate=question.gate.number, force=force,
+        choice=Choice.EDIT, comment=clean_comment(comment), gate=asked.number, force=force,
         file=file if file is not None and file.lower().endswith(MARKDOWN) else "", by=context.environment.user[:80],
     )  # fmt: skip
-    stem = f"{story}-{question.gate.number}"
-    if file is not None:
-        path = None if file == "-" else Path(file)
-        draft = Draft(context.environment, question.sprint, stem, text_of(file), path=path)
-        return _submit(context, question, draft, given)
-    draft = Draft(context.environment, question.sprint, stem, plan_text(question.gate.plan, _head(question)))
-    return _edit(context, question, draft, given)
+    path = Path(file) if file is not None and file != "-" else None
+    text = read_text(file) if file is not None else plan_text(asked.plan, _head(shown, asked))
+    draft = Draft(context.environment, str(shown["sprint"]), f"{story}-{asked.number}", text, path=path)
+    edit = _Edit(context, str(shown["sprint"]), str(shown["id"]), given, draft)
+    return edit.open_editor() if file is None else edit.submit()
 
 
-def _question(shown: dict[str, Any], number: int | None) -> _Question:
-    """Returns the question of a story as `show --json` tells it. Raises ConfigError when an edit cannot answer it."""
+def _gate(shown: dict[str, Any], number: int | None) -> Gate:
+    """Returns the question of a story as `show --json` prints it. Raises ConfigError if an edit cannot answer it."""
     story, asked = str(shown["id"]), shown.get("question")
     if not isinstance(asked, dict):
         raise ConfigError(f"{story} waits for nobody: it is {shown.get('status')}")
@@ -97,92 +88,94 @@ def _question(shown: dict[str, Any], number: int | None) -> _Question:
     if number is not None and number != gate.number:
         raise ConfigError(f"question {gate.number} of {story} stands now, not {number}")
     expect_choice(story, gate, Choice.EDIT)
-    criteria = tuple(str(one.get("criterion", "")) for one in shown.get("criteria") or ())
-    return _Question(str(shown["sprint"]), story, str(shown.get("title") or ""), criteria, gate)
+    return gate
 
 
-def _edit(context: Context, question: _Question, draft: Draft, given: AnswerBody) -> int:
-    """Opens the editor until the plan is accepted, or no one is there to mend it; a person may leave."""
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    written = False
-    while True:
-        before = draft.text
-        code = draft.edit(terminal=terminal)
-        same = _words(draft.text) == _words(before)
-        written = written or not same
-        if code != 0 or same or not _words(draft.text):
-            return _leave(context, question, draft, code, written=written and _words(draft.text) != "")
+@dataclass(frozen=True)
+class _Edit:
+    """An edited plan on its way to become the answer. Each method returns the exit code."""
+
+    context: Context
+    sprint: str
+    story: str
+    given: AnswerBody
+    draft: Draft
+
+    def open_editor(self) -> int:
+        """Opens the editor until the plan is accepted, the person leaves, or there is no terminal to correct it."""
+        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        written = False
+        while True:
+            before = self.draft.text
+            code = self.draft.edit(terminal=terminal)
+            same = _words(self.draft.text) == _words(before)
+            written = written or not same
+            if code != 0 or same or not _words(self.draft.text):
+                return self._leave(code, written=written and _words(self.draft.text) != "")
+            try:
+                return self._answer()
+            except RequestRefused as refused:
+                if not terminal:
+                    return self._refuse(refused)
+                for finding in refused.findings:
+                    say(str(finding))
+                self.draft.text = commented(_again(refused), self.draft.text)
+
+    def submit(self) -> int:
+        """Hands the file in as it is."""
         try:
-            return _answer(context, question, draft, given)
+            return self._answer()
         except RequestRefused as refused:
-            if not terminal:
-                return _refuse(context, question, draft, refused)
-            for finding in refused.findings:
-                say(str(finding))
-            draft.text = commented(_again(refused), draft.text)
+            return self._refuse(refused)
 
+    def _answer(self) -> int:
+        """Raises RequestRefused with what was found in the plan."""
+        try:
+            answer = self.given.model_copy(update={"plan": self.draft.text})
+            code = print_answer(self.context, self.context.sprints.answer(self.sprint, self.story, answer))
+        except ConfigError as error:
+            if isinstance(error, RequestRefused) or error.findings:
+                raise RequestRefused(error.message, findings=error.findings) from error
+            raise ConfigError(f"{error.message}; what you wrote is kept in {self.draft.keep()}") from error
+        if code == Exit.GOOD:
+            self.draft.drop()
+        else:
+            say(f"what you wrote is kept in {self.draft.keep()}")
+        return code
 
-def _submit(context: Context, question: _Question, draft: Draft, given: AnswerBody) -> int:
-    try:
-        return _answer(context, question, draft, given)
-    except RequestRefused as refused:
-        return _refuse(context, question, draft, refused)
+    def _leave(self, code: int, *, written: bool) -> int:
+        why = f"the editor ended with exit code {code}" if code else "the plan was left as it was"
+        if not written:
+            self.draft.drop()
+        return self._answer_nothing(f"nothing was answered: {why}", [], kept=written)
 
+    def _refuse(self, refused: RequestRefused) -> int:
+        for finding in refused.findings:
+            say(f"{finding}; {finding.fix}")
+        return self._answer_nothing(refused.message, refused.findings, kept=True)
 
-def _answer(context: Context, question: _Question, draft: Draft, given: AnswerBody) -> int:
-    """Hands the plan in; the exit code. Raises RequestRefused with what was found in it."""
-    try:
-        answer = given.model_copy(update={"plan": draft.text})
-        code = print_answer(context, context.sprints.answer(question.sprint, question.story, answer))
-    except ConfigError as error:
-        if isinstance(error, RequestRefused) or error.findings:
-            raise RequestRefused(error.message, findings=error.findings) from error
-        raise ConfigError(f"{error.message}; what you wrote is kept in {draft.keep()}") from error
-    if code == Exit.GOOD:
-        draft.drop()
-    else:
-        say(f"what you wrote is kept in {draft.keep()}")
-    return code
+    def _answer_nothing(self, message: str, findings: Sequence[Finding], *, kept: bool) -> int:
+        place = str(self.draft.keep()) if kept else None
+        if self.context.as_json:
+            found = [finding.model_dump(mode="json") for finding in findings]
+            named = {"sprint": self.sprint, "story": self.story, "gate": self.given.gate}
+            print_json({**named, "counts": False, "findings": found, "kept": place})
+        say(f"error: {message}" + (f"; what you wrote is kept in {place}" if place else ""))
+        return Exit.NOT_DONE
 
 
 def _words(text: str) -> str:
     return body_of(text.replace("\r\n", "\n")).strip()
 
 
-def _leave(context: Context, question: _Question, draft: Draft, code: int, *, written: bool) -> int:
-    """Answers nothing; what a person wrote stays in its file."""
-    why = f"the editor ended with exit code {code}" if code else "the plan was left as it was"
-    kept = str(draft.keep()) if written else None
-    if not written:
-        draft.drop()
-    _print_unanswered(context, question, [], kept)
-    say(f"error: nothing was answered: {why}" + (f"; what you wrote is kept in {kept}" if kept else ""))
-    return Exit.NOT_DONE
-
-
-def _refuse(context: Context, question: _Question, draft: Draft, refused: RequestRefused) -> int:
-    """Answers nothing: the plan is not accepted."""
-    for finding in refused.findings:
-        say(f"{finding}; {finding.fix}")
-    kept = str(draft.keep())
-    _print_unanswered(context, question, [finding.model_dump(mode="json") for finding in refused.findings], kept)
-    say(f"error: {refused.message}; what you wrote is kept in {kept}")
-    return Exit.NOT_DONE
-
-
-def _print_unanswered(context: Context, question: _Question, findings: list[Any], kept: str | None) -> None:
-    if context.as_json:
-        named = {"sprint": question.sprint, "story": question.story, "gate": question.gate.number}
-        print_json({**named, "counts": False, "findings": findings, "kept": kept})
-
-
-def _head(question: _Question) -> Iterator[str]:
-    """What a person sees above the plan."""
-    gate = question.gate
+def _head(shown: dict[str, Any], gate: Gate) -> Iterator[str]:
+    """Yields what a person sees above the plan."""
     until = f", to be answered until {gate.deadline:%Y-%m-%d %H:%M:%S} UTC" if gate.deadline else ""
-    yield f"{question.story} {question.title}".strip() + f": plan {gate.iteration}, question {gate.number}{until}"
-    if question.criteria:
-        yield from ("", "It shall satisfy", *(f"- {criterion}" for criterion in question.criteria))
+    name = f"{shown['id']} {shown.get('title') or ''}".strip()
+    yield f"{name}: plan {gate.iteration}, question {gate.number}{until}"
+    criteria = [str(one.get("criterion", "")) for one in shown.get("criteria") or ()]
+    if criteria:
+        yield from ("", "It shall satisfy", *(f"- {criterion}" for criterion in criteria))
     yield from ("", f"Why you are asked: {gate.reason}")
     yield from finding_comments([*gate.issues, *gate.notes])
     yield from HOW_TO.splitlines()

@@ -1,4 +1,4 @@
-"""`init`: begin with a configuration and a backlog."""
+"""`init`: a configuration and a backlog to start with."""
 
 import asyncio
 import shlex
@@ -22,9 +22,9 @@ def init_command(
 ) -> int:
     """Write a commented config.yaml, an example backlog.csv and a scripted team that builds it.
 
-    In a repository, propose configuration and backlog from what is there.
+    In a repository, configuration and backlog are proposed from its files.
 
-    Nothing is ever overwritten. Commands that the repository's files give are asked for, and else stand in comments.
+    Nothing is overwritten. Setup commands found in the repository are used only if you agree, otherwise commented out.
 
     Example: orchestrator init my-project
     """

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,15 +17,14 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.settings import Environment
 
-if TYPE_CHECKING:
-    from orchestrator.client.daemon import Daemon
-
 app = command_group()
 AfterOption = Annotated[
-    int, typer.Option("--after", metavar="SEQ", min=0, max=2**63 - 1, help="Behind this event: `seq` in --json lines.")
+    int,
+    typer.Option("--after", metavar="SEQ", min=0, max=2**63 - 1, help="After this event (`seq` in --json lines)."),
 ]
 ALL = 10**9
 """Characters of a text that has been cut already."""
+# `90s`, `15m`, `2h`, `1d`
 _AGO = re.compile(r"^(\d+)([smhd])$")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -33,19 +32,19 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 @command(app, "logs", "as_json")
 def logs_command(
     context: Context,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on printing until interrupted.")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing until interrupted.")] = False,
     sprint: SprintOption = None,
     story: Annotated[str | None, typer.Option(help="Only this story.")] = None,
     task: Annotated[str | None, typer.Option(help="Only this task.")] = None,
     persona: Annotated[str | None, typer.Option(help="Only this persona.")] = None,
     level: Annotated[str | None, typer.Option(help="This level and above: debug, info, warn, error.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or so long ago.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or a span ago.")] = None,
     after: AfterOption = 0,
     lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> int:
-    """What happened, as it was recorded: of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
+    """Print the event log of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
 
-    With -f a database or a daemon that is away is waited for, and no event is missed or printed twice.
+    With -f it waits for a database or a daemon that is away; no event is missed or printed twice.
 
     Example: orchestrator logs -f --story US-003 --level warn
 
@@ -68,25 +67,11 @@ def logs_command(
         if isinstance(source, LocalFolder):
             _local(context.environment, query, after, printer, follow=follow)
         else:
-            _remote(source, context.environment, query, after, printer, follow=follow)
+            with closing(source.log(query, after)) as log:
+                _print(log.followed(say) if follow else log.recorded(), printer)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     return Exit.GOOD
-
-
-def _remote(
-    daemon: "Daemon", environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool
-) -> None:
-    """A daemon that was named is waited for when it is away; where the state folder is, that has the rest."""
-    with closing(daemon.log(query, after)) as log:
-        if not follow:
-            _print(log.recorded(), printer)
-            return
-        _print(log.while_there(say) if daemon.found else log.followed(say), printer)
-    if not printer.closed:
-        with closing(LocalLog(environment, query, after=log.seen)) as local:
-            _print(local.recorded(), printer)
-            _print(local.to_come(say), printer)
 
 
 def _local(environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool) -> None:

@@ -37,7 +37,7 @@ MODULES = {
     "prune": "maintenance",
     "backup": "maintenance",
     "restore": "maintenance",
-    "extract": "extract",
+    "extract": "answers",
     "apply": "apply",
     "analyse": "analyse",
     "check": "check",
@@ -82,7 +82,7 @@ def options(
 
 
 def main(program: Callable[[], object] = app) -> None:
-    """Run the command line; an error that no command turned into a message becomes one here."""
+    """Runs the command line; an error that no command turned into a message becomes one here."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A model's text may hold what no encoding can print; its escape is shown, which is valid in JSON too.

@@ -26,13 +26,13 @@ _WHY = {
 @command(app, "prune")
 def prune_command(
     context: Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go and how much it frees.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted and freed.")] = False,
 ) -> int:
     """Delete what is kept of finished sprints and analyses that are too old or take too much disk space.
 
     Record, report and result branch of a sprint stay, and so do the branches of stories that were not done. A sprint
-    that is not finished, a backlog and your repository are never touched. A daemon goes by its own settings, and by
-    what is given with --set retention.days and --set retention.max_mb.
+    that is not finished, a backlog and your repository are never touched. A daemon uses its own settings, except for
+    --set retention.days and --set retention.max_mb.
 
     Example: orchestrator prune --dry-run --set retention.days=30
     """
@@ -49,7 +49,7 @@ def prune_command(
 
 
 def _limits(settings: Settings, overrides: Sequence[str]) -> dict[str, float | None]:
-    """What the command line says of how much is kept."""
+    """Returns the limits that the command line sets."""
     named = {text.partition("=")[0].strip() for text in overrides}
     kept = settings.retention
     limits = {"days": kept.days, "max_mb": kept.max_mb}
@@ -78,10 +78,10 @@ def backup_command(
     context: Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file to write; -: standard output.")],
 ) -> int:
-    """Write everything that a state folder cannot get again into one file, also while sprints run in it.
+    """Back the state folder up into one file, also while sprints run in it.
 
-    The file holds every prompt and reply and the key of the masks: it is for its owner alone, and a daemon hands it
-    out for its token alone. Backlogs and your repository are not in it; worktrees and environments are made again.
+    The file holds every prompt and reply and the key of the masks: only its owner can read it, and a daemon sends it
+    only for its token. Backlogs and your repository are not in it; worktrees and environments are made again.
 
     Example: orchestrator backup before-the-upgrade.tar.gz
     """
@@ -105,7 +105,7 @@ def restore_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` wrote.")],
     home: Annotated[Path | None, typer.Option(metavar="DIR", help="The state folder; default: the configured.")] = None,
 ) -> int:
-    """Make a backup the state folder, which must be empty: checked first, then whole or not at all.
+    """Restore a backup into an empty state folder: it is checked first, then restored whole or not at all.
 
     With DATABASE_URL set, the backup's tables go into that database, which must hold no sprints.
 

@@ -1,7 +1,4 @@
-"""`run`: a backlog in, merged stories out; `demo`: the same with the packaged example and a scripted team.
-
-`run --dry-run`: what would happen, without provider, repository or network.
-"""
+"""`run`: a backlog in, merged stories out, or with --dry-run what that would be; `demo`: the packaged example."""
 
 import asyncio
 import signal
@@ -11,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from orchestrator.app.plan_files import brought, judged_by_rules
+from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.backlogs.files import read_backlog
-from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say
-from orchestrator.cli.console import EventPrinter, printer_for
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
+from orchestrator.cli.console import EventPrinter, make_printer
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import StoryReport, StoryStatus
@@ -35,19 +32,19 @@ RESULT = "sprint-result"
 
 FormatOption = Annotated[str | None, typer.Option("--log-format", metavar="plain|json", help="Form of the log lines.")]
 BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, YAML, JSON, or a folder of Markdown.")]
-RepoOption = Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")]
-SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: the next free one.")]
+RepoOption = Annotated[Path | None, typer.Option(help="Repository; created if absent or empty.")]
+SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Id of the sprint; default: the next free one.")]
 StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")]
 ProviderOption = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"Who answers: {', '.join(get_args(ProviderName))}.")
 ]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
-CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")]
+CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="File that gets a line per paid reply.")]
 PlanOption = Annotated[
     list[str] | None,
     typer.Option(metavar="[STORY=]FILE", help="A person's task plan in place of the architect's; repeatable."),
 ]
-PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Create or fast-forward it at the end.")]
+PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Branch to create or fast-forward at the end.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="An unmet dependency outside the sprint is an error.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show waves, problems and calls; spend nothing.")]
 
@@ -68,14 +65,14 @@ def run_command(
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
 ) -> int:
-    """Work through a backlog in a git repository until each story has an outcome.
+    """Build the stories of a backlog in a git repository, until each has an outcome.
 
     Example: orchestrator run backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
 
     Example: orchestrator run backlog.csv --repo ./app --stories US-007 --plan US-007=plans/rounding.md
     """
     settings, environment, as_json = context.settings, context.environment, context.as_json
-    chosen = tuple(name.strip() for name in (stories or "").split(",") if name.strip())
+    chosen = split_names(stories)
     if stories is not None and not chosen:
         fail("--stories names no story: name some, or leave it out to run all")
     options = RunOptions(
@@ -84,7 +81,7 @@ def run_command(
     )  # fmt: skip
     if dry_run:
         return dry_run_command(options, settings, environment, as_json=as_json)
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     return execute(options, settings, environment, printer, as_json=as_json)
 
 
@@ -97,7 +94,7 @@ def execute(
     as_json: bool,
     again: str = "the same command",
 ) -> int:
-    """Run the sprint and print how it ended; the exit code. `again` is what goes on with an interrupted one."""
+    """Runs the sprint and prints how it ended. Returns the exit code. `again` is what resumes an interrupted one."""
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.app.run import Run
     from orchestrator.reports.report import exit_code
@@ -106,21 +103,21 @@ def execute(
     tell = say if as_json else printer.say
     with printer, traced(environment, printer.event) as listen:
         run = Run(options, settings, environment, tell=tell, listen=listen, waits=printer.waits)
-        result = interruptible(run.go())
+        result = run_interruptible(run.go())
     if printer.closed and not as_json:
-        say("nobody read the output to its end; the sprint went on, and `orchestrator logs` shows all of it")
+        say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")
     if result is None:
         say(f"interrupted; {again} goes on where this one stopped")
         return Exit.INTERRUPTED
     if as_json:
         print_json(result.report.model_dump(mode="json"))
-    for line in summary_lines(result):
+    for line in format_summary(result):
         (say if as_json else printer.say)(line)
     return Exit.NOT_DONE if result.unpushed else exit_code(result.report)
 
 
-def interruptible(work: Coroutine[Any, Any, T]) -> T | None:
-    """Run `work` on a loop of its own; None when SIGINT or SIGTERM ended it (everything started is ended first)."""
+def run_interruptible(work: Coroutine[Any, Any, T]) -> T | None:
+    """Runs `work` on a loop of its own. Returns None when SIGINT or SIGTERM ended it, after all that it started."""
 
     async def main() -> T:
         task = asyncio.current_task()
@@ -151,7 +148,7 @@ def demo_command(
     place = fresh_copy(folder)
     settings, environment = load(place / "config.yaml", context.overrides)
     as_json = context.as_json
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     printer.say(f"A scripted team (recorded answers, no model is asked) works through {place / 'backlog.csv'}.")
     options = RunOptions(
         backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT
@@ -173,8 +170,8 @@ def demo_command(
     return Exit.GOOD if green else Exit.NOT_DONE
 
 
-def summary_lines(result: "RunResult") -> Iterator[str]:
-    """A line per story, the totals, what to do about open stories, and where the result is."""
+def format_summary(result: "RunResult") -> Iterator[str]:
+    """Yields a line per story, the totals, what to do about open stories, and where the result is."""
     report = result.report
     yield ""
     yield f"Sprint {report.sprint}"
@@ -212,7 +209,7 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
 
 
 def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
-    """What to do about stories that ended otherwise than done; a blocked one only waits for another."""
+    """Yields what to do about stories that are not done; a blocked one only waits for another."""
     ended = [s for s in stories if s.status.final and s.status not in {StoryStatus.DONE, StoryStatus.BLOCKED}]
     if ended:
         name = ended[0].id
@@ -233,7 +230,7 @@ def _totals_line(result: "RunResult") -> str:
 
 
 def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
-    """Print waves, problems and calls; exit code 2 when a problem would keep the sprint from starting."""
+    """Prints waves, problems and calls. Returns exit code 2 for a problem that keeps the sprint from starting."""
     try:
         content = read_backlog(options.backlog, settings, environment)
     except BacklogError as error:
@@ -250,11 +247,11 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
         stories = None
     plans = _plans(options, settings, content, stories)
     made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
-    return tell(made, as_json=as_json)
+    return print_dry_run(made, as_json=as_json)
 
 
-def tell(planned: DryRun, *, as_json: bool) -> Exit:
-    """Print it; USAGE when a problem would keep the sprint from starting."""
+def print_dry_run(planned: DryRun, *, as_json: bool) -> Exit:
+    """Prints it. Returns USAGE for a problem that keeps the sprint from starting."""
     if as_json:
         print_json(planned.as_json())
     else:
@@ -268,10 +265,10 @@ def tell(planned: DryRun, *, as_json: bool) -> Exit:
 def _plans(
     options: RunOptions, settings: Settings, content: BacklogContent, stories: list[Story] | None
 ) -> dict[str, JudgedTasks]:
-    """The plans of --plan as rules read them. Raises ConfigError as the run would."""
+    """Returns the plans of --plan as rules read them. Raises ConfigError as the run would."""
     rows = content.stories if stories is None else stories
     selected = [story.id for story in rows if not story.completed]
-    return judged_by_rules(options, brought(options.plans, selected, content, {}), settings) if options.plans else {}
+    return judge_by_rules(options, read_plans(options.plans, selected, content, {}), settings) if options.plans else {}
 
 
 def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:

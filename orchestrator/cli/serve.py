@@ -1,4 +1,4 @@
-"""`serve`: the daemon, until it is told to end."""
+"""`serve`: the daemon, until it is asked to stop."""
 
 import asyncio
 import json
@@ -13,7 +13,6 @@ import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
-from orchestrator.cli.startup import nothing_begun
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event
 from orchestrator.settings import Environment, Settings, is_stream, load
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from orchestrator.daemon.serve import Daemon
 
 app = command_group()
+# A URL, or git's short form `user@host:path`; everything else is a path.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
-STDOUT = 1
+STDOUT = 1  # its descriptor, which `LogStream` writes to in a thread
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
 
@@ -38,7 +38,7 @@ HostOption = Annotated[str | None, typer.Option(help="Address to listen on; as s
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serve.port, before PORT.")]
 
 NoAuthOption = Annotated[
-    bool, typer.Option("--no-auth", help="Without a token, for direct requests of this machine alone.")
+    bool, typer.Option("--no-auth", help="Need no token, and accept only direct requests of this machine.")
 ]
 
 
@@ -55,10 +55,10 @@ def serve_command(
     port: PortOption = None,
     no_auth: NoAuthOption = False,
 ) -> int:
-    """Watch backlogs, work through what comes, and answer over HTTP, until SIGTERM or SIGINT.
+    """Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
 
-    One JSON line per event on stdout. SIGTERM: what is at work may end within shutdown.grace_s, exit 0; a second one:
-    at once. SIGHUP reads the settings anew. Exit 70: the event loop stood still.
+    Prints one JSON line per event. SIGTERM: running calls may end within shutdown.grace_s, exit 0; a second SIGTERM
+    stops at once. SIGHUP reads the settings again. Exit 70: the event loop stood still.
 
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
@@ -76,7 +76,6 @@ def serve_command(
             raise ConfigError(f"the configuration came through {config}, which cannot be read again: name a file")
         return load(config, words, environment.variables)[0]
 
-    nothing_begun()
     return asyncio.run(_serve(options, settings, environment, again))
 
 
@@ -95,10 +94,10 @@ async def _serve(
 ) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
     from orchestrator.daemon.serve import Daemon
-    from orchestrator.daemon.startup import folder_event
+    from orchestrator.daemon.startup import make_folder_event
     from orchestrator.files.process import Watchdog
     from orchestrator.server.app import build_app
-    from orchestrator.server.listen import listening
+    from orchestrator.server.listen import serve_http
     from orchestrator.server.metrics import Metrics
     from orchestrator.storage.log_stream import LogStream
     from orchestrator.telemetry.tracing import open_traces
@@ -114,7 +113,7 @@ async def _serve(
             traces.listen(event)
 
     if warning is not None:
-        listen(folder_event(warning))
+        listen(make_folder_event(warning))
     daemon = Daemon(
         options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
     )
@@ -123,7 +122,7 @@ async def _serve(
             _signals(daemon),
             Watchdog(settings.serve.watchdog_s),
             daemon,
-            listening(build_app(daemon, metrics), settings, environment) as address,
+            serve_http(build_app(daemon, metrics), settings, environment) as address,
             daemon.announced(address.url),
         ):
             await daemon.run()
@@ -136,20 +135,20 @@ async def _serve(
 
 def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
     """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
-    from orchestrator.daemon.startup import with_token
-    from orchestrator.server.access import hosts_of, is_loopback
+    from orchestrator.daemon.startup import add_token
+    from orchestrator.server.access import choose_hosts, is_loopback
 
     if options.no_auth and environment.token is not None:
         raise ConfigError("--no-auth and ORCHESTRATOR_TOKEN contradict each other: leave one of them out")
     # Where others reach the address, a token that is made here and that none of them can read would keep all of them
-    # out: `listening` asks for ORCHESTRATOR_TOKEN there.
-    here = all(map(is_loopback, hosts_of(settings, environment)))
-    return with_token(environment) if here and not options.no_auth else (environment, None)
+    # out: `serve_http` asks for ORCHESTRATOR_TOKEN there.
+    here = all(map(is_loopback, choose_hosts(settings, environment)))
+    return add_token(environment) if here and not options.no_auth else (environment, None)
 
 
 @asynccontextmanager
 async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
-    """SIGTERM and SIGINT end it, a second one at once; SIGHUP reads the settings anew."""
+    """Stops it on SIGTERM and SIGINT, at once on a second one; reads the settings again on SIGHUP."""
     loop = asyncio.get_running_loop()
     reloads: set[asyncio.Task[None]] = set()
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe
-from orchestrator.cli.console import finding_lines, question_lines
+from orchestrator.cli.console import format_finding, format_question
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
@@ -39,9 +39,9 @@ def show_command(
     context: Context,
     story: StoryArgument,
     sprint: SprintOption = None,
-    full: Annotated[bool, typer.Option("--full", help="Draw every event, not only what was decided.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Draw every event, not only decisions.")] = False,
 ) -> int:
-    """A story's path as a timeline, its plan, contract, findings, diff stat and the output of its failing tests.
+    """Show a story: its path as a timeline, plan, contract, findings, changes and the output of its failing tests.
 
     Example: orchestrator show US-003
     """
@@ -61,7 +61,7 @@ def show_command(
 
 @command(app, "contract")
 def contract_command(context: Context, story: StoryArgument, sprint: SprintOption = None) -> int:
-    """What a story's developer may write and depend on, by whom it is allowed, and what was refused.
+    """Show what a story's developer may write and depend on, who allowed it, and what was refused.
 
     --json prints the contract alone, as contracts/architecture.schema.json describes it.
 
@@ -90,17 +90,17 @@ def _unknown(context: Context, story: str) -> Exception:
 
 
 def draw(story: str, steps: Sequence[PathStep]) -> None:
-    """Print the drawing on stdout, in colours on a terminal, with signs that its encoding has."""
+    """Prints the drawing, in colours on a terminal, with signs that its encoding has."""
     console = Console(highlight=False, soft_wrap=True)
     begun = f", begun {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
     console.print(Text(f"Path of {story}{begun}:"))
-    for line in lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
+    for line in draw_lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
         console.print(line)
     console.print()
 
 
-def lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
-    """The drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
+def draw_lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
+    """Returns the drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
     if not steps:
         return [Text("  has not begun")]
     days = steps[0].time.date() != steps[-1].time.date()
@@ -126,7 +126,7 @@ def _line(step: PathStep, clock: str, gap: str, ascii_only: bool) -> Text:
 
 
 def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str, datetime, str]]) -> list[str]:
-    """What is allowed, and by whom: what was there, a task of the plan, an amendment. History: event, time, message."""
+    """Returns what is allowed, and by what: a file of before, a task, an amendment. History: event, time, message."""
     given = {path: number for number, one in enumerate(contract.amendments, start=1) for path in one.files}
     lines = [
         f"Contract of {contract.story_id}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}"
@@ -158,7 +158,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
-    lines += [*question_lines(shown), *_decision_lines(shown)]
+    lines += [*format_question(shown), *_decision_lines(shown)]
     if shown["pruned"]:
         lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
     lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
@@ -169,7 +169,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )
     lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
-    lines += [line for finding in shown["findings"] for line in finding_lines(Finding.model_validate(finding))] or [
+    lines += [line for finding in shown["findings"] for line in format_finding(Finding.model_validate(finding))] or [
         "  none"
     ]
     lines += ["", "Tests:"]
@@ -183,7 +183,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
 
 
 def _decision_lines(shown: dict[str, Any]) -> list[str]:
-    """The conflict a person has to decide, and what a person has said."""
+    """Returns the conflict a person has to decide, and what a person has answered."""
     lines: list[str] = []
     if shown["conflict"]:
         lines += ["", "Conflict:", *(f"  {name.replace('_', ' ')}: {text}" for name, text in shown["conflict"].items())]

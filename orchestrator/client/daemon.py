@@ -9,17 +9,18 @@ from typing import IO, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.app.logs import LogQuery
-from orchestrator.client.http import DaemonAway, DaemonClient, NotAllowed, RemoteLog
-from orchestrator.client.local import LocalFolder
+from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
 from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp, DoctorRow, Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.sprint import Pruned
-from orchestrator.maintenance.backup import received
+from orchestrator.maintenance.backup import receive
+from orchestrator.settings import Environment
 from orchestrator.sprint.dry_run import DryRun
 
 V = TypeVar("V", bound=BaseModel)
+# As `server.models.Id`: it becomes a part of a path.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DOTS = frozenset({".", ".."})
 LONG_S = 900.0
@@ -33,10 +34,9 @@ class Daemon:
 
     poll_s = 2.0
 
-    def __init__(self, client: DaemonClient, here: LocalFolder, *, found: bool = False) -> None:
-        """`found`: it is the one at work in the state folder `here`, and no one named it."""
-        self.url, self.client, self.found = client.url, client, found
-        self._client, self._here = client, here
+    def __init__(self, client: DaemonClient, environment: Environment) -> None:
+        self.url, self.client = client.url, client
+        self._client, self._environment = client, environment
 
     def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
         """Returns a sprint; see `LocalFolder`."""
@@ -53,14 +53,12 @@ class Daemon:
     def follow(
         self, name: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> dict[str, Any]:
-        """Returns the sprint again: a named daemon that is away is waited for; of a found one, the folder answers."""
+        """Returns the sprint again; waits for a daemon that is away."""
         wait = 0.0
         while True:
             try:
                 shown = self.sprint(name)
             except DaemonAway as error:
-                if self.found:
-                    return self._here.sprint(name)
                 if not wait:
                     tell(f"{error.message}; waiting for it")
                 wait = min(2 * wait + 1, LONGEST_WAIT_S)
@@ -119,13 +117,7 @@ class Daemon:
 
     def backup(self, target: Path | IO[bytes]) -> BackedUp:
         """Writes the archive that the daemon hands out; see `LocalFolder`."""
-        try:
-            return received(self._here.environment, self._client.parts("/backup", patience_s=LONG_S), target)
-        except NotAllowed:
-            # Without a token (--no-auth) it hands out no backup; whoever can read the folder can have one from there.
-            if not self.found:
-                raise
-            return self._here.backup(target)
+        return receive(self._environment, self._client.parts("/backup", patience_s=LONG_S), target)
 
     def log(self, query: LogQuery, after: int) -> RemoteLog:
         """Returns its event log behind a number, to be closed."""

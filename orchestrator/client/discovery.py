@@ -1,10 +1,6 @@
-"""Who carries a command out: the daemon that it names, the one at work in its state folder, or the command itself.
-
-Where the daemon of a state folder is found, and the token that it keeps there for its own user.
-"""
+"""Which process carries a command out: a named daemon, or the command itself in its state folder."""
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -15,9 +11,54 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.storage.locks import holder
 from orchestrator.storage.state_folder import StateFolder
 
+if TYPE_CHECKING:
+    from orchestrator.client.daemon import Daemon
 
-def living_daemon(environment: Environment) -> tuple[int, str] | None:
-    """Returns process and address of the daemon of the state folder; None: no daemon, or one that starts or ends."""
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+HERE = "here"
+"""In place of an address: the command works in the state folder, also where ORCHESTRATOR_URL names a daemon."""
+
+
+def connect(environment: Environment, settings: Settings, url: str | None) -> "Daemon | LocalFolder":
+    """Returns the daemon at `url`, else at ORCHESTRATOR_URL, else the state folder.
+
+    The folder is safe beside any daemon: what is read is the same record, and an order or an answer is recorded for the
+    process that holds the sprint. Raises ConfigError for what is no address of a daemon, for one that the token must
+    not be sent to, and where the log of the folder's daemon is in a database that this command was not given.
+    """
+    named = connect_named(environment, url)
+    if named is not None:
+        return named
+    # Without the log every story would look as if it had not begun.
+    no_log = environment.database_url is None and not StateFolder(environment.home).event_database.exists()
+    if no_log and (own := find_daemon(environment)) is not None:
+        raise ConfigError(f"the daemon of {environment.home} uses another database: set DATABASE_URL, or --url {own}")
+    return LocalFolder(environment, settings)
+
+
+def connect_named(environment: Environment, url: str | None) -> "Daemon | None":
+    """Returns the daemon at `url`, else at ORCHESTRATOR_URL; None where neither names one. Raises ConfigError."""
+    address = url or environment.url
+    if not address or address == HERE:
+        return None
+    own = find_daemon(environment)
+    if own is not None and _is_same(address, own):
+        return _connect(environment, own, own=True)
+    return _connect(environment, address, own=False)
+
+
+def connect_own(environment: Environment) -> "Daemon":
+    """Returns the daemon of the state folder. Raises ConfigError where there is none."""
+    url = find_daemon(environment)
+    if url is None:
+        raise ConfigError(
+            f"no daemon answers for {environment.home}: start one with `orchestrator serve`, or name one with --url"
+        )
+    return _connect(environment, url, own=True)
+
+
+def find_daemon(environment: Environment) -> str | None:
+    """Returns the address of the daemon of the state folder; None: no daemon, or one that starts or ends."""
     folder = StateFolder(environment.home)
     pid = holder(folder.daemon_lock)
     if pid is None:
@@ -26,69 +67,9 @@ def living_daemon(environment: Environment) -> tuple[int, str] | None:
         known = json.loads(folder.daemon_address.read_bytes())
     except (OSError, ValueError):
         return None
+    # A killed daemon leaves its address behind.
     is_its_own = isinstance(known, dict) and known.get("pid") == pid and isinstance(known.get("url"), str)
-    return (pid, str(known["url"])) if is_its_own else None
-
-
-def kept_token(environment: Environment) -> str | None:
-    """Returns the token of the state folder; None where there is none."""
-    return StateFolder(environment.home).token()
-
-
-if TYPE_CHECKING:
-    from orchestrator.client.daemon import Daemon
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-HERE = "here"
-"""In place of an address: the command works in the state folder itself, whatever is alive in it."""
-
-
-def connect(
-    environment: Environment, settings: Settings, url: str | None, tell: Callable[[str], None]
-) -> "Daemon | LocalFolder":
-    """Returns the daemon at `url`, else at ORCHESTRATOR_URL, else the one alive in the state folder that answers.
-
-    Else the state folder itself, which is safe beside any daemon: what is read is the same record, and an order or an
-    answer is recorded for the process that holds the sprint. A daemon that is alive and does not answer is reported.
-    Raises ConfigError for what is no address of a daemon, for one that the token must not be sent to, and when the
-    daemon of the state folder wants another token.
-    """
-    here = LocalFolder(environment, settings)
-    address = url or environment.url
-    if address is None:
-        return _alive(environment, here, tell) or here
-    return named_daemon(environment, settings, url) or here
-
-
-def named_daemon(environment: Environment, settings: Settings, url: str | None) -> "Daemon | None":
-    """Returns the daemon at `url`, else at ORCHESTRATOR_URL; None where neither names one. Raises ConfigError."""
-    address = url or environment.url
-    if not address or address == HERE:
-        return None
-    here, living = LocalFolder(environment, settings), living_daemon(environment)
-    if living is not None and _is_same(address, living[1]):
-        return _daemon(environment, here, living[1], own=True)
-    return _daemon(environment, here, address, own=False)
-
-
-def _alive(environment: Environment, here: LocalFolder, tell: Callable[[str], None]) -> "Daemon | None":
-    living = living_daemon(environment)
-    if living is None:
-        return None
-    pid, url = living
-    from orchestrator.client.http import DaemonAway, NoDaemon
-
-    daemon = _daemon(environment, here, url, own=True, found=True)
-    try:
-        if daemon.client.pid() == pid:
-            return daemon
-    except (DaemonAway, NoDaemon):
-        pass
-    except ConfigError as error:
-        hint = f"`--url {HERE}` works in {environment.home} without it"
-        raise ConfigError(f"{error.message}; {hint}", findings=error.findings) from error
-    tell(f"warning: the daemon of {environment.home} (pid {pid}) does not answer at {url}: its state folder is used")
-    return None
+    return str(known["url"]) if is_its_own else None
 
 
 def _is_same(address: str, own: str) -> bool:
@@ -101,11 +82,11 @@ def _is_same(address: str, own: str) -> bool:
     return False
 
 
-def _daemon(environment: Environment, here: LocalFolder, url: str, *, own: bool, found: bool = False) -> "Daemon":
+def _connect(environment: Environment, url: str, *, own: bool) -> "Daemon":
     """`own`: it is the daemon that is alive in the state folder; no other gets the token that lies there."""
     # Imported here: a command that no daemon carries out does not wait for the HTTP library.
     from orchestrator.client.daemon import Daemon
     from orchestrator.client.http import DaemonClient
 
-    kept = kept_token(environment) if own else None
-    return Daemon(DaemonClient(url, environment.variables, own=own, kept=kept), here, found=found)
+    kept = StateFolder(environment.home).token() if own else None
+    return Daemon(DaemonClient(url, environment.variables, own=own, kept=kept), environment)

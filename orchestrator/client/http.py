@@ -1,7 +1,4 @@
-"""How a command talks to a daemon over HTTP: what may be sent where, and every way it can go wrong as one sentence.
-
-The event log of a daemon, read over HTTP: from any point on, without loss or duplicates.
-"""
+"""A daemon over HTTP: what may be sent where, each failure as one sentence, and its event log without loss."""
 
 import ipaddress
 import json
@@ -26,12 +23,11 @@ PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: a daemon's is far smaller."""
 TIMEOUT_S = 60.0
-AT_ONCE_S = 5.0
-"""A daemon on this machine that lets one wait for longer is stuck."""
 SILENCE_S = 90.0
 """A stream of events that shows no sign of life for so long has broken."""
+# Names, IPv4, and IPv6 without brackets; the library takes other characters too.
 _HOST = re.compile(r"[\w.:-]+")
-_MOST_CHARS = 1000
+_MOST_CHARS = 1000  # of a message that another process wrote
 _MOST_FINDINGS = 200
 
 
@@ -41,10 +37,6 @@ class DaemonAway(ConfigError):
 
 class NoDaemon(ConfigError):
     """Something else answers at the address."""
-
-
-class NotAllowed(ConfigError):
-    """The daemon keeps this from whoever asks so."""
 
 
 class DaemonClient:
@@ -84,21 +76,15 @@ class DaemonClient:
         )
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Closes the connection."""
         self._client.close()
 
-    def pid(self) -> int | None:
-        """The daemon's process, as it says at once or not at all."""
-        told = self._json("GET", "/daemon", timeout=httpx2.Timeout(AT_ONCE_S))
-        pid = told.get("pid") if isinstance(told, dict) else None
-        return pid if isinstance(pid, int) else None
-
     def get(self, path: str, query: Mapping[str, str] | None = None, *, patience_s: float = TIMEOUT_S) -> Any:
-        """What the daemon says at a path below /api/v1."""
+        """Returns what the daemon says at a path below /api/v1."""
         return self._json("GET", path, params=query, timeout=httpx2.Timeout(patience_s, connect=10.0))
 
     def post(self, path: str, body: Mapping[str, Any], *, patience_s: float = TIMEOUT_S) -> Any:
-        """What became of something that was said; also where that was refused in the words of the same answer."""
+        """Returns what became of a command, also where that was refused in the words of the same answer."""
         return self._json("POST", path, json=dict(body), timeout=httpx2.Timeout(patience_s, connect=10.0))
 
     def send_file(self, method: str, path: str, content: bytes, **query: str) -> Any:
@@ -107,7 +93,7 @@ class DaemonClient:
         return self._json(method, path, params=query, content=content, headers=kind)
 
     def parts(self, path: str, *, patience_s: float) -> Iterator[bytes]:
-        """What lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
+        """Yields what lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
         headers, patience = {"accept-encoding": "identity"}, httpx2.Timeout(patience_s, connect=10.0)
         try:
             with self._client.stream("GET", f"{self.url}{API}{path}", headers=headers, timeout=patience) as response:
@@ -120,7 +106,7 @@ class DaemonClient:
     def events(
         self, query: Mapping[str, str], after: int, *, follow: bool, opened: Callable[[], None]
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(number, log line) of the events behind `after`: up to now, or until the connection ends.
+        """Yields (number, log line) of the events after `after`: up to now, or until the connection ends.
 
         `opened` is called once the daemon begins to tell.
         """
@@ -177,7 +163,7 @@ class DaemonClient:
         return NoDaemon(f"{self.url} does not answer as a daemon: {_short(what)}")
 
     def _refused(self, response: httpx2.Response, body: bytes) -> ConfigError:
-        """What an answer other than success means for whoever gave the command."""
+        """Returns what an answer other than success means for whoever gave the command."""
         status, said = response.status_code, _said(body)
         if 300 <= status < 400:
             where = _short(response.headers.get("location", "nowhere"))
@@ -193,12 +179,11 @@ class DaemonClient:
             return DaemonAway(f"the daemon at {self.url} cannot answer now: {message}")
         if status >= 500:
             return ConfigError(f"the daemon at {self.url} failed: {message}")
-        kinds = {403: NotAllowed, 404: UnknownName}
-        return kinds.get(status, ConfigError)(message, findings=findings)
+        return (UnknownName if status == 404 else ConfigError)(message, findings=findings)
 
 
 def _checked(url: str) -> str:
-    """The address without what an address of a daemon does not need. Raises ConfigError, without a secret."""
+    """Returns the address without what an address of a daemon does not need. Raises ConfigError, without a secret."""
     try:
         parsed = httpx2.URL(url.strip())
     except (httpx2.InvalidURL, TypeError, ValueError) as error:
@@ -209,7 +194,7 @@ def _checked(url: str) -> str:
         raise ConfigError(f"{_short(url)} is no address of a daemon: give one like https://daemon.example.org")
     if parsed.query or parsed.fragment:
         raise ConfigError(f"{_short(url)} is no address of a daemon: it ends before the question mark")
-    return re.sub(r"(/api/v1)?/*$", "", str(parsed))
+    return re.sub(r"(/api/v1)?/*$", "", str(parsed))  # the address of the API is taken too
 
 
 def _loopback(host: str) -> bool:
@@ -222,7 +207,7 @@ def _loopback(host: str) -> bool:
 
 
 def _body(response: httpx2.Response) -> bytes:
-    """The whole body, as long as it is not longer than any answer of ours."""
+    """Returns the whole body, as long as it is not longer than any answer of ours."""
     parts, size = [], 0
     for part in response.iter_bytes():
         parts.append(part)
@@ -233,7 +218,7 @@ def _body(response: httpx2.Response) -> bytes:
 
 
 def _said(body: bytes) -> tuple[str, list[Finding]] | None:
-    """The sentence and the findings of an error; None for what is no error of a daemon."""
+    """Returns the sentence and the findings of an error; None for what is no error of a daemon."""
     try:
         told = json.loads(body)
     except ValueError:
@@ -248,7 +233,7 @@ def _said(body: bytes) -> tuple[str, list[Finding]] | None:
 
 
 def _reason(error: Exception) -> str:
-    """What the network says, without the layers it went through."""
+    """Returns what the network says, without the layers it went through."""
     text = str(error).strip() or type(error).__name__
     found = re.search(r"\[Errno -?\d+\] (.*)", text)
     return _short(found[1] if found else text)
@@ -259,7 +244,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_CHARS else f"{line[:_MOST_CHARS]}…"
 
 
-FIRST_PAUSE_S = 0.5
+FIRST_PAUSE_S = 0.5  # a restart takes about as long
 LONGEST_PAUSE_S = 30.0
 """Between two tries to reach a daemon that is away."""
 LASTING_S = 60.0
@@ -277,7 +262,7 @@ class RemoteLog:
         self._lost = False
 
     def recorded(self) -> Iterator[tuple[int, Event]]:
-        """(number, event) of what is wanted behind `seen`, up to now. Raises ConfigError."""
+        """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError."""
         begun = self.seen
         try:
             yield from self._behind(follow=False, opened=lambda: None)
@@ -286,7 +271,7 @@ class RemoteLog:
             raise ConfigError(f"{error.message}{goes_on}") from error
 
     def followed(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """The same for ever; a daemon that goes away once it was there is waited for, which is told.
+        """Yields the same for ever; waits for a daemon that goes away once it was there, and reports that.
 
         Raises ConfigError when it cannot be reached at first, or says something that trying again does not change.
         """
@@ -307,17 +292,8 @@ class RemoteLog:
             self._pause(wait)
             wait = min(wait * 2, LONGEST_PAUSE_S)
 
-    def while_there(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """The same until the daemon goes away, which is told. Raises ConfigError as `followed`."""
-        try:
-            yield from self._behind(follow=True, opened=lambda: self._opened(tell))
-        except DaemonAway:
-            if self._opened_at is None:
-                raise
-        tell(f"the daemon at {self._client.url} has ended; its state folder tells what follows event {self.seen}")
-
     def close(self) -> None:
-        """Let go of the connection."""
+        """Closes the connection."""
         self._client.close()
 
     def _opened(self, tell: Tell) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.gate_answers import at_question
-from orchestrator.app.sprint_reader import Reader, history_of
-from orchestrator.app.views import contract_of, sprint_json, story_json
+from orchestrator.app.sprint_reader import Reader, find_history
+from orchestrator.app.views import read_contract, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
@@ -19,7 +18,7 @@ from orchestrator.settings import Environment, Settings
 class LocalFolder:
     """The sprints of one state folder. Every method raises ConfigError with one sentence."""
 
-    url, found, poll_s = "", False, 0.5
+    url, poll_s = "", 0.5
 
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self.environment, self._settings = environment, settings
@@ -37,14 +36,14 @@ class LocalFolder:
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """Returns a story as `show --json` prints it."""
         view = self._reader.sprint(sprint, story=story)
-        history = history_of(view, story)
+        history = find_history(view, story)
         stat = asyncio.run(self._reader.diff_stat(view.record, story))
         drawn = of_story(history, running=view.running_pid is not None, full=full)
         return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
     def contract(self, sprint: str, story: str) -> dict[str, Any]:
         """Returns a story's contract."""
-        return contract_of(self._reader.sprint(sprint, story=story), story).model_dump(mode="json")
+        return read_contract(self._reader.sprint(sprint, story=story), story).model_dump(mode="json")
 
     def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
         """Returns the answer to the story's question that counts: this one, or an earlier one."""
@@ -61,7 +60,7 @@ class LocalFolder:
 
     def is_at_question(self, sprint: str | None, story: str) -> bool:
         """Returns whether the last that the story did was to ask: an order would come second to an answer."""
-        return at_question(self.environment, story, sprint)
+        return self._commands.is_at_question(sprint, story)
 
     def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Returns what became of an order."""

@@ -65,6 +65,10 @@ class Finding(Value):
     ask: bool = False
     """A question of policy: the architect (packages, files) or a person (CI, credentials, publishing) decides."""
 
+    def placed(self, **parts: str | int | None) -> "Finding":
+        """Returns the finding with these parts of its place in place of its own."""
+        return self.model_copy(update={"where": self.where.model_copy(update=parts)})
+
     def __str__(self) -> str:
         place = str(self.where)
         return f"[{self.severity}] {self.code}{f' ({place})' if place else ''}: {self.message}"

@@ -4,51 +4,38 @@ import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.files import Outputs, is_whole
 from orchestrator.analysis.input import packed_repository, read_request
 from orchestrator.analysis.run import AnalysisRun, freeze
 from orchestrator.analysis.store import BACKLOGS, RESULTS, AnalysisJob, AnalysisStore
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisState, AnalysisStatus, Packed
 from orchestrator.core.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Level
-from orchestrator.daemon.maintenance import Tell
 from orchestrator.files.process import SystemClock
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.mirror import Mirror
-from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import require_seat
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Settings
 from orchestrator.storage.locks import SprintLock, holder
 
-RETRY_S = 0.2
+if TYPE_CHECKING:
+    from orchestrator.daemon.serve import Daemon
+
+RETRY_S = 0.2  # a full disk, or a process of 0.1, is looked at again
 CANCEL_S = 20.0
 """Seconds that a request to cancel waits for the end."""
 RESUMABLE = frozenset({AnalysisStatus.PARTIAL, AnalysisStatus.FAILED, AnalysisStatus.CANCELLED})
 
 
-class Host(Protocol):
-    """The daemon, as far as an analysis needs it."""
-
-    environment: Environment
-    settings: Settings
-    repository: SharedRepository
-    equipment: Equipment
-
-    @property
-    def emit(self) -> Tell:
-        """Records an event of the daemon."""
-
-
 class Analyses:
     """Use `resume` once the daemon is open, `close` when it ends."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: "Daemon") -> None:
         self._host = host
         self._store, self._clock = AnalysisStore(host.environment), SystemClock()
         self._current: str | None = None
@@ -59,13 +46,15 @@ class Analyses:
         self._cancelled = self._closing = self._concluding = False
 
     def resume(self) -> None:
-        """Resume what an earlier daemon had begun."""
+        """Resumes what an earlier daemon had begun."""
         self._current = ""
         self._task = asyncio.create_task(self._resume(), name="analyses")
 
     async def begin(self, request: AnalysisRequest) -> AnalysisState:
-        """Begin or resume an analysis. Raises ConfigError for what cannot be used, SprintLocked while another one is at
-        work, WorkspaceError when the disk takes nothing; nothing is kept then.
+        """Begins or resumes an analysis.
+
+        Raises ConfigError for what cannot be used, SprintLocked while another one is at work, WorkspaceError when the
+        disk takes nothing; nothing is kept then.
         """
         if self._closing:
             raise SprintLocked("the daemon is about to end", pid=os.getpid())
@@ -85,7 +74,7 @@ class Analyses:
         return await asyncio.to_thread(self._store.state, job)
 
     async def cancel(self, analysis: str) -> AnalysisState:
-        """Cancel the analysis at work. Raises UnknownName, and SprintLocked when this one is not at work."""
+        """Cancels the analysis at work. Raises UnknownName, and SprintLocked when this one is not at work."""
         # A task that is cancelled before its first step does nothing at all: until then `_current` is "".
         if analysis != self._current or self._task is None or self._concluding:
             if await asyncio.to_thread(self._store.job, analysis) is None:
@@ -101,14 +90,14 @@ class Analyses:
         return await asyncio.to_thread(self._store.state, job)
 
     async def close(self) -> None:
-        """Stop what is at work, at once: its calls had the grace of all calls. The next daemon resumes it."""
+        """Stops what is at work, at once: its calls had the grace of all calls. The next daemon resumes it."""
         self._closing = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
 
     def _accept(self, request: AnalysisRequest) -> AnalysisJob:
-        """Check and keep what is requested. Blocks."""
+        """Checks and keeps what is requested. Blocks."""
         store, name = self._store, request.analysis
         require_seat(self._host.settings, self._host.environment, NAME, self._host.equipment.provider)
         request = request.model_copy(update={"analysis": None})
@@ -179,7 +168,7 @@ class Analyses:
         await self._host.emit("analysis_ended", message, level=level, analysis=job.analysis, status=job.status.value)
 
     async def _outcome(self, job: AnalysisJob) -> AnalysisStatus:
-        """How it ended. Raises OrchestratorError, OSError, ValueError: why it failed."""
+        """Returns how it ended. Raises OrchestratorError, OSError, ValueError: why it failed."""
         equipment, place = self._host.equipment, self._store.folder.analysis(job.analysis)
         # Up to 0.1 a process of its own carried it out, which may outlive its daemon for some seconds.
         while await asyncio.to_thread(holder, place / "lock") is not None:  # noqa: ASYNC110
@@ -201,7 +190,7 @@ class Analyses:
         return AnalysisStatus.DONE if is_whole(plan) else AnalysisStatus.PARTIAL
 
     async def _frozen(self, job: AnalysisJob) -> tuple[AnalysisRecord, Packed, bool]:
-        """What was kept at its start (then True), or is kept now."""
+        """Returns what was kept at its start (then True), or is kept now."""
         record = await asyncio.to_thread(self._store.record, job.analysis)
         packed = await asyncio.to_thread(self._store.folder.packed, job.analysis)
         if record is not None and packed is not None:

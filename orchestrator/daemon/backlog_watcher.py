@@ -15,6 +15,7 @@ from orchestrator.files.atomic_file import replace_content
 from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
 
+# Path, time, size and inode of each file: an editor that renames a new file into place changes the inode.
 Signature = tuple[tuple[str, int, int, int], ...]
 
 
@@ -22,9 +23,7 @@ Signature = tuple[tuple[str, int, int, int], ...]
 class News:
     """What a look at a backlog brought."""
 
-    taken: bool
-    """Whether its content is another one than before."""
-    refused: str
+    refused: str = ""
     """Why what stands there was not taken; "" when it was."""
     problems: tuple[Finding, ...] = ()
 
@@ -46,7 +45,7 @@ class Watched:
         self.problems: tuple[Finding, ...] = ()
 
     def look(self, settings: Settings, now: datetime) -> News | None:
-        """What is new, or None.
+        """Returns what is new, or None.
 
         Something that somebody may still be writing is left alone until it looks the same twice.
         """
@@ -64,14 +63,14 @@ class Watched:
         """Whether what stands there now was judged; `content` is then no older."""
         return self._signature() == self._judged
 
-    def look_anew(self) -> None:
-        """Judge what stands there again, as other settings may read it otherwise."""
+    def look_again(self) -> None:
+        """Judges what stands there again, as other settings may read it otherwise."""
         self._judged = None
 
     def _read(self, settings: Settings, now: datetime) -> News | None:
         self._unread = False
         try:
-            content = checked(self.path, settings, self._folder)
+            content = read_checked(self.path, settings, self._folder)
             if content != self.content:
                 self._kept.parent.mkdir(parents=True, exist_ok=True)
                 replace_content(self._kept, content.model_dump_json().encode())
@@ -83,14 +82,14 @@ class Watched:
         was_refused, self.refused, self.problems, self.read_at = bool(self.refused), "", (), now
         before, self.content = self.content, content
         fresh = before is None or _words(content) != _words(before)
-        return News(fresh, "") if fresh or was_refused else None
+        return News() if fresh or was_refused else None
 
     def _refuse(self, why: str, problems: tuple[Finding, ...]) -> News | None:
         self.problems = problems
         if why == self.refused:
             return None
         self.refused = why
-        return News(False, why, problems)
+        return News(why, problems)
 
     def untaken(self, records: list[SprintRecord]) -> dict[str, tuple[str, ...]]:
         """Sprint_ID cell → its rows that are not completed and in no sprint of `records` yet, in backlog order."""
@@ -112,7 +111,7 @@ class Watched:
             return None
 
     def _signature(self) -> Signature:
-        """What changes whenever the backlog does, or why it cannot be looked at."""
+        """Returns what changes whenever the backlog does, or why it cannot be looked at."""
         try:
             files = sorted(self.path.rglob("*.md")) if self.path.is_dir() else [self.path]
             if self._sidecar.exists():
@@ -123,7 +122,7 @@ class Watched:
 
 
 def _words(content: BacklogContent) -> list[Story]:
-    """The stories without the cells that we write ourselves."""
+    """Returns the stories without the cells that we write ourselves."""
     ours = {"sprint_id": "", "execution_status": "", "line": 0}
     return [story.model_copy(update=ours) for story in content.stories]
 
@@ -133,8 +132,8 @@ def _stamp(file: Path) -> tuple[int, int, int]:
     return told.st_mtime_ns, told.st_size, told.st_ino
 
 
-def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
-    """The content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
+def read_checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
+    """Returns the content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise BacklogError(f"the backlog {path} is neither a file nor a folder")  # a pipe would keep us waiting
     content = open_backlog(path, settings, folder).read()
@@ -144,8 +143,8 @@ def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogConte
     return content
 
 
-def backlogs_at(path: Path) -> list[Path]:
-    """The backlogs that a path names: itself, or the backlog files of a folder that is no backlog of Markdown files."""
+def find_backlogs(path: Path) -> list[Path]:
+    """Returns the backlogs that a path names: itself, or the backlog files of a folder without Markdown stories."""
     try:
         if not path.is_dir():
             return [path]

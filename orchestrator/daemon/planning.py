@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from orchestrator.app.sprints import end_is_told, new_sprint, sprints_elsewhere
+from orchestrator.app.sprints import find_sprints_elsewhere, is_end_recorded, make_sprint_record
 from orchestrator.core.daemon import BacklogState
 from orchestrator.core.errors import ConfigError, SprintLocked, UserError
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.daemon.backlog_watcher import News, Watched, backlogs_at
+from orchestrator.daemon.backlog_watcher import News, Watched, find_backlogs
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
 from orchestrator.settings import Environment, Settings
@@ -41,7 +41,7 @@ class Planner:
         return [*self._watched.values()]
 
     def look(self, settings: Settings) -> list[tuple[Watched, News]]:
-        """Look at every backlog and every record; what is new. Blocks."""
+        """Looks at every backlog and every record. Returns what is new. Blocks."""
         self._find(settings)
         now = self._clock.now()
         news = [(watched, found) for watched in self.watched if (found := watched.look(settings, now)) is not None]
@@ -50,7 +50,7 @@ class Planner:
         return news
 
     def _read_records(self) -> list[SprintRecord]:
-        """Every record, read again only where its file is another one."""
+        """Returns every record, read again only where its file is another one."""
         known, self._records, self.broken = self._records, {}, {}
         for path in (self._folder.home / "sprints").glob("*/sprint.json"):
             name = path.parent.name
@@ -69,7 +69,7 @@ class Planner:
         return sorted((record for _, record in self._records.values()), key=lambda record: record.started_at)
 
     def states(self, why_waiting: Callable[[str], str]) -> tuple[BacklogState, ...]:
-        """How each backlog is; `why_waiting` says of a path why no sprint can begin with it."""
+        """Returns how each backlog is; `why_waiting` says of a path why no sprint can begin with it."""
         return tuple(
             BacklogState(
                 name=watched.path.name,
@@ -83,23 +83,23 @@ class Planner:
             for watched in self.watched
         )
 
-    def judge_anew(self) -> None:
-        """Other settings may read the backlogs otherwise."""
+    def judge_again(self) -> None:
+        """Reads all backlogs again, as other settings may read them otherwise."""
         for watched in self.watched:
-            watched.look_anew()
+            watched.look_again()
 
     def _find(self, settings: Settings) -> None:
         named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
         # A folder without backlogs is none, unless it stands where a backlog was.
         stays = {place for place in named if place.absolute() in self._watched}
-        found = (backlogs_at(place) or stays & {place} for place in named)
+        found = (find_backlogs(place) or stays & {place} for place in named)
         paths = [path.absolute() for places in found for path in places]
         if self._folder.submitted.is_dir():
-            paths += backlogs_at(self._folder.submitted)
+            paths += find_backlogs(self._folder.submitted)
         self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
 
     def unfinished(self, ended: Mapping[str, SprintRecord], at_work: Collection[str]) -> list[SprintRecord]:
-        """Own sprints with work left that are not at work.
+        """Returns own sprints with work left that are not at work.
 
         `ended` are known to have none, as long as their records are these. Blocks.
         """
@@ -110,11 +110,11 @@ class Planner:
         ]
 
     def _is_finished(self, record: SprintRecord) -> bool:
-        """Asked once for each record: whoever makes work of a finished sprint writes another one."""
+        """Remembers each answer: what reopens a finished sprint writes another record."""
         if self._finished.get(record.sprint) == record:
             return True
         try:
-            done = end_is_told(self._environment, self._folder, record)
+            done = is_end_recorded(self._environment, self._folder, record)
         except ConfigError:  # beginning with it says why
             return False
         if done:
@@ -122,12 +122,12 @@ class Planner:
         return done
 
     def content(self, record: SprintRecord) -> BacklogContent | None:
-        """What the sprint's backlog says, or said when it was good last."""
+        """Returns what the sprint's backlog says, or said when it was good last."""
         path = Path(record.backlog)
         return (self._watched.get(path) or Watched(path, self._folder)).content
 
     async def new_sprint(self, watched: Watched, repository: SharedRepository) -> SprintRecord | None:
-        """A sprint over rows that none has taken, recorded; None when there are none.
+        """Returns a sprint over rows that none has taken, recorded; None when there are none.
 
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
         """
@@ -152,7 +152,7 @@ class Planner:
         raise trouble
 
     def _expect_there(self, source: Path) -> None:
-        """A repository that earlier sprints began from is not made anew, empty, where it is gone."""
+        """Raises RepositoryError where the repository of earlier sprints is gone: it is not created again, empty."""
         if any(record.base and Path(record.repo) == source.resolve() for record in self.known):
             expect_there(source)
 
@@ -174,8 +174,8 @@ class Planner:
                 f"the rows {', '.join(options.stories)} carry the Sprint_ID {options.sprint}, a sprint that has begun "
                 f"without them; give them another one, or none"
             )
-        elsewhere = sprints_elsewhere(self._environment, self._folder)
-        record = new_sprint(
+        elsewhere = find_sprints_elsewhere(self._environment, self._folder)
+        record = make_sprint_record(
             options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
         )
         return record.model_copy(update={"executor": self.executor_id})

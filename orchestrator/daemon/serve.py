@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -15,21 +15,21 @@ from orchestrator import __version__
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.errors import ConfigError, OrchestratorError, UserError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News
-from orchestrator.daemon.maintenance import Keeper
 from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
-from orchestrator.daemon.startup import open_daemon, shared_repository
+from orchestrator.daemon.startup import open_daemon, open_shared_repository
 from orchestrator.daemon.submitting import submit, withdraw
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.maintenance.doctor import rows_of
+from orchestrator.maintenance.doctor import examine_settings
+from orchestrator.maintenance.retention import prune
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import Replaced, RoutedProvider, open_providers
 from orchestrator.settings import Environment, Settings
@@ -43,8 +43,8 @@ LAST_S = 2.0
 """Seconds that each last deed gets."""
 
 
-async def within(work: Coroutine[Any, Any, object], since: asyncio.Event | None = None) -> None:
-    """Do `work`, but give it up some seconds after `since` was set, or from now on. Raises what it raises."""
+async def run_within(work: Coroutine[Any, Any, object], since: asyncio.Event | None = None) -> None:
+    """Does `work`, but give it up some seconds after `since` was set, or from now on. Raises what it raises."""
     task = asyncio.ensure_future(work)
     told = asyncio.ensure_future(since.wait() if since is not None else asyncio.sleep(0))
     try:
@@ -62,29 +62,11 @@ LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.di
 """What is read once, when the daemon starts."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """What differs between two readings of the settings, by dotted names."""
-
-    changed: tuple[str, ...]
-    later: tuple[str, ...]
-    """Those of `changed` that the next start brings."""
-
-    @property
-    def told(self) -> str:
-        """For people."""
-        if not self.changed:
-            return "the settings are as they were"
-        now = [name for name in self.changed if name not in self.later]
-        told = f"the settings are read anew: {', '.join(now) or 'nothing'} from now on"
-        return f"{told}; with the next start: {', '.join(self.later)}" if self.later else told
-
-
-def change_between(before: Settings, after: Settings) -> Change:
-    """Names whose values differ."""
+def compare_settings(before: Settings, after: Settings) -> tuple[list[str], list[str]]:
+    """Returns the dotted names whose values differ, and those of them that count from the next start on."""
     old, new = dict(_leaves(before.model_dump(mode="json"))), dict(_leaves(after.model_dump(mode="json")))
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    return Change(tuple(changed), tuple(name for name in changed if name.startswith(LATER)))
+    return changed, [name for name in changed if name.startswith(LATER)]
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -98,8 +80,8 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 class Daemon:
     """Use as an async context manager; `run` then works until `stop`.
 
-    `listen` gets every event as it is recorded; `load` reads the settings anew (raises ConfigError);
-    `configure` is told of those that were taken over.
+    `listen` gets every event as it is recorded; `load` reads the settings again (raises ConfigError); `configure` gets
+    those that were taken over.
     """
 
     def __init__(
@@ -129,7 +111,7 @@ class Daemon:
         self._replaced = Replaced()
         self._planner = Planner(options, environment, self._folder, self._clock)
         self.analyses = Analyses(self)
-        self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
+        self._pruning = asyncio.Lock()
 
     repository: SharedRepository
     _provider: RoutedProvider
@@ -140,10 +122,11 @@ class Daemon:
         """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_providers)
-            opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
-            self.repository, self._provider, self.equipment = opened.repository, opened.provider, opened.equipment
-            self.works = opened.equipment.works
-            self._planner.executor_id = executor_id = opened.executor_id
+            self.repository, self._provider, self.equipment = await open_daemon(
+                stack, self._options, self.settings, self.environment, self._listen
+            )
+            self.works = self.equipment.works
+            self._planner.executor_id = executor_id = self.works.executor_id
             stack.push_async_callback(self._fleet.end)
             stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
@@ -160,15 +143,15 @@ class Daemon:
         await self._stack.__aexit__(kind, error, trace)
 
     async def run(self) -> None:
-        """Work until `stop`; then nothing new begins and what is at work gets its grace."""
+        """Works until `stop`; then nothing new begins and what is at work gets its grace."""
         self.analyses.resume()
-        keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
+        pruning = asyncio.create_task(self._prune_regularly(), name="pruning")
         try:
             while not self._stopping.is_set():
-                await within(self._tick(), self._stopping)
+                await run_within(self._tick(), self._stopping)
                 await self._nap()
         finally:
-            beside = [keeping] if self._beginning is None else [keeping, self._beginning]
+            beside = [pruning] if self._beginning is None else [pruning, self._beginning]
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
@@ -176,17 +159,17 @@ class Daemon:
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
-        await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
+        await run_within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
         cut = await self.works.drain(grace, self._hurry)
         await self.analyses.close()
         # What sprints leave behind in order is waited for, unless they could tell nobody of it.
-        await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
+        await (run_within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
-        await within(self.emit("daemon_stopped", done, cut=cut))
+        await run_within(self.emit("daemon_stopped", done, cut=cut))
 
     def stop(self) -> None:
-        """End soon and cleanly; a second time: at once."""
+        """Ends soon and cleanly; called a second time: at once."""
         if self._stopping.is_set():
             self._hurry.set()
         self._stopping.set()
@@ -194,11 +177,11 @@ class Daemon:
 
     @property
     def hurried(self) -> bool:
-        """Whether it was told twice to end."""
+        """Whether it was asked twice to stop."""
         return self._hurry.is_set()
 
     def wake(self) -> None:
-        """Something changed: look now."""
+        """Looks now, as something changed."""
         self._wake.set()
 
     async def _nap(self) -> None:
@@ -208,7 +191,7 @@ class Daemon:
         self._wake.clear()
 
     async def _tick(self) -> None:
-        """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
+        """Looks at what there is, reaps what ended, begins what can begin. Raises what a sprint failed of."""
         await self._fleet.reap()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
@@ -270,23 +253,12 @@ class Daemon:
             await self._provider.close()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
-        """Record something that concerns the daemon and no sprint."""
-        now = self._clock.now()
-        await self.works.sink.emit(
-            Event(
-                id=f"{name}:{self._planner.executor_id}:{now.isoformat()}",
-                time=now,
-                level=level,
-                name=name,
-                message=message,
-                sprint="",
-                data=data,
-            )
-        )
+        """Records something that concerns the daemon and no sprint."""
+        await self.works.emit("", name, message, "", level=level, **data)
 
     @asynccontextmanager
     async def announced(self, url: str) -> AsyncIterator[None]:
-        """Commands of its state folder find the daemon at `url` inside."""
+        """Lets commands of its state folder find the daemon at `url` inside."""
         place = self._folder.daemon_address
         await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
         await self.emit("daemon_listens", f"the daemon answers at {url}", url=url)
@@ -322,7 +294,7 @@ class Daemon:
         )
 
     async def readiness(self) -> Mapping[str, str]:
-        """Component → what is wrong with it, "" when nothing is."""
+        """Returns component → what is wrong with it, "" when nothing is."""
         try:
             await self.works.sink.find(["-"])
             database = self.works.sink.waits
@@ -335,26 +307,47 @@ class Daemon:
         return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
 
     async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
-        """Watch a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""
+        """Watches a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""
         done = await asyncio.to_thread(submit, self._folder, self.settings, name, suffix, content)
         self.wake()
         return done
 
     async def withdraw(self, name: str) -> None:
-        """Watch a backlog no more that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
+        """Stops watching a backlog that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
         await asyncio.to_thread(withdraw, self._folder, name)
         self.wake()
 
     async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
-        """Look at the past now, with these limits of `retention`. Raises ConfigError."""
-        return await self._keeper.prune(self.emit, limits, dry_run=dry_run)
+        """Prunes now, one call at a time; `limits`: names of `retention` with what counts in their place.
+
+        Raises ConfigError when the database cannot be used.
+        """
+        retention = self.settings.retention.model_copy(update=limits)
+        wanted = self.settings.model_copy(update={"retention": retention})
+        async with self._pruning:
+            pruned = await prune(self.environment, wanted, self._fleet.at_work, dry_run=dry_run)
+        if not dry_run and (pruned.gone or pruned.over):
+            names = [one.name for one in pruned.gone]
+            over = "; the state folder is still larger than retention.max_mb" if pruned.over else ""
+            told = f"pruned: {', '.join(names) or 'nothing'}, {pruned.freed_bytes / 2**20:.0f} MB freed{over}"
+            level = Level.WARN if pruned.over else Level.INFO
+            await self.emit("past_pruned", told, level=level, gone=names, freed_bytes=pruned.freed_bytes)
+        return pruned
+
+    async def _prune_regularly(self) -> None:
+        while True:
+            try:
+                await self.prune({}, dry_run=False)
+            except (OrchestratorError, OSError) as error:
+                await self.emit("pruning_failed", f"the past was not pruned: {error}", level=Level.WARN)
+            await asyncio.sleep(self.settings.retention.every_s)
 
     async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
-        """What `doctor` says where the daemon is."""
-        return await rows_of(self.settings, self.environment, sandbox=sandbox)
+        """Returns what `doctor` says where the daemon is."""
+        return await examine_settings(self.settings, self.environment, sandbox=sandbox)
 
     async def reload(self) -> str:
-        """Read the settings anew; what changed. Raises ConfigError: those before stay."""
+        """Reads the settings again. Returns what changed. Raises ConfigError: those before stay."""
         async with self._reloading:  # of two, the one that was asked for last reads last
             return await self._reload()
 
@@ -362,7 +355,7 @@ class Daemon:
         await self._opened.wait()
         try:
             settings = await asyncio.to_thread(self._load)
-            repository = await asyncio.to_thread(shared_repository, settings, self.environment)
+            repository = await asyncio.to_thread(open_shared_repository, settings, self.environment)
             provider = await asyncio.to_thread(
                 open_providers, self._options, settings, self.environment, self._clock, also=NAME
             )
@@ -370,12 +363,17 @@ class Daemon:
             told = f"the settings are refused, those before stay: {error.message}"
             await self.emit("settings_refused", told, level=Level.ERROR)
             raise
-        change = change_between(self.settings, settings)
+        changed, later = compare_settings(self.settings, settings)
+        told = "the settings are as they were"
+        if changed:
+            now = ", ".join(name for name in changed if name not in later) or "nothing"
+            told = f"the settings are read again: {now} from now on"
+            told += f"; with the next start: {', '.join(later)}" if later else ""
         self.repository = repository
         self._take(settings, provider)
-        await self.emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
+        await self.emit("settings_taken", told, changed=changed, later=later)
         self.wake()
-        return change.told
+        return told
 
     def _take(self, settings: Settings, provider: RoutedProvider) -> None:
         replaced, self.settings, self._provider = self._provider, settings, provider
@@ -384,4 +382,4 @@ class Daemon:
         self._replaced.add(replaced)
         self._configure(settings)
         self._fleet.change(settings)
-        self._planner.judge_anew()
+        self._planner.judge_again()

@@ -1,17 +1,15 @@
-"""The sprints that the daemon has at work, those that cannot be worked on now, and those that have ended.
-
-One sprint of the daemon, from its lock to its report.
-"""
+"""The daemon's sprints: those at work, each from its lock to its report, those that wait, those that have ended."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from orchestrator.app.secrets import known_secrets
+from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_reader import save_report
 from orchestrator.app.sprint_runtime import Equipment, Site
-from orchestrator.app.sprints import Chosen, ending_id, histories_of, workspace_of
+from orchestrator.app.sprints import Chosen, read_histories, workspace_of
 from orchestrator.core.daemon import SprintState
 from orchestrator.core.errors import (
     BacklogError,
@@ -21,7 +19,7 @@ from orchestrator.core.errors import (
     SprintLocked,
     WorkspaceError,
 )
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import Level
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.git.repositories import SharedRepository
@@ -42,7 +40,7 @@ class ServedSprint:
         self.site: Site | None = None
 
     def change(self, settings: Settings) -> None:
-        """What begins from now on goes by these."""
+        """Uses these for everything that begins from now on."""
         self.settings = settings
         if self.site is not None:
             self.site.change(settings)
@@ -65,7 +63,7 @@ class ServedSprint:
                 if await self._moved(workspace, found.base):
                     return
                 await repository.check_push(workspace, record)
-                secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
+                secrets = await find_secrets(workspace, self._equipment.secrets, lambda _text: None)
                 try:
                     await self._work(workspace, secrets, lock.fd)
                 except BaseUnusable as error:
@@ -78,11 +76,11 @@ class ServedSprint:
                 workspace.close()
 
     def _looked_at(self, head: str) -> object:
-        """What a sprint whose base cannot be run waits for another one of."""
+        """Returns what a sprint whose base cannot be run waits for another one of."""
         return head, self._content, self.settings
 
     async def _moved(self, workspace: GitWorkspace, head: str) -> bool:
-        """Whether the sprint starts from another commit, as its base could not be run and the repository has gone on.
+        """Returns whether the sprint starts from another commit, as its base could not be run and there is a newer one.
 
         The record is another one then, and the daemon begins with that. Raises BaseUnusable when nothing has changed.
         """
@@ -102,7 +100,7 @@ class ServedSprint:
 
     async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
         record = self.record
-        histories = await asyncio.to_thread(histories_of, self._equipment.environment, self._works.folder, record)
+        histories = await asyncio.to_thread(read_histories, self._equipment.environment, self._works.folder, record)
         continued = any(history.started for history in histories.values())
         chosen = Chosen(record=record, continued=continued, content=self._content)
         site = await asyncio.to_thread(
@@ -116,7 +114,7 @@ class ServedSprint:
             self.record = site.record
 
     async def _warn(self, text: str) -> None:
-        await self._emit("backlog_warning", text, level=Level.WARN)
+        await self._works.emit(self.record.sprint, "backlog_warning", text, level=Level.WARN)
 
     async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
         record = self.record
@@ -130,32 +128,11 @@ class ServedSprint:
         good = exit_code(report) == 0
         level = Level.INFO if good and not unpushed else Level.WARN
         told = done + (f"; not pushed: {unpushed}" if unpushed else "")
-        await self._emit(
-            "sprint_ended",
-            told,
-            which=ending_id(record.sprint, ended),
-            level=level,
-            report=str(path),
-            good=good,
-            push_to=repository.branch(record.sprint),
-            unpushed=unpushed,
-        )
-
-    async def _emit(self, name: str, message: str, *, level: Level, which: str = "", **data: object) -> None:
-        """`which` is the event's id, of one that is told once; others are told each time."""
-        now = self._works.clock.now()
-        sprint = self.record.sprint
-        await self._works.sink.emit(
-            Event(
-                id=which or f"{sprint}:{name}:{now.isoformat()}",
-                time=now,
-                level=level,
-                name=name,
-                message=message,
-                sprint=sprint,
-                data=data,
-            )
-        )
+        # Recorded once for each end of its last story, however often a daemon begins to record it.
+        await self._works.emit(
+            record.sprint, "sprint_ended", told, which=ended.isoformat(), level=level,
+            report=str(path), good=good, push_to=repository.branch(record.sprint), unpushed=unpushed,
+        )  # fmt: skip
 
 
 AGAIN_S = 30.0
@@ -202,16 +179,23 @@ class Fleet:
         return frozenset(served.record.backlog for served in self.served)
 
     def states(self) -> tuple[SprintState, ...]:
-        """How each sprint is."""
-        return tuple(_state(served, self.why_waiting(served.record.sprint)) for served in self.served)
+        """Returns how each sprint is."""
+        states = []
+        for served in self.served:
+            # Why it could not be worked on before stays until it has its site.
+            reason = served.site.held if served.site is not None else self.why_waiting(served.record.sprint)
+            phase: Literal["paused", "running"] = "paused" if reason else "running"
+            name, backlog = served.record.sprint, served.record.backlog
+            states.append(SprintState(sprint=name, backlog=backlog, phase=phase, reason=reason))
+        return tuple(states)
 
     def is_free(self, sprint: str) -> bool:
-        """Whether a sprint is not at work and may be tried now."""
+        """Returns whether a sprint is not at work and may be tried now."""
         waiting = self._waiting.get(sprint)
         return sprint not in self.at_work and (waiting is None or waiting.until <= asyncio.get_running_loop().time())
 
     def why_waiting(self, what: str) -> str:
-        """Why a sprint or a backlog cannot be worked on now; "" when it can."""
+        """Returns why a sprint or a backlog cannot be worked on now; "" when it can."""
         waiting = self._waiting.get(what)
         return waiting.reason if waiting is not None else ""
 
@@ -223,7 +207,7 @@ class Fleet:
         settings: Settings,
         repository: SharedRepository,
     ) -> None:
-        """Work on a sprint from now on."""
+        """Works on a sprint from now on."""
         served = ServedSprint(record, content, equipment, settings)
         task = asyncio.create_task(served.drive(repository), name=f"sprint-{record.sprint}")
         task.add_done_callback(lambda _task: self._wake())
@@ -243,7 +227,7 @@ class Fleet:
                 self.ended[served.record.sprint] = served.record
 
     async def waits(self, what: str, reason: str, *, for_a_moment: bool = False) -> None:
-        """It cannot be worked on for a while; said once until the reason is another one.
+        """Records that it cannot be worked on for a while; reports it once until the reason changes.
 
         What may be over in a moment is said only when it is not.
         """
@@ -256,28 +240,17 @@ class Fleet:
             await self._tell(what, reason)
 
     def goes(self, what: str) -> None:
-        """It could be worked on."""
+        """Records that it could be worked on."""
         self._waiting.pop(what, None)
 
     def change(self, settings: Settings) -> None:
-        """What begins from now on goes by these; what could not be worked on is tried again."""
+        """Uses these for everything that begins from now on; tries again what could not be worked on."""
         self._waiting.clear()
         for served in self.served:
             served.change(settings)
 
     async def end(self) -> None:
-        """Cut whatever is at work; it is gone on with at the next start."""
+        """Cancels what is at work; the next start resumes it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _state(served: ServedSprint, waited: str) -> SprintState:
-    """`waited` is why it could not be worked on before: that stays until it has its site."""
-    reason = served.site.held if served.site is not None else waited
-    return SprintState(
-        sprint=served.record.sprint,
-        backlog=served.record.backlog,
-        phase="paused" if reason else "running",
-        reason=reason,
-    )

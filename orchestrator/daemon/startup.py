@@ -4,7 +4,6 @@ import asyncio
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.app.runners import sandbox_for
@@ -31,29 +30,19 @@ DATABASE_COMES_S = 60.0
 """How long a daemon waits at its start for a Postgres that is beginning, too."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Opened:
-    """Everything is open, nothing is begun."""
-
-    repository: SharedRepository
-    provider: RoutedProvider
-    equipment: Equipment
-    executor_id: str
-
-
 async def open_daemon(
     stack: AsyncExitStack,
     options: ServeOptions,
     settings: Settings,
     environment: Environment,
     listen: Callable[[Event], None],
-) -> Opened:
-    """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
+) -> tuple[SharedRepository, RoutedProvider, Equipment]:
+    """Opens the state folder's lock, the providers, the lease and the works, on the stack. Raises UserError."""
     folder = StateFolder(environment.home)
     if warning := await asyncio.to_thread(folder.make):
-        listen(folder_event(warning))
+        listen(make_folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
-    repository = await asyncio.to_thread(shared_repository, settings, environment)
+    repository = await asyncio.to_thread(open_shared_repository, settings, environment)
     provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock(), also=NAME)
     stack.push_async_callback(provider.close)
     forget_secrets()
@@ -79,10 +68,10 @@ async def open_daemon(
         provider=options.provider,
         provider_told=str(provider),
     )
-    return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
+    return repository, provider, equipment
 
 
-def with_token(environment: Environment) -> tuple[Environment, str | None]:
+def add_token(environment: Environment) -> tuple[Environment, str | None]:
     """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder; and the warning of `make` for that.
 
     Raises ConfigError. Blocks.
@@ -102,7 +91,7 @@ def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:
         raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
 
 
-def folder_event(warning: str) -> Event:
+def make_folder_event(warning: str) -> Event:
     """That the state folder was open to others; shown and stored nowhere: the log is not open yet."""
     now = SystemClock().now()
     return Event(
@@ -115,6 +104,6 @@ def folder_event(warning: str) -> Event:
     )
 
 
-def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:
-    """The repository of a daemon's sprints. Raises RepositoryError. Blocks."""
+def open_shared_repository(settings: Settings, environment: Environment) -> SharedRepository:
+    """Returns the repository of a daemon's sprints. Raises RepositoryError. Blocks."""
     return SharedRepository(settings, environment, default_repository())

@@ -12,17 +12,18 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding
-from orchestrator.daemon.backlog_watcher import checked
+from orchestrator.daemon.backlog_watcher import read_checked
 from orchestrator.files.atomic_file import private, replace_content
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
 from orchestrator.storage.state_folder import StateFolder
 
+# It becomes a file name: no separator, and no leading dot that would hide it.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, content: bytes) -> Submitted:
-    """Keep `content` as the backlog `name`, in place of what it held. Blocks.
+    """Keeps `content` as the backlog `name`, in place of what it held. Blocks.
 
     Raises ConfigError for a name or a format we do not take, BacklogError with every problem of the content; what was
     there before then stays.
@@ -34,15 +35,15 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
     if others:
         raise ConfigError(f"the backlog {name} was handed in as {others[0].name}: withdraw it first, or take this form")
     with _beside(folder, target.name, content) as beside:
-        read = checked(beside, settings, folder)
+        read = read_checked(beside, settings, folder)
         replaced = target.exists()
         replace_content(target, content)
     warnings = tuple(all_problems(read))
     return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
 
 
-def planned(environment: Environment, settings: Settings, name: str, suffix: str, content: bytes) -> DryRun:
-    """What a run of all rows would do and cost; nothing of `content` is kept. Blocks.
+def plan_backlog(environment: Environment, settings: Settings, name: str, suffix: str, content: bytes) -> DryRun:
+    """Returns what a run of all rows would do and cost; nothing of `content` is kept. Blocks.
 
     Raises ConfigError for a name or a format we do not take, BacklogError for what cannot be read at all.
     """
@@ -71,12 +72,12 @@ def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
 
 
 def _renamed(text: str, name: str, beside: Path) -> str:
-    """JSON that names the file as whoever handed it in knows it."""
+    """Returns JSON that names the file as whoever handed it in knows it."""
     return text.replace(json.dumps(str(beside))[1:-1], name)
 
 
 def _about(name: str, beside: Path, error: BacklogError) -> BacklogError:
-    """The error as whoever handed the file in knows it: by its name."""
+    """Returns the error as whoever handed the file in knows it: by its name."""
     findings = [
         Finding.model_validate_json(_renamed(finding.model_dump_json(), name, beside)) for finding in error.findings
     ]
@@ -84,7 +85,7 @@ def _about(name: str, beside: Path, error: BacklogError) -> BacklogError:
 
 
 def withdraw(folder: StateFolder, name: str) -> None:
-    """Watch it no more. Raises ConfigError when there is none of this name. Blocks."""
+    """Stops watching it. Raises ConfigError when there is none of this name. Blocks."""
     _check(name, SUFFIXES[0])
     found = _of(folder, name)
     if not found:

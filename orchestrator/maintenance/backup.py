@@ -1,12 +1,10 @@
 """`backup`: one file with everything that a state folder cannot get again, taken while others work in it.
 
-What it shows is one moment, as a kill then would have left it (`wiring/moment.py`): databases, branches and records.
-The rest is copied afterwards, because it may be newer than the moment but never older: a reply is journalled before its
-step is recorded, so the journal is read after the databases and what came later is left out; objects of git are written
-before a branch names them, so they are read after the refs and those that came later are nobody's; reports and sidecars
-are written again by whoever goes on. Worktrees and environments are made again when a story goes on.
-
-The one moment that a backup shows: databases, branches and records as they were together.
+What it shows is one moment, as a kill then would have left it: databases, branches and records. The rest is copied
+afterwards, because it may be newer than the moment but never older: a reply is journalled before its step is recorded,
+so the journal is read after the databases and what came later is left out; objects of git are written before a branch
+names them, so they are read after the refs, and later ones belong to no branch; reports and sidecars are written again
+by the next run. Worktrees and environments are made again when a story resumes.
 """
 
 import asyncio
@@ -24,7 +22,7 @@ from typing import IO
 
 from orchestrator import __version__
 from orchestrator.analysis.store import JOB_FILES
-from orchestrator.app.sprints import finished
+from orchestrator.app.sprints import is_sprint_finished
 from orchestrator.core.daemon import BackedUp, BackupHeader, SprintKept
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import ArchiveWriter, passed_on
@@ -54,13 +52,15 @@ class Moment:
     """Workflow → its last step that is recorded as done."""
 
     def holds(self, workflow: str, step: int, written: float) -> bool:
-        """Whether an entry of the reply journal belongs to it: it was written by then, or is of the step that was under
-        way. Later replies would be given to steps that may not come to be the same once more."""
+        """Returns whether an entry of the reply journal belongs to it: written by then, or of the running step.
+
+        Later replies would be given to steps that may differ when they run again.
+        """
         return written <= self.at or step <= self.last_steps.get(workflow, 0) + 1
 
 
-async def moment(environment: Environment, folder: StateFolder, mirrors: list[Path]) -> Moment:
-    """The present moment, with the databases held as they are until `databases.end`.
+async def take_moment(environment: Environment, folder: StateFolder, mirrors: list[Path]) -> Moment:
+    """Returns the present moment, with the databases held as they are until `databases.end`.
 
     A step first changes a branch and is then recorded as done. So the databases are looked at between two looks at
     branches and records that saw the same: as a kill at that moment would have left them. Raises ConfigError when they
@@ -110,7 +110,7 @@ _APART = frozenset(
 
 
 async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp:
-    """Write a backup of the state folder, and of the tables in the database of DATABASE_URL, to a file or a stream.
+    """Writes a backup of the state folder, and of the tables in the database of DATABASE_URL, to a file or a stream.
 
     Others may work in it meanwhile. A file is there whole or not at all, for its owner alone: it holds every reply and
     the key of the masks. Raises ConfigError.
@@ -123,7 +123,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
     sprints = await asyncio.to_thread(_sprints, environment, folder)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(undisturbed(mirrors))
-        now = await moment(environment, folder, mirrors)
+        now = await take_moment(environment, folder, mirrors)
         header = BackupHeader(
             version=__version__,
             created=datetime.fromtimestamp(now.at, UTC),
@@ -139,8 +139,8 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
             raise ConfigError(f"the backup could not be written: {reason}") from error
 
 
-def received(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:
-    """Write a backup that a daemon hands out to a file or a stream, checked; a file is there whole or not at all.
+def receive(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:
+    """Writes a backup that a daemon hands out to a file or a stream, checked; a file is there whole or not at all.
 
     Raises ConfigError. Blocks.
     """
@@ -157,7 +157,7 @@ def received(environment: Environment, parts: Iterator[bytes], target: Path | IO
 
 
 def _expect_file(home: Path, target: Path) -> Path:
-    """The file that is meant, links followed: nothing but a file is ever replaced."""
+    """Returns the file that is meant, links followed: nothing but a file is ever replaced."""
     meant = Path(os.path.realpath(target))
     if home.resolve() in meant.parents:
         raise ConfigError(f"{target} lies in the state folder, which is backed up; name a file elsewhere")
@@ -189,7 +189,8 @@ def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], t
 def _sprints(environment: Environment, folder: StateFolder) -> tuple[SprintKept, ...]:
     records = [record for record in folder.records() if not record.cleared]
     return tuple(
-        SprintKept(sprint=record.sprint, going_on=not finished(environment, folder, record)) for record in records
+        SprintKept(sprint=record.sprint, going_on=not is_sprint_finished(environment, folder, record))
+        for record in records
     )
 
 
@@ -212,7 +213,7 @@ def _replies(folder: Path, now: Moment) -> Iterator[Path]:
 
 
 def _others(home: Path) -> Iterator[Path]:
-    """Everything that needs no care: reports, sidecars, edits, the key of the masks."""
+    """Yields everything that needs no care: reports, sidecars, edits, the key of the masks."""
     for entry in sorted(home.iterdir()):
         if entry.name not in _APART and not entry.name.startswith((ENGINE, EVENTS, _SCRATCH)):
             found = [entry] if entry.is_file() else _below(entry)

@@ -1,7 +1,4 @@
-"""`restore`: a backup becomes the state folder, whole or not at all.
-
-A state folder that was backed up at one place and is restored at another.
-"""
+"""`restore`: a backup becomes the state folder, here or at another place, whole or not at all."""
 
 import asyncio
 import shutil
@@ -16,61 +13,19 @@ from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.snapshots import read_in
 from orchestrator.storage.state_folder import RESTORING, StateFolder
 
-
-def relocate(staging: Path, before: Path, after: Path) -> None:
-    """Let the state folder in `staging`, which lay at `before`, be one that lies at `after`.
-
-    Backlogs that were handed in and copies of remote repositories lie in the state folder itself: records name them by
-    their paths, and mirrors, sidecars and what a backlog last was are called after them. Blocks.
-    """
-    if before != after:
-        _Move(staging, before, after).go()
-
-
-class _Move:
-    def __init__(self, staging: Path, before: Path, after: Path) -> None:
-        self._here, self._before, self._after = StateFolder(staging), before, after
-        self._old, self._new = StateFolder(before), StateFolder(after)
-
-    def go(self) -> None:
-        home = self._here.home
-        repos: set[str] = set()
-        backlogs = {str(self._before / path.relative_to(home)) for path in (home / "backlogs").glob("*")}
-        for record in self._here.records():
-            repos.add(record.repo)
-            backlogs.add(record.backlog)
-            moved = {"repo": self._moved(record.repo), "backlog": self._moved(record.backlog)}
-            if moved != {"repo": record.repo, "backlog": record.backlog}:
-                self._here.save(record.model_copy(update=moved))
-        for repo in repos:
-            self._rename(self._old.mirror(Path(repo)), self._new.mirror(Path(self._moved(repo))))
-        for backlog in backlogs:
-            moved_to = Path(self._moved(backlog))
-            self._rename(self._old.sidecar(Path(backlog)), self._new.sidecar(moved_to))
-            self._rename(self._old.last_good(Path(backlog)), self._new.last_good(moved_to))
-
-    def _moved(self, path: str) -> str:
-        inside = Path(path).is_relative_to(self._before)
-        return str(self._after / Path(path).relative_to(self._before)) if inside else path
-
-    def _rename(self, before: Path, after: Path) -> None:
-        source = self._here.home / before.relative_to(self._before)
-        if source.exists():
-            source.rename(self._here.home / after.relative_to(self._after))
-
-
-_NOTHING = frozenset({".gitignore", "daemon", "lost+found"})
+NOT_COUNTED = frozenset({".gitignore", "daemon", "lost+found"})
 """What a folder may hold and still be empty: also the root of a disk of its own."""
-_LAST = "sprints"
+LAST = "sprints"
+"""Moved into place last: until it is there, no command finds a sprint."""
 
 
 async def restore(
     environment: Environment, source: Path, tell: Callable[[str], None] = lambda _warning: None
 ) -> Restored:
-    """Make a backup the state folder, which must be empty, and the database of DATABASE_URL, if it was one of those.
+    """Makes a backup the state folder, which must be empty, and the database of DATABASE_URL, if it was one of those.
 
     Everything is unpacked and checked first; `tell` gets a warning when the folder was open to other users. Given again
-    after a kill, it begins anew; until it has ended no run begins in the folder. Raises ConfigError, and SprintLocked
+    after a kill, it starts again; until it has ended no run begins in the folder. Raises ConfigError, and SprintLocked
     while a daemon is at work in it.
     """
     folder = StateFolder(environment.home)
@@ -87,13 +42,13 @@ async def restore(
 
 
 async def _checked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
-    """Everything but the last step, which cannot fail for what the backup holds."""
+    """Does everything but the last step, which cannot fail for what the backup holds."""
     staging = home / RESTORING
     try:
         header, files = await asyncio.to_thread(_unpacked, environment, home, source)
         if header.database == "postgres" and environment.database_url is not None:
             await _fill(environment.database_url, staging / "postgres")
-        await asyncio.to_thread(relocate, staging, Path(header.home), home)
+        await asyncio.to_thread(_relocate, staging, Path(header.home), home)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
         raise
@@ -101,10 +56,10 @@ async def _checked(environment: Environment, home: Path, source: Path) -> tuple[
 
 
 def _expect_empty(home: Path) -> None:
-    """What an earlier restore that was cut short has left counts as nothing."""
+    """Raises ConfigError; what an earlier restore that was cut short has left counts as nothing."""
     if not home.exists() or (home / RESTORING).is_dir():
         return
-    held = sorted(entry.name for entry in home.iterdir() if entry.name not in _NOTHING)
+    held = sorted(entry.name for entry in home.iterdir() if entry.name not in NOT_COUNTED)
     if held:
         raise ConfigError(f"{home} is not empty (it holds {held[0]}); a backup is restored into an empty state folder")
 
@@ -112,7 +67,7 @@ def _expect_empty(home: Path) -> None:
 def _unpacked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
     staging = home / RESTORING
     staging.mkdir(exist_ok=True)
-    _clear(entry for entry in home.iterdir() if entry.name not in {*_NOTHING, RESTORING})
+    _clear(entry for entry in home.iterdir() if entry.name not in {*NOT_COUNTED, RESTORING})
     _clear(staging.iterdir())
     header, files = unpack(source, staging)
     wanted = "postgres" if environment.database_url is not None else "sqlite"
@@ -133,11 +88,42 @@ async def _fill(url: str, tables: Path) -> None:
     await asyncio.to_thread(read_in, url, tables)
 
 
+def _relocate(staging: Path, before: Path, after: Path) -> None:
+    """Makes the state folder in `staging`, which lay at `before`, one that lies at `after`.
+
+    Backlogs that were handed in and copies of remote repositories lie in the state folder itself: records name them by
+    their paths, and mirrors, sidecars and what a backlog last was are called after them.
+    """
+    if before == after:
+        return
+    here, old, new = StateFolder(staging), StateFolder(before), StateFolder(after)
+
+    def moved(path: str) -> str:
+        inside = Path(path).is_relative_to(before)
+        return str(after / Path(path).relative_to(before)) if inside else path
+
+    repos: set[str] = set()
+    backlogs = {str(before / path.relative_to(staging)) for path in (staging / "backlogs").glob("*")}
+    for record in here.records():
+        repos.add(record.repo)
+        backlogs.add(record.backlog)
+        here.save(record.model_copy(update={"repo": moved(record.repo), "backlog": moved(record.backlog)}))
+    renamed = [(old.mirror(Path(repo)), new.mirror(Path(moved(repo)))) for repo in repos]
+    for backlog in backlogs:
+        was, now = Path(backlog), Path(moved(backlog))
+        renamed += [(old.sidecar(was), new.sidecar(now)), (old.last_good(was), new.last_good(now))]
+    for source, target in renamed:
+        source = staging / source.relative_to(before)
+        if source.exists():
+            source.rename(staging / target.relative_to(after))
+
+
 def _take_over(home: Path) -> None:
-    """Everything is there and checked: into its place, the sprints last."""
+    """Moves everything, which is there and checked, into its place."""
     staging = home / RESTORING
     shutil.rmtree(staging / "postgres", ignore_errors=True)
     for mirror in staging.glob("mirrors/*.git"):
+        # Empty folders are in no archive, and without them git sees no repository.
         for name in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
             (mirror / name).mkdir(parents=True, exist_ok=True)
     for path in sorted((staging / "daemon").rglob("*")):
@@ -148,7 +134,7 @@ def _take_over(home: Path) -> None:
         else:
             path.rename(target)
     shutil.rmtree(staging / "daemon", ignore_errors=True)
-    for entry in sorted(staging.iterdir(), key=lambda one: one.name == _LAST):
+    for entry in sorted(staging.iterdir(), key=lambda one: one.name == LAST):
         entry.rename(home / entry.name)
     StateFolder(home).ignore()
     staging.rmdir()

@@ -1,16 +1,14 @@
-"""What of the past is given up: by age, by size, and at once what nobody needs once a sprint is finished.
-
-Removing one finished sprint or analysis, in steps that a kill may cut anywhere: given again, the rest is done.
-"""
+"""Retention: finished sprints and analyses are pruned by age and by size, in steps that a kill may cut anywhere."""
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from orchestrator.analysis.store import JOB, AnalysisStore
-from orchestrator.app.sprints import ended_at, event_url, finished, histories_of
+from orchestrator.app.sprints import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.core.analysis import AnalysisRecord
 from orchestrator.core.errors import SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
@@ -40,10 +38,32 @@ from orchestrator.storage.state_folder import StateFolder
 KEPT = frozenset({"sprint.json", "analysis.json", JOB, "lock", ".trash"})
 """What stays in the folder of a pruned sprint or analysis; its trash is emptied."""
 TREES = ("worktrees", "environments")
+"""What no one needs once a sprint is finished."""
+MB = 1024 * 1024
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+async def prune(
+    environment: Environment,
+    settings: Settings,
+    busy: Collection[str] = (),
+    *,
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Pruned:
+    """Prunes once by the settings of `retention`: finished sprints and analyses that are too old, or the oldest while
+    the state folder is too large, lose everything but record, report and result branch; younger ones their worktrees
+    and environments.
+
+    Nothing of a sprint goes that is not finished, is among `busy` or whose lock is held; never a backlog or the user's
+    repository. After a kill at any moment the next call does the rest. Raises ConfigError when the database cannot be
+    used.
+    """
+    return await _Pruner(environment, settings, frozenset(busy), dry_run, clock or SystemClock()).prune()
 
 
 @dataclass(frozen=True)
-class Past:
+class _Past:
     """A sprint or an analysis of the state folder."""
 
     name: str
@@ -54,106 +74,170 @@ class Past:
 
     @property
     def kind(self) -> str:
-        """How people call it."""
         return "sprint" if isinstance(self.record, SprintRecord) else "analysis"
 
     @property
     def has_trees(self) -> bool:
-        """Whether it has what nobody needs once it is finished, or a kill left some of that. Blocks."""
+        """Whether its trees are there, or a kill left some of them in its trash. Blocks."""
         trash = self.place / ".trash"
         return any((self.place / name).exists() for name in TREES) or (trash.is_dir() and any(trash.iterdir()))
 
 
-class LettingGo:
-    """Looks at what a state folder holds of the past, and removes it."""
+class _Pruner:
+    def __init__(
+        self, environment: Environment, settings: Settings, busy: frozenset[str], dry_run: bool, clock: Clock
+    ) -> None:
+        self._environment, self._retention = environment, settings.retention
+        self._busy, self._dry_run, self._clock = busy, dry_run, clock
+        self._folder = StateFolder(environment.home)
+        self._url = event_url(environment, self._folder)
+        self._gone: list[Gone] = []
+        self._skipped: list[str] = []
+        self._marked: list[_Past] = []
+        """Pruned but for the upkeep of what they shared with others."""
 
-    def __init__(self, environment: Environment, folder: StateFolder, clock: Clock) -> None:
-        self._environment, self._folder, self._clock = environment, folder, clock
-        self._url = event_url(environment, folder)
+    async def prune(self) -> Pruned:
+        if not await asyncio.to_thread(self._folder.home.is_dir):
+            return Pruned(dry_run=self._dry_run, gone=())
+        for past in await asyncio.to_thread(self._find):
+            await self._prune_one(past)
+        size, over = await self._prune_by_size()
+        if not self._dry_run:
+            await self._give_space_back()
+        gone, skipped = tuple(self._gone), tuple(self._skipped)
+        return Pruned(dry_run=self._dry_run, gone=gone, skipped=skipped, size_bytes=size, over=over)
 
-    def all(self) -> Iterator[Past]:
-        """Every sprint that was not reset as a whole, and every analysis, oldest first. Blocks."""
-        sprints = [one for one in self._folder.records() if not one.cleared]
-        found = [Past(one.sprint, self._folder.sprint(one.sprint), one) for one in sprints]
-        found += [Past(one.analysis, self._folder.analysis(one.analysis), one) for one in self._folder.analyses()]
-        yield from sorted(found, key=lambda one: one.record.started_at)
+    def _all(self) -> list[_Past]:
+        """Returns every sprint that was not reset as a whole, and every analysis, oldest first."""
+        found = [
+            _Past(one.sprint, self._folder.sprint(one.sprint), one) for one in self._folder.records() if not one.cleared
+        ]
+        found += [_Past(one.analysis, self._folder.analysis(one.analysis), one) for one in self._folder.analyses()]
+        return sorted(found, key=lambda past: past.record.started_at)
 
-    def ended(self, past: Past) -> datetime | None:
-        """When it ended; None while it may go on, or when it was pruned. Blocks."""
+    def _find(self) -> list[_Past]:
+        """Returns what a kill left half pruned, what is too old, and what has trees; reads the log only if needed."""
+        days, chosen = self._retention.days, []
+        limit = LONG_AGO if days is None else self._clock.now() - timedelta(days=days)
+        for past in self._all():
+            pruned = past.record.pruned
+            if pruned is not None and not pruned.done:
+                chosen.append(replace(past, why=Why.CUT_SHORT, ended=pruned.at))
+            elif pruned is None and (past.record.started_at < limit or past.has_trees):
+                ended = self._ended(past)
+                if ended is not None and (ended < limit or past.has_trees):
+                    chosen.append(replace(past, why=Why.AGE if ended < limit else Why.TREES, ended=ended))
+        return chosen
+
+    def _ended(self, past: _Past) -> datetime | None:
+        """Returns when it ended; None while it may go on, or when it was pruned."""
         record = past.record
         if record.pruned is not None:
             return None
         if isinstance(record, SprintRecord):
             known = self._folder.report(past.name).exists()
-            return ended_at(self._environment, self._folder, record) if known else None
+            return find_end(self._environment, self._folder, record) if known else None
         if not record.finished:
             return None
         return datetime.fromtimestamp((past.place / "analysis.json").stat().st_mtime, UTC)
 
-    def weigh(self, past: Past) -> int:
-        """About how many bytes would go with it. Blocks."""
+    async def _prune_by_size(self) -> tuple[int | None, bool]:
+        """Prunes the oldest while the folder is too large. Returns its size and whether it still is."""
+        if self._retention.max_mb is None:
+            return None, False
+        limit = self._retention.max_mb * MB
+        size = whole = await asyncio.to_thread(disk_use, self._folder.home)
+        if self._dry_run:
+            size -= sum(one.freed_bytes for one in self._gone)
+        settled = {one.name for one in self._gone if one.why is not Why.TREES}
+        for past in await asyncio.to_thread(self._all):
+            if size <= limit:
+                break
+            ended = await asyncio.to_thread(self._ended, past) if past.name not in settled else None
+            if ended is None:
+                continue
+            freed = await self._prune_one(replace(past, why=Why.SIZE, ended=ended))
+            if self._dry_run:
+                size -= freed
+            else:
+                await asyncio.to_thread(self._shrink, always=True)
+                size = await asyncio.to_thread(disk_use, self._folder.home)
+        return (whole if self._dry_run else size), size > limit
+
+    async def _prune_one(self, past: _Past) -> int:
+        """Prunes one, if no one is at work on it. Returns about how many bytes went."""
+        lock = past.place / "lock"
+        if past.name in self._busy or await asyncio.to_thread(holder, lock) is not None:
+            self._skipped.append(past.name)
+            return 0
+        freed = await asyncio.to_thread(self._weigh, past)
+        if not self._dry_run:
+            try:
+                async with SprintLock(lock) as held:
+                    if not await self._remove(past, held.fd):
+                        return 0
+            except (SprintLocked, WorkspaceError) as error:
+                self._skipped.append(f"{past.name} ({error.message})")
+                return 0
+        self._gone.append(Gone(name=past.name, kind=past.kind, why=past.why, ended=past.ended, freed_bytes=freed))
+        return freed
+
+    def _weigh(self, past: _Past) -> int:
         if past.why is Why.TREES:
             return disk_use(*(past.place / name for name in TREES))
         inside = [entry for entry in past.place.iterdir() if entry.name not in KEPT]
         files = disk_use(*inside, self._folder.replies / past.name, self._folder.edits(past.name))
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return files
-        events = EventPruner(self._url)
-        try:
+        with closing(EventPruner(self._url)) as events:
             return files + events.weigh(past.name)
-        finally:
-            events.close()
 
-    async def remove(self, past: Past, lock_fd: int) -> Past | None:
-        """Do it; the caller holds its lock. What is left of it, or None when it was begun anew meanwhile."""
-        same = await asyncio.to_thread(self._again, past)
-        if same is None or (same.record.pruned is None and await asyncio.to_thread(self.ended, same) is None):
-            return None
+    async def _remove(self, past: _Past, lock_fd: int) -> bool:
+        """Removes it under its lock. Returns False when it was restarted meanwhile."""
+        record = await asyncio.to_thread(self._read_again, past)
+        if record is None:
+            return False
         if past.why is Why.TREES:
-            await asyncio.to_thread(self._drop_trees, past)
-            return past
-        pruning = same.record.pruned
+            kept = {entry.name for entry in await asyncio.to_thread(lambda: [*past.place.iterdir()])} - {*TREES}
+            await asyncio.to_thread(sweep_folder, past.place, kept)
+            return True
+        # First of all the mark: from now on no command looks for what is about to go.
+        pruning = record.pruned
         if pruning is None:
-            pruning = await asyncio.to_thread(self._mark, same)
+            pruning = await asyncio.to_thread(self._mark, record)
+        # Events, rows, files, branches: each may be dropped again, so that a kill between two of them costs nothing.
         await self._drop_events(past, pruning)
         await asyncio.to_thread(self._drop_rows, past)
         await asyncio.to_thread(self._drop_files, past)
-        if isinstance(past.record, SprintRecord):
+        if isinstance(record, SprintRecord):
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
-            await drop_branches(self._folder.mirror(Path(past.record.repo)), past.name, done, (lock_fd,))
-        return replace(past, record=same.record.model_copy(update={"pruned": pruning}))
+            await drop_branches(self._folder.mirror(Path(record.repo)), past.name, done, (lock_fd,))
+        self._marked.append(replace(past, record=record.model_copy(update={"pruned": pruning})))
+        return True
 
-    def _again(self, past: Past) -> Past | None:
-        """As it is now; None when it was reset as a whole or is gone."""
-        record: SprintRecord | AnalysisRecord | None = self._folder.record(past.name)
-        if isinstance(past.record, AnalysisRecord):
-            record = next((one for one in self._folder.analyses() if one.analysis == past.name), None)
-        cleared = isinstance(record, SprintRecord) and record.cleared
-        return None if record is None or cleared else replace(past, record=record)
+    def _read_again(self, past: _Past) -> SprintRecord | AnalysisRecord | None:
+        """Returns the record as it is now; None when it was reset as a whole, is gone, or may go on again."""
+        now = next((one for one in self._all() if (one.kind, one.name) == (past.kind, past.name)), None)
+        if now is None or (now.record.pruned is None and self._ended(now) is None):
+            return None
+        return now.record
 
-    def finish(self, past: Past) -> None:
-        """Nothing of it is left to remove. Blocks."""
-        if past.record.pruned is not None:
-            self._save(past, past.record.pruned.model_copy(update={"done": True}))
-
-    def _mark(self, past: Past) -> Pruning:
-        """First of all: from now on nobody looks for what is about to go."""
+    def _mark(self, record: SprintRecord | AnalysisRecord) -> Pruning:
         statuses = {}
-        if isinstance(past.record, SprintRecord):
-            histories = histories_of(self._environment, self._folder, past.record)
+        if isinstance(record, SprintRecord):
+            histories = read_histories(self._environment, self._folder, record)
             statuses = {story: history.status for story, history in histories.items()}
         pruning = Pruning(at=self._clock.now(), statuses=statuses)
-        self._save(past, pruning)
+        self._save(record.model_copy(update={"pruned": pruning}))
         return pruning
 
-    def _save(self, past: Past, pruning: Pruning) -> None:
-        after = past.record.model_copy(update={"pruned": pruning})
-        if isinstance(after, SprintRecord):
-            self._folder.save(after)
+    def _save(self, record: SprintRecord | AnalysisRecord) -> None:
+        if isinstance(record, SprintRecord):
+            self._folder.save(record)
         else:
-            self._folder.save_analysis(after)
+            self._folder.save_analysis(record)
 
-    async def _drop_events(self, past: Past, pruning: Pruning) -> None:
+    async def _drop_events(self, past: _Past, pruning: Pruning) -> None:
         name = SPRINT_PRUNED if past.kind == "sprint" else ANALYSIS_PRUNED
         left = "its record, its report and its result branch are" if past.kind == "sprint" else "its record is"
         event = Event(
@@ -166,16 +250,14 @@ class LettingGo:
         )
         async with EventStore(self._url) as sink:
             await sink.emit(event)
-        await asyncio.to_thread(self._prune_events, past.name, event.id)
 
-    def _prune_events(self, name: str, last_word: str) -> None:
-        events = EventPruner(self._url)
-        try:
-            events.prune(name, last_word)
-        finally:
-            events.close()
+        def drop() -> None:
+            with closing(EventPruner(self._url)) as events:
+                events.prune(past.name, event.id)
 
-    def _drop_rows(self, past: Past) -> None:
+        await asyncio.to_thread(drop)
+
+    def _drop_rows(self, past: _Past) -> None:
         if self._environment.database_url is None and not self._folder.engine_database.exists():
             return
         # Imported here: the engine takes a second to import, and most looks find nothing.
@@ -184,148 +266,32 @@ class LettingGo:
         with usable():
             forget_workflows(self._environment.database_url or sqlite_url(self._folder.engine_database), past.name)
 
-    def _drop_files(self, past: Past) -> None:
+    def _drop_files(self, past: _Past) -> None:
         for place in (self._folder.replies / past.name, self._folder.edits(past.name)):
             discard(place, past.place / ".trash")
         if past.kind == "analysis":
             AnalysisStore(self._environment).strip(past.name)
         sweep_folder(past.place, KEPT)
 
-    def _drop_trees(self, past: Past) -> None:
-        sweep_folder(past.place, {entry.name for entry in past.place.iterdir()} - {*TREES})
-
-
-MB = 1024 * 1024
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
-
-
-async def prune(
-    environment: Environment,
-    settings: Settings,
-    busy: Collection[str] = (),
-    *,
-    dry_run: bool = False,
-    clock: Clock | None = None,
-) -> Pruned:
-    """One look at the past (settings `retention`): finished sprints and analyses that are too old, or the oldest while
-    the state folder is too large, lose everything but record, report and result branch; younger ones their worktrees
-    and environments.
-
-    Nothing of a sprint that is not finished, is among `busy` or whose lock somebody holds; never a backlog or the
-    user's repository. A kill at any moment leaves what the next look goes on with. Raises ConfigError when the database
-    cannot be used.
-    """
-    return await _Look(environment, settings, frozenset(busy), dry_run, clock or SystemClock()).go()
-
-
-class _Look:
-    def __init__(
-        self, environment: Environment, settings: Settings, busy: frozenset[str], dry_run: bool, clock: Clock
-    ) -> None:
-        self._environment, self._retention = environment, settings.retention
-        self._busy, self._dry_run, self._clock = busy, dry_run, clock
-        self._folder = StateFolder(environment.home)
-        self._letting_go = LettingGo(environment, self._folder, clock)
-        self._gone: list[Gone] = []
-        self._skipped: list[str] = []
-        self._marked: list[Past] = []
-        """Pruned but for the upkeep of what they shared with others."""
-
-    async def go(self) -> Pruned:
-        if not await asyncio.to_thread(self._folder.home.is_dir):
-            return Pruned(dry_run=self._dry_run, gone=())
-        for past in await asyncio.to_thread(self._found):
-            await self._let_go(past)
-        size, over = await self._by_size()
-        if not self._dry_run:
-            await self._upkeep()
-        gone, skipped = tuple(self._gone), tuple(self._skipped)
-        return Pruned(dry_run=self._dry_run, gone=gone, skipped=skipped, size_bytes=size, over=over)
-
-    def _found(self) -> list[Past]:
-        """What a kill left half pruned, what is too old, and what has trees that nobody needs; oldest first."""
-        days = self._retention.days
-        limit = _LONG_AGO if days is None else self._clock.now() - timedelta(days=days)
-        return [found for past in self._letting_go.all() if (found := self._judged(past, limit)) is not None]
-
-    def _judged(self, past: Past, limit: datetime) -> Past | None:
-        """It with why it goes, or None. The log is read only where something may come of it."""
-        pruned = past.record.pruned
-        if pruned is not None:
-            return None if pruned.done else replace(past, why=Why.CUT_SHORT, ended=pruned.at)
-        if past.record.started_at >= limit and not past.has_trees:
-            return None
-        ended = self._letting_go.ended(past)
-        if ended is None or (ended >= limit and not past.has_trees):
-            return None
-        return replace(past, why=Why.AGE if ended < limit else Why.TREES, ended=ended)
-
-    async def _by_size(self) -> tuple[int | None, bool]:
-        """Prune the oldest while the folder is too large; its size and whether it still is."""
-        if self._retention.max_mb is None:
-            return None, False
-        limit = self._retention.max_mb * MB
-        size = whole = await self._size()
-        if self._dry_run:
-            size -= sum(one.freed_bytes for one in self._gone)
-        settled = {one.name for one in self._gone if one.why is not Why.TREES}
-        for past in await asyncio.to_thread(lambda: list(self._letting_go.all())):
-            if size <= limit:
-                break
-            ended = await asyncio.to_thread(self._letting_go.ended, past) if past.name not in settled else None
-            if ended is None:
-                continue
-            freed = await self._let_go(replace(past, why=Why.SIZE, ended=ended))
-            if not self._dry_run:
-                await asyncio.to_thread(self._shrink, always=True)
-            size = size - freed if self._dry_run else await self._size()
-        return (whole if self._dry_run else size), size > limit
-
-    async def _size(self) -> int:
-        return await asyncio.to_thread(disk_use, self._folder.home)
-
-    async def _let_go(self, past: Past) -> int:
-        """One of them, if nobody is at work on it; about how many bytes went."""
-        lock = past.place / "lock"
-        if past.name in self._busy or await asyncio.to_thread(holder, lock) is not None:
-            self._skipped.append(past.name)
-            return 0
-        freed = await asyncio.to_thread(self._letting_go.weigh, past)
-        if not self._dry_run and not await self._removed(past, lock):
-            return 0
-        self._gone.append(Gone(name=past.name, kind=past.kind, why=past.why, ended=past.ended, freed_bytes=freed))
-        return freed
-
-    async def _removed(self, past: Past, lock: Path) -> bool:
-        try:
-            async with SprintLock(lock) as held:
-                left = await self._letting_go.remove(past, held.fd)
-        except (SprintLocked, WorkspaceError) as error:
-            self._skipped.append(f"{past.name} ({error.message})")
-            return False
-        if left is not None and left.record.pruned is not None:
-            self._marked.append(left)
-        return left is not None
-
-    async def _upkeep(self) -> None:
-        """Give the room back to the disk; only then nothing of them is left to do."""
+    async def _give_space_back(self) -> None:
+        """Shrinks databases and mirrors; only then nothing of the pruned ones is left to do."""
         await asyncio.to_thread(self._shrink, always=bool(self._marked))
         repos = {past.record.repo for past in self._marked if isinstance(past.record, SprintRecord)}
         for mirror in {self._folder.mirror(Path(repo)) for repo in repos}:
-            await self._tidy(mirror)
+            try:
+                await tidy(mirror, drop_unreachable=not await asyncio.to_thread(self._is_needed, mirror))
+            except WorkspaceError as error:
+                self._skipped.append(f"{mirror.name} ({error.message})")
         for past in self._marked:
-            await asyncio.to_thread(self._letting_go.finish, past)
+            assert past.record.pruned is not None
+            pruning = past.record.pruned.model_copy(update={"done": True})
+            await asyncio.to_thread(self._save, past.record.model_copy(update={"pruned": pruning}))
 
     def _shrink(self, *, always: bool) -> None:
         for database in (self._folder.event_database, self._folder.engine_database):
             shrink(database, always=always)
 
-    async def _tidy(self, mirror: Path) -> None:
-        def unfinished() -> bool:
-            mine = [one for one in self._folder.records() if self._folder.mirror(Path(one.repo)) == mirror]
-            return not all(one.cleared or finished(self._environment, self._folder, one) for one in mine)
-
-        try:
-            await tidy(mirror, drop_unreachable=not await asyncio.to_thread(unfinished))
-        except WorkspaceError as error:
-            self._skipped.append(f"{mirror.name} ({error.message})")
+    def _is_needed(self, mirror: Path) -> bool:
+        """Returns whether a sprint of this mirror is not finished."""
+        mine = [one for one in self._folder.records() if self._folder.mirror(Path(one.repo)) == mirror]
+        return not all(one.cleared or is_sprint_finished(self._environment, self._folder, one) for one in mine)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER
-from orchestrator.answers.json.locate import Located, locate, offset_of
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
@@ -37,28 +36,14 @@ def repair_slots(
     if not broken.text.strip() or context.tokens(broken.text) > context_tokens:
         return None
     place = next((one for one in extraction.problems if one.code == UNREADABLE and one.where.line), None)
-    told = Located(field="", contract=dict(schema))
-    excerpt = ""
+    problem = "\n".join(f"- {problem}" for problem in extraction.problems)
     if place is not None:
-        line, column = place.where.line or 1, place.where.column or 1
-        told = locate(broken.text, offset_of(broken.text, line, column), dict(schema))
-        excerpt = f"\n\n{context.render_excerpt(broken.text, line, column)}"
+        problem += f"\n\n{context.render_excerpt(broken.text, place.where.line or 1, place.where.column or 1)}"
     return {
-        "schema": context.fence(json.dumps(told.contract, ensure_ascii=False), "json"),
-        "problem": _problems(extraction, told.field) + excerpt,
+        "schema": context.fence(json.dumps(schema, ensure_ascii=False), "json"),
+        "problem": problem,
         "broken": context.fence(broken.text),
     }
-
-
-def _problems(extraction: Extraction, field: str) -> str:
-    return "\n".join(f"- {_named(problem, field)}" for problem in extraction.problems)
-
-
-def _named(problem: Finding, field: str) -> Finding:
-    """With the field that is being read there, unless the finding names one."""
-    if not field or problem.code != UNREADABLE or problem.where.field:
-        return problem
-    return problem.model_copy(update={"where": problem.where.model_copy(update={"field": field})})
 
 
 FIRST_REPAIRS = 5

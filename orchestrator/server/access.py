@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.server.problems import problem
+from orchestrator.server.problems import make_problem
 from orchestrator.settings import Environment, Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
@@ -19,7 +19,7 @@ _LOCAL = ("127.0.0.1", "::1")
 _PROXIED = frozenset({b"via", b"forwarded", b"x-real-ip"})
 
 
-def hosts_of(settings: Settings, environment: Environment) -> tuple[str, ...]:
+def choose_hosts(settings: Settings, environment: Environment) -> tuple[str, ...]:
     """Addresses to listen on: `serve.host`; without it every one when PORT is set, else loopback alone."""
     named = settings.serve.host
     if named:
@@ -29,7 +29,7 @@ def hosts_of(settings: Settings, environment: Environment) -> tuple[str, ...]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address; a name other than localhost counts as any address."""
+    """Returns whether only this machine reaches the address; a name other than localhost counts as any address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -71,14 +71,18 @@ class Access:
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> ASGIApp | None:
         if self._token is None:
             told = "this daemon serves its own machine: only direct requests to a loopback address, from no web page"
-            return None if _is_direct(headers) else problem(HTTPStatus.FORBIDDEN, told, headers={"connection": "close"})
+            return (
+                None
+                if _is_direct(headers)
+                else make_problem(HTTPStatus.FORBIDDEN, told, headers={"connection": "close"})
+            )
         given = [value for name, value in headers if name == b"authorization"]
         if len(given) == 1 and _is_bearer(given[0], self._token):
             return None
         needed = "a token is needed: Authorization: Bearer TOKEN, with ORCHESTRATOR_TOKEN or what daemon/token holds"
         told = "the token is not the daemon's" if given else needed
         refused = {"www-authenticate": 'Bearer realm="orchestrator"', "connection": "close"}
-        return problem(HTTPStatus.UNAUTHORIZED, told, headers=refused)
+        return make_problem(HTTPStatus.UNAUTHORIZED, told, headers=refused)
 
 
 def _is_bearer(given: bytes, token: bytes) -> bool:
@@ -87,7 +91,7 @@ def _is_bearer(given: bytes, token: bytes) -> bool:
 
 
 def _is_direct(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether the request names this machine, comes through no proxy, and is no page's of another origin.
+    """Returns whether the request names this machine, comes through no proxy, and is no page's of another origin.
 
     A page whose name is made to resolve to loopback still names itself.
     """

@@ -9,21 +9,21 @@ from starlette.responses import Response
 from orchestrator.analysis.store import AnalysisStore
 from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.server.limits import body_of
+from orchestrator.server.limits import read_body
 from orchestrator.server.models import Id
-from orchestrator.server.openapi import GUARDED, READS, WRITES, refusals, takes
+from orchestrator.server.openapi import GUARDED, READS, WRITES, describe_body, list_refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 AnalysisId = Annotated[Id, Path(description="An analysis's id")]
-Asked = Annotated[AnalysisRequest, Depends(body_of(AnalysisRequest))]
+Asked = Annotated[AnalysisRequest, Depends(read_body(AnalysisRequest))]
 
 
 @router.post(
     "", operation_id="analyse", summary="Begin an analysis of the daemon's repository",
-    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisRequest),
-    responses={202: {"model": AnalysisState}, **refusals(*WRITES)},
+    status_code=HTTPStatus.ACCEPTED, openapi_extra=describe_body(AnalysisRequest),
+    responses={202: {"model": AnalysisState}, **list_refusals(*WRITES)},
 )  # fmt: skip
 async def analyse(body: Asked, service: ServiceDep) -> Response:
     """It is kept first, then carried out beside the sprints, also over restarts. 409: another one is at work."""
@@ -36,7 +36,7 @@ async def analyse(body: Asked, service: ServiceDep) -> Response:
 
 @router.get(
     "", operation_id="analyses", summary="The analyses of the state folder, the newest last",
-    responses={200: {"model": list[AnalysisState]}, **refusals(*GUARDED, 503)},
+    responses={200: {"model": list[AnalysisState]}, **list_refusals(*GUARDED, 503)},
 )  # fmt: skip
 async def analyses(service: ServiceDep) -> Response:
     """Those that the daemon was asked for, and those of the command."""
@@ -46,7 +46,7 @@ async def analyses(service: ServiceDep) -> Response:
 
 @router.get(
     "/{analysis}", operation_id="analysis", summary="An analysis, and what it has come to",
-    responses={200: {"model": AnalysisView}, **refusals(*READS)},
+    responses={200: {"model": AnalysisView}, **list_refusals(*READS)},
 )  # fmt: skip
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     """How it stands, where its files are, and their texts up to 4 MB each."""
@@ -56,7 +56,7 @@ async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
 
 @router.delete(
     "/{analysis}", operation_id="cancel_analysis", summary="End an analysis that is at work",
-    responses={200: {"model": AnalysisState}, **refusals(*WRITES)},
+    responses={200: {"model": AnalysisState}, **list_refusals(*WRITES)},
 )  # fmt: skip
 async def cancel(analysis: AnalysisId, service: ServiceDep) -> Response:
     """What has been paid for is kept: asked for again with its id, it goes on. 409: it is not at work."""

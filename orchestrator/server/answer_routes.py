@@ -8,22 +8,23 @@ from starlette.responses import Response
 
 from orchestrator.answers import extract
 from orchestrator.app.cases import schema_of
-from orchestrator.app.judge import check_text
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, judged_json
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.server.limits import body_of
+from orchestrator.server.limits import read_body
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
-from orchestrator.server.openapi import WRITES, refusals, takes
+from orchestrator.server.openapi import WRITES, describe_body, list_refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
 
 router = APIRouter(prefix="/api/v1", tags=["answers"])
-Extract = Annotated[ExtractBody, Depends(body_of(ExtractBody))]
-Check = Annotated[CheckBody, Depends(body_of(CheckBody))]
+Extract = Annotated[ExtractBody, Depends(read_body(ExtractBody))]
+Check = Annotated[CheckBody, Depends(read_body(CheckBody))]
 Kind = Annotated[Literal["breakdown", "plan", "delivery", "suite"], Path(description="What the answer is")]
 
 
 @router.post("/extract", operation_id="extract", summary="The value inside a model's text",
-             responses={200: {"model": Extracted}, **refusals(*WRITES)}, openapi_extra=takes(ExtractBody))  # fmt: skip
+             openapi_extra=describe_body(ExtractBody),
+             responses={200: {"model": Extracted}, **list_refusals(*WRITES)})  # fmt: skip
 async def extract_route(body: Extract, service: ServiceDep) -> Response:
     """As `extract --json` prints it: `status` says whether it is whole, and `problems` why it is not."""
 
@@ -36,15 +37,18 @@ async def extract_route(body: Extract, service: ServiceDep) -> Response:
 
 
 @router.post("/check/{kind}", operation_id="check", summary="What the checks of a run say about an answer",
-             responses={200: {"model": Checked}, **refusals(*WRITES)}, openapi_extra=takes(CheckBody))  # fmt: skip
+             openapi_extra=describe_body(CheckBody),
+             responses={200: {"model": Checked}, **list_refusals(*WRITES)})  # fmt: skip
 async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
     """As `check --json` prints it, without a repository: nothing of the daemon's machine is looked at."""
 
     def checked() -> dict[str, Any]:
         try:
-            return check_text(
-                kind, body.text, story=body.story, context=body.context, plan=body.breakdown, file=body.file
-            )
+            options = CheckOptions(story=body.story, context=body.context, plan=body.breakdown, file=body.file)
+            if kind != "plan":
+                return judged_json(check(kind, body.text, options))
+            which, judged = check_any_plan(body.text, options)
+            return {"kind": which.value, **judged_json(judged)}
         except UnknownName:
             raise
         except ConfigError as error:

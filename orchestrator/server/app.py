@@ -1,6 +1,7 @@
 """The daemon's HTTP interface as one application."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
@@ -8,10 +9,8 @@ from orchestrator import __version__
 from orchestrator.server import (
     analysis_routes,
     answer_routes,
-    command_routes,
     daemon_routes,
     events,
-    health,
     maintenance_routes,
     sprint_routes,
 )
@@ -19,19 +18,22 @@ from orchestrator.server.access import Access
 from orchestrator.server.limits import BodyLimit, Manners
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import handle_problems
-from orchestrator.server.service import Served, Service
+from orchestrator.server.service import Service
+
+if TYPE_CHECKING:
+    from orchestrator.daemon.serve import Daemon
 
 ANSWERS = ("/api/v1/extract", "/api/v1/check/")
 """Paths where a model's text is read: slow by the megabyte, and meanwhile everything else is slower."""
 
 
-def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
-    """Everything the daemon answers; `metrics` are those that its events are fed to.
+def build_app(served: "Daemon", metrics: Metrics | None = None) -> FastAPI:
+    """Returns everything the daemon answers; `metrics` are those that its events are fed to.
 
     Requests need the token of `served.environment`, if it has one. Needs no start: what it begins in the background
-    ends with `listen.listening`, or with `service_of(app).close()`.
+    ends with `listen.serve_http`, or with `get_service(app).close()`.
     """
-    app = routed()
+    app = make_routes()
     app.state.service = Service(served, metrics or Metrics())
     handle_problems(app)
     # The last one added is the first one asked.
@@ -41,15 +43,15 @@ def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
     return app
 
 
-def _body_limit(served: Served, path: str) -> tuple[int, str]:
-    """Bytes that a body for this path may have, and the setting that says so."""
+def _body_limit(served: "Daemon", path: str) -> tuple[int, str]:
+    """Returns the bytes that a body for this path may have, and the setting that says so."""
     limits = served.settings.serve
     whole = (limits.body_limit_kb * 1024, "serve.body_limit_kb")
     return min(whole, (limits.answer_limit_kb * 1024, "serve.answer_limit_kb")) if path.startswith(ANSWERS) else whole
 
 
-def routed() -> FastAPI:
-    """The routes alone, for their OpenAPI document."""
+def make_routes() -> FastAPI:
+    """Returns the routes alone, for their OpenAPI document."""
     # No page of documentation: those load scripts of others.
     app = FastAPI(
         title="Sprint Orchestrator",
@@ -59,15 +61,15 @@ def routed() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for room in (
-        health,
-        daemon_routes,
-        sprint_routes,
-        command_routes,
-        analysis_routes,
-        events,
-        maintenance_routes,
-        answer_routes,
+    for router in (
+        daemon_routes.health,
+        daemon_routes.router,
+        sprint_routes.router,
+        sprint_routes.orders,
+        analysis_routes.router,
+        events.router,
+        maintenance_routes.router,
+        answer_routes.router,
     ):
-        app.include_router(room.router)
+        app.include_router(router)
     return app

@@ -1,4 +1,4 @@
-"""Routes about the daemon itself, and the backlogs that it watches."""
+"""Routes about the daemon: whether it lives and can work, its metrics, its state, the backlogs that it watches."""
 
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -9,13 +9,16 @@ from starlette.responses import Response
 from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.story import id_problem
-from orchestrator.daemon.submitting import planned
-from orchestrator.server.models import Id, Reloaded
-from orchestrator.server.openapi import GUARDED, WRITES, document, refusals
-from orchestrator.server.problems import Refused
+from orchestrator.daemon.submitting import plan_backlog
+from orchestrator.server.access import AUTHORIZED
+from orchestrator.server.metrics import CONTENT_TYPE
+from orchestrator.server.models import Health, Id, Readiness, Reloaded
+from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, list_refusals, make_document
+from orchestrator.server.problems import JSON, Refused, dump_json
 from orchestrator.server.service import ServiceDep
 from orchestrator.sprint.dry_run import DryRun
 
+health = APIRouter(tags=["health"])
 router = APIRouter(prefix="/api/v1", tags=["daemon"])
 BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]
 Form = Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")]
@@ -27,18 +30,53 @@ _FILE: dict[str, Any] = {
 }
 
 
+@health.get(
+    "/healthz", operation_id="health", summary="Whether the process lives", openapi_extra=NEEDS_NOTHING,
+    responses={200: {"model": Health}, **list_refusals()},
+)  # fmt: skip
+async def healthz() -> Response:
+    """Always 200 while the event loop turns."""
+    return Response(dump_json({"status": "ok"}), media_type=JSON)
+
+
+@health.get(
+    "/readyz", operation_id="readiness", summary="Whether the daemon can work", openapi_extra=NEEDS_NOTHING,
+    responses={200: {"model": Readiness}, 503: {"model": Readiness}, **list_refusals()},
+)  # fmt: skip
+async def readiness(request: Request, service: ServiceDep) -> Response:
+    """200 when every component is fine, else 503. Why one is not is told to those who may know."""
+    found = await service.readiness.components()
+    ready = not any(found.values())
+    told: dict[str, Any] = {"ready": ready, "components": found}
+    if request.scope.get(AUTHORIZED):
+        # A sprint that waits is no reason to be unready: everything else goes on.
+        told["waiting"] = {one.sprint: one.reason for one in service.served.state().sprints if one.reason}
+    else:
+        told["components"] = {name: "not ready" if why else "" for name, why in found.items()}
+    return Response(dump_json(told), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, media_type=JSON)
+
+
+@health.get(
+    "/metrics", operation_id="metrics", summary="Counters and gauges for Prometheus", response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **list_refusals(401, 403)},
+)  # fmt: skip
+async def metrics(service: ServiceDep) -> Response:
+    """In its text format; counters begin at zero with each process."""
+    return Response(service.metrics.text(service.served.state(), service.feed.streams), media_type=CONTENT_TYPE)
+
+
 @router.get(
     "/openapi.json", operation_id="openapi", summary="This document",
-    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}, **refusals(*GUARDED)},
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}, **list_refusals(*GUARDED)},
 )  # fmt: skip
 async def openapi(request: Request, service: ServiceDep) -> Response:
     """As contracts/openapi.json."""
-    return await service.answer(lambda: document(request.app), exact=True)
+    return await service.answer(lambda: make_document(request.app), exact=True)
 
 
 @router.get(
     "/daemon", operation_id="daemon", summary="The daemon at this moment",
-    responses={200: {"model": DaemonState}, **refusals(*GUARDED)},
+    responses={200: {"model": DaemonState}, **list_refusals(*GUARDED)},
 )  # fmt: skip
 async def daemon(service: ServiceDep) -> Response:
     """Its phase, backlogs, sprints, and how much is at work."""
@@ -48,7 +86,7 @@ async def daemon(service: ServiceDep) -> Response:
 
 @router.post(
     "/daemon/reload", operation_id="reload", summary="Read the configuration anew",
-    responses={200: {"model": Reloaded}, **refusals(*GUARDED, 408, 413, 422)},
+    responses={200: {"model": Reloaded}, **list_refusals(*GUARDED, 408, 413, 422)},
 )  # fmt: skip
 async def reload(service: ServiceDep) -> Response:
     """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
@@ -61,7 +99,7 @@ async def reload(service: ServiceDep) -> Response:
 
 @router.get(
     "/backlogs", operation_id="backlogs", summary="The backlogs that are watched",
-    responses={200: {"model": list[BacklogState]}, **refusals(*GUARDED)},
+    responses={200: {"model": list[BacklogState]}, **list_refusals(*GUARDED)},
 )  # fmt: skip
 async def backlogs(service: ServiceDep) -> Response:
     """With what is wrong where the present content is refused."""
@@ -74,7 +112,7 @@ async def backlogs(service: ServiceDep) -> Response:
     responses={
         200: {"model": Submitted, "description": "In place of another content"},
         201: {"model": Submitted, "description": "New"},
-        **refusals(*WRITES),
+        **list_refusals(*WRITES),
     },
 )  # fmt: skip
 async def submit(
@@ -97,7 +135,7 @@ async def submit(
 
 @router.post(
     "/dry-run", operation_id="dry_run", summary="What a backlog would come to", openapi_extra=_FILE,
-    responses={200: {"model": DryRun}, **refusals(*WRITES)},
+    responses={200: {"model": DryRun}, **list_refusals(*WRITES)},
 )  # fmt: skip
 async def dry_run(
     request: Request,
@@ -110,7 +148,7 @@ async def dry_run(
 
     def told() -> dict[str, Any]:
         try:
-            return planned(service.environment, settings, name, f".{form}", body).model_dump(mode="json")
+            return plan_backlog(service.environment, settings, name, f".{form}", body).model_dump(mode="json")
         except ConfigError as error:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
 
@@ -119,7 +157,7 @@ async def dry_run(
 
 @router.delete(
     "/backlogs/{name}", operation_id="withdraw", summary="Watch a backlog no more", status_code=HTTPStatus.NO_CONTENT,
-    response_class=Response, responses={204: {"description": "It is not watched any more"}, **refusals(*WRITES)},
+    response_class=Response, responses={204: {"description": "It is not watched any more"}, **list_refusals(*WRITES)},
 )  # fmt: skip
 async def withdraw(name: BacklogName, service: ServiceDep) -> Response:
     """Sprints that it has begun go on."""

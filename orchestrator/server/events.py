@@ -15,16 +15,16 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.app.logs import LogQuery
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Level
-from orchestrator.server.limits import HEAD, until_gone
+from orchestrator.server.limits import HEAD, send_until_gone
 from orchestrator.server.models import Id
-from orchestrator.server.openapi import READS, refusals
+from orchestrator.server.openapi import READS, list_refusals
 from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 LOG = logging.getLogger("orchestrator.server")
 SSE = "text/event-stream"
-_HIGHEST = 2**63 - 1
+_HIGHEST = 2**63 - 1  # what a database takes as a sequence number
 Number = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only what lies behind this number")]
 Last = Annotated[
     str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
@@ -33,7 +33,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 
 
 def _iso(text: object) -> object:
-    """A number would count as seconds since 1970, which nobody means."""
+    """Returns a number would count as seconds since 1970, which nobody means."""
     return datetime.fromisoformat(text) if isinstance(text, str) else text
 
 
@@ -57,7 +57,7 @@ _HEADERS = {"x-accel-buffering": "no"}
     "/events", operation_id="events", summary="Events as they are recorded", response_class=Response,
     responses={
         200: {"content": {SSE: {"schema": _EVENT}}, "description": "Server-sent events"},
-        **refusals(*READS),
+        **list_refusals(*READS),
     },
 )  # fmt: skip
 async def events(
@@ -112,7 +112,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if not scope.get(HEAD):
             with self._service.feed.stream():
-                await until_gone(self._tell(send), receive)
+                await send_until_gone(self._tell(send), receive)
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send) -> None:

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, json_line
+from orchestrator.storage.event_store import EventReader
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""
@@ -18,19 +19,6 @@ END_S = 1.0
 """Seconds that a look at the log gets when the feed ends."""
 HEARTBEAT = b": heartbeat\n\n"
 Wants = Callable[[Event], bool]
-
-
-class Log(Protocol):
-    """The event log (`Reader.log`)."""
-
-    def head(self) -> int:
-        """Returns the number of the last event."""
-
-    def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yields the events behind a number, in order."""
-
-    def close(self) -> None:
-        """Closes it."""
 
 
 class Line(NamedTuple):
@@ -58,14 +46,14 @@ class Feed:
 
     def __init__(
         self,
-        open_log: Callable[[], Log | None],
+        open_log: Callable[[], EventReader | None],
         in_thread: Callable[..., Coroutine[Any, Any, Any]],
         *,
         text_cap: Callable[[], int],
         poll_s: float = POLL_S,
     ) -> None:
         self._open, self._in_thread, self._text_cap, self._poll_s = open_log, in_thread, text_cap, poll_s
-        self._log: Log | None = None
+        self._log: EventReader | None = None
         self._head = 0
         self._pages: dict[tuple[str | None, int], asyncio.Task[Page]] = {}
         """(sprint, place) → the page that is being read: clients who ask for the same at once get the same."""
@@ -146,7 +134,7 @@ class Feed:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    def _opened(self) -> Log | None:
+    def _opened(self) -> EventReader | None:
         self._log = self._log or self._open()
         return self._log
 

@@ -1,9 +1,4 @@
-"""What a request may bring: a body of bounded size in bounded time; and what every response says.
-
-Telling one client for as long as it listens.
-
-JSON bodies: read in a thread, since a large one takes long to parse.
-"""
+"""Limits of requests: a body of bounded size in bounded time, JSON bodies, HEAD; responses end with their client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -15,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.server.problems import JSON, Refused, problem, told_of
+from orchestrator.server.problems import JSON, Refused, explain_errors, make_problem
 from orchestrator.server.service import ServiceDep
 
 BODY_S = 60.0
@@ -54,19 +49,19 @@ class BodyLimit:
             return
         except TimeoutError:
             told = f"the body did not come within {self._body_s:g} s"
-            response = problem(HTTPStatus.REQUEST_TIMEOUT, told, headers={"connection": "close"})
+            response = make_problem(HTTPStatus.REQUEST_TIMEOUT, told, headers={"connection": "close"})
             await response(scope, receive, send)
             return
         if body is None:
             told = f"the body is larger than {limit} bytes ({setting})"
-            response = problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
+            response = make_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
             await response(scope, receive, send)
             return
         await self._app(scope, _Replayed(body, receive), send)
 
 
 async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """The body, None when it is larger. Raises ClientDisconnect when it does not end.
+    """Returns the body, None when it is larger. Raises ClientDisconnect when it does not end.
 
     What is somewhat too large is read to its end and dropped: a client that still sends would not see the answer.
     """
@@ -127,8 +122,8 @@ class Manners:
         await self._app({**scope, "method": "GET", HEAD: True} if head else scope, receive, told)
 
 
-async def until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Until all is told, or the client has left, which cuts it. Raises what `telling` raises."""
+async def send_until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Sends until all is sent, or the client has left. Raises what `telling` raises."""
     tell, left = asyncio.create_task(telling), asyncio.create_task(_gone(receive))
     try:
         await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -148,8 +143,8 @@ async def _gone(receive: Receive) -> None:
 B = TypeVar("B", bound=BaseModel)
 
 
-def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
-    """A dependency: the body as this model. Raises Refused for what is none.
+def read_body(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
+    """Returns a dependency: the body as this model. Raises Refused for what is none.
 
     Other content types are refused: a form of a foreign web page may send them without being asked back.
     """
@@ -162,6 +157,6 @@ def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
         try:
             return await service.in_thread(model.model_validate_json, raw)
         except ValidationError as error:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, told_of(error.errors())) from None
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors())) from None
 
     return read

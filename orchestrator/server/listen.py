@@ -17,8 +17,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.server.access import hosts_of, is_loopback, require_token
-from orchestrator.server.service import most_connections, service_of
+from orchestrator.server.access import choose_hosts, is_loopback, require_token
+from orchestrator.server.service import count_connections, get_service
 from orchestrator.settings import Environment, Settings
 
 
@@ -68,7 +68,7 @@ class Connection(H11Protocol):
         self._asked_since = (self._asked_since or time.monotonic()) if waits else None
 
     def _judge(self) -> None:
-        """Cut off who is late. A client that reads slowly is none: it reads something between two looks."""
+        """Cuts off who is late. A client that reads slowly is none: it reads something between two looks."""
         now, unread = time.monotonic(), self.transport.get_write_buffer_size()
         progress = unread == 0 or unread < self._unread
         self._stuck_since = None if progress else self._stuck_since or now
@@ -81,14 +81,15 @@ class Connection(H11Protocol):
         self._look = self.loop.call_later(self._patience.look_s, self._judge)
 
 
+START_LOOK_S = 0.01
 END_S = 1
 """Seconds that requests at work get to end."""
 MOST_HEAD = 32 * 1024
 """Bytes of a request's head: what a platform's edge lets through."""
-_BACKLOG = 1024
+_BACKLOG = 1024  # connections that the kernel queues: many followers may come back at once
 _ABSENT = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
 """What binding fails with where a machine has no IPv6, or no IPv4."""
-_TRIES = 20
+_TRIES = 20  # for a port that is free in both families
 _PATIENCE = Patience()
 
 
@@ -105,23 +106,14 @@ class Address:
 class _Server(uvicorn.Server):
     """uvicorn, whose process's signals belong to the daemon."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Captures none."""
         yield
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Part of uvicorn."""
-        await super().startup(sockets)
-        self.ready.set()
-
 
 @asynccontextmanager
-async def listening(
+async def serve_http(
     app: FastAPI,
     settings: Settings,
     environment: Environment,
@@ -129,32 +121,30 @@ async def listening(
     patience: Patience = _PATIENCE,
     most: int | None = None,
 ) -> AsyncIterator[Address]:
-    """The app on its address for as long as the context lasts; open streams end with it at once.
+    """Serves the app on its address for as long as the context lasts; open streams end with it at once.
 
-    At `most` so many connections are held at a time; by default as many as leave descriptors to the work.
+    `most` connections are held at a time; by default as many as leave descriptors to the work.
 
     Raises ConfigError for an address that cannot be listened on, and for one that others reach without a token.
     """
-    hosts = hosts_of(settings, environment)
+    hosts = choose_hosts(settings, environment)
     for host in hosts:
         require_token(host, environment.token)
     port = settings.serve.port if environment.port is None else environment.port
     sockets = await asyncio.to_thread(_bind, hosts, port)
-    server = _Server(_config(app, patience, most or most_connections()))
+    server = _Server(_config(app, patience, most or count_connections()))
     task = asyncio.create_task(server.serve(sockets), name="http-server")
-    started = asyncio.create_task(server.ready.wait(), name="http-server-start")
     try:
-        await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
-        started.cancel()
+        while not server.started and not task.done():  # noqa: ASYNC110  # uvicorn has a flag, and no event
+            await asyncio.sleep(START_LOOK_S)
         if task.done():
             await task
         yield _address(sockets)
     finally:
-        started.cancel()
-        service_of(app).end()
+        get_service(app).end()
         server.should_exit = True
         await _ended(task)
-        await service_of(app).close()
+        await get_service(app).close()
         for connection in list(server.server_state.connections):
             connection.transport.abort()
         if server.server_state.tasks:  # cancelled by now
@@ -164,7 +154,7 @@ async def listening(
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
-    """Wait for the server's end, also while the daemon is cancelled itself."""
+    """Waits for the server's end, also while the daemon is cancelled itself."""
     cancelled = False
     while not task.done():
         try:
@@ -190,14 +180,14 @@ def _config(app: FastAPI, patience: Patience, most: int) -> uvicorn.Config:
         proxy_headers=False,
         backlog=_BACKLOG,
         limit_concurrency=most + 1,  # from which on requests are refused; connections end before
-        timeout_keep_alive=30,
+        timeout_keep_alive=30,  # longer than a scraper or a page waits between two requests
         timeout_graceful_shutdown=END_S,
         h11_max_incomplete_event_size=MOST_HEAD,
     )
 
 
 def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
-    """A socket per address, all on one port. Blocks."""
+    """Returns a socket per address, all on one port. Blocks."""
     for attempt in range(_TRIES):
         sockets: list[socket.socket] = []
         try:
@@ -229,7 +219,7 @@ def _resolved(hosts: Sequence[str]) -> list[tuple[socket.AddressFamily, str]]:
 
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> list[socket.socket]:
-    """The bound socket; none where the machine lacks the family. Raises OSError."""
+    """Returns the bound socket; none where the machine lacks the family. Raises OSError."""
     try:
         one = socket.create_server((host, port), family=family, backlog=_BACKLOG)  # IPv6 alone, too
     except OSError as error:

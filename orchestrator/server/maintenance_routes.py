@@ -15,9 +15,9 @@ from orchestrator.core.command import PruneBody
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.backup import backup as write_backup
-from orchestrator.server.limits import HEAD, body_of, until_gone
+from orchestrator.server.limits import HEAD, read_body, send_until_gone
 from orchestrator.server.models import Examined
-from orchestrator.server.openapi import GUARDED, WRITES, refusals, takes
+from orchestrator.server.openapi import GUARDED, WRITES, describe_body, list_refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.settings import Environment
@@ -26,8 +26,8 @@ GZIP = "application/gzip"
 _CHUNK = 256 * 1024
 
 
-async def archive_chunks(environment: Environment) -> AsyncGenerator[bytes]:
-    """The archive of the state folder in parts. Raises ConfigError, WorkspaceError; a reader that leaves ends it.
+async def stream_archive(environment: Environment) -> AsyncGenerator[bytes]:
+    """Yields the archive of the state folder in parts; ends with its reader. Raises ConfigError, WorkspaceError.
 
     Nothing of it is kept: through a pipe, so that a slow reader costs neither memory nor room on the disk.
     """
@@ -59,7 +59,7 @@ class Archive(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
         async with aclosing(self._parts):
-            await until_gone(self._tell(send), receive)
+            await send_until_gone(self._tell(send), receive)
 
     async def _tell(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -81,7 +81,7 @@ async def _write(environment: Environment, end: int) -> None:
 
 router = APIRouter(prefix="/api/v1", tags=["keeping"])
 _HEADERS = {"content-disposition": 'attachment; filename="backup.tar.gz"'}
-Prune = Annotated[PruneBody, Depends(body_of(PruneBody))]
+Prune = Annotated[PruneBody, Depends(read_body(PruneBody))]
 Sandbox = Annotated[bool, Query(description="true: a hundred harmless hostile actions are tried in every tier as well")]
 
 
@@ -90,7 +90,7 @@ Sandbox = Annotated[bool, Query(description="true: a hundred harmless hostile ac
     response_class=Response,
     responses={
         200: {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}, "description": "The archive"},
-        **refusals(*GUARDED, 503),
+        **list_refusals(*GUARDED, 503),
     },
 )  # fmt: skip
 async def backup(request: Request, service: ServiceDep) -> Response:
@@ -110,14 +110,14 @@ async def backup(request: Request, service: ServiceDep) -> Response:
 
 
 async def _parts(service: Service) -> AsyncGenerator[bytes]:
-    async with service.alone["backup"], aclosing(archive_chunks(service.environment)) as chunks:
+    async with service.alone["backup"], aclosing(stream_archive(service.environment)) as chunks:
         async for chunk in chunks:
             yield chunk
 
 
 @router.post(
     "/prune", operation_id="prune", summary="Give up what is too old or too much",
-    responses={200: {"model": Pruned}, **refusals(*WRITES)}, openapi_extra=takes(PruneBody),
+    responses={200: {"model": Pruned}, **list_refusals(*WRITES)}, openapi_extra=describe_body(PruneBody),
 )  # fmt: skip
 async def prune(body: Prune, service: ServiceDep) -> Response:
     """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
@@ -129,7 +129,7 @@ async def prune(body: Prune, service: ServiceDep) -> Response:
 
 @router.get(
     "/doctor", operation_id="doctor", summary="What a run needs where the daemon is",
-    responses={200: {"model": Examined}, **refusals(*GUARDED, 422, 503)},
+    responses={200: {"model": Examined}, **list_refusals(*GUARDED, 422, 503)},
 )  # fmt: skip
 async def doctor(service: ServiceDep, sandbox: Sandbox = False) -> Response:
     """As `doctor --json` prints it there: keys are told as present or absent. With `sandbox` it takes a while; one look

@@ -13,6 +13,7 @@ from orchestrator.core.daemon import DaemonState
 from orchestrator.core.event import Event
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+# Buckets for calls to models, which take from half a second to minutes.
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _TOKENS = {"input": "input_tokens", "cached": "cached_tokens", "output": "output_tokens"}
 _PHASES = ("starting", "ready", "stopping")
@@ -60,7 +61,7 @@ class Metrics:
         return Counter(f"orchestrator_{name}", told, labels, registry=self._registry)
 
     def observe(self, event: Event) -> None:
-        """Take in an event that was recorded now for the first time."""
+        """Counts an event that was recorded now for the first time."""
         data, persona = event.data, event.persona or ""
         if event.name == "turn_finished":
             self._turn(persona, data)
@@ -91,7 +92,7 @@ class Metrics:
             self._cost.inc(cost)
 
     def text(self, state: DaemonState, streams: int) -> bytes:
-        """Everything in Prometheus' text format."""
+        """Returns everything in Prometheus' text format."""
         phases = [sprint.phase for sprint in state.sprints]
         shown = {
             "gates_open": state.stories_waiting,

@@ -50,19 +50,19 @@ TAGS = (
 )
 
 
-def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+def list_refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     """Responses of a route that tell a problem."""
     return {code: {"model": Problem, "description": WHY[code]} for code in codes}
 
 
-def takes(model: type[BaseModel]) -> dict[str, Any]:
-    """A route's JSON body."""
+def describe_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Returns a route's JSON body."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """The whole document of the app's routes."""
+def make_document(app: FastAPI) -> dict[str, Any]:
+    """Returns the whole document of the app's routes."""
     made = get_openapi(
         title="Sprint Orchestrator",
         version=__version__,

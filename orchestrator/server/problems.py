@@ -40,16 +40,16 @@ class Refused(Exception):
         self.status, self.error, self.findings = status, error, tuple(findings)
 
 
-def problem(
+def make_problem(
     status: int, error: str, findings: Sequence[Finding] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The response that tells a problem, without what looks like a secret."""
+    """Returns the response that tells a problem, without what looks like a secret."""
     told = [redacted(finding.model_dump(mode="json")) for finding in findings]
-    return Response(dumped({"error": redact(error), "findings": told}), status, dict(headers or {}), JSON)
+    return Response(dump_json({"error": redact(error), "findings": told}), status, dict(headers or {}), JSON)
 
 
-def dumped(value: Any) -> bytes:
-    """JSON that every reader takes: no NaN, no half of a surrogate pair."""
+def dump_json(value: Any) -> bytes:
+    """Returns JSON that every reader takes: no NaN, no half of a surrogate pair."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number of a foreign answer that JSON does not know
@@ -66,7 +66,7 @@ def _finite(value: Any) -> Any:
 
 
 def status_of(error: OrchestratorError) -> int:
-    """What an error of ours comes to, where the route says nothing else."""
+    """Returns what an error of ours comes to, where the route says nothing else."""
     if isinstance(error, UnknownName):
         return HTTPStatus.NOT_FOUND
     if isinstance(error, SprintLocked):
@@ -77,7 +77,7 @@ def status_of(error: OrchestratorError) -> int:
 
 
 def handle_problems(app: FastAPI) -> None:
-    """Let every error of a route end in such an object."""
+    """Lets every error of a route end in such an object."""
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(OrchestratorError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -87,21 +87,21 @@ def handle_problems(app: FastAPI) -> None:
 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return problem(error.status, error.error, error.findings)
+    return make_problem(error.status, error.error, error.findings)
 
 
 async def _ours(_: Request, error: Exception) -> Response:
     assert isinstance(error, OrchestratorError)
-    return problem(status_of(error), error.message, error.findings)
+    return make_problem(status_of(error), error.message, error.findings)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, told_of(error.errors()))
+    return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors()))
 
 
-def told_of(details: Sequence[Any]) -> str:
-    """What pydantic says of a value, in one sentence that quotes nothing of it."""
+def explain_errors(details: Sequence[Any]) -> str:
+    """Returns what pydantic says of a value, in one sentence that quotes nothing of it."""
     said = [f"{'.'.join(str(part) for part in detail['loc']) or 'body'}: {detail['msg']}" for detail in details[:5]]
     more = f"; and {len(details) - 5} more" if len(details) > 5 else ""
     return "; ".join(said) + more
@@ -112,9 +112,9 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["allow"] = ", ".join(_allowed(request.scope))
-        return problem(error.status_code, f"{headers['allow']} can be asked of this address", headers=headers)
+        return make_problem(error.status_code, f"{headers['allow']} can be asked of this address", headers=headers)
     told = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
-    return problem(error.status_code, told, headers=headers)
+    return make_problem(error.status_code, told, headers=headers)
 
 
 def _allowed(scope: Scope) -> list[str]:
@@ -131,4 +131,4 @@ def _allowed(scope: Scope) -> list[str]:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     LOG.error("%s %r failed", request.method, request.url.path, exc_info=error)
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")
+    return make_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")

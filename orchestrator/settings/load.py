@@ -3,14 +3,14 @@
 import ctypes
 import os
 import pwd
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import fuzz, process
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.secrets import is_secret_name
@@ -72,15 +72,16 @@ def _account() -> str:
 
 
 def process_variables() -> dict[str, str]:
-    """The process environment as it is now, for what needs no settings."""
+    """Returns the process environment as it is now, for what needs no settings."""
     return dict(os.environ)
 
 
 def forget_secrets() -> None:
-    """Take keys, tokens and passwords out of the process environment, for this process and all it starts.
+    """Takes keys, tokens and passwords out of the process environment, for this process and all it starts.
 
     What was read before keeps them. On Linux they then stand in `/proc/<pid>/environ` no more either.
     """
+    # Python copies the environment at its start: only libc knows where the original text lies.
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p
     secret = (name for name in os.environ if is_secret_name(name) or name in _SECRET_ADDRESSES)
@@ -93,7 +94,7 @@ def forget_secrets() -> None:
 
 
 def packaged(name: str) -> Path:
-    """Path of a packaged file or folder (`system_prompts`, `contracts`, `examples`, `config.yaml`).
+    """Returns path of a packaged file or folder (`system_prompts`, `contracts`, `examples`, `config.yaml`).
 
     In a wheel they lie in `orchestrator/_packaged`, in a source tree beside the package.
     """
@@ -102,7 +103,7 @@ def packaged(name: str) -> Path:
 
 
 def _leaf_names(model: type[BaseModel], given: Sequence[str], prefix: str = "") -> list[str]:
-    """Every dotted name; entries of a map have the second part of the `given` name, which the user chose."""
+    """Returns every dotted name; entries of a map have the second part of the `given` name, which the user chose."""
     names: list[str] = []
     for name, field in model.model_fields.items():
         annotation = field.annotation
@@ -120,10 +121,36 @@ def _is_section(annotation: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
+class _Loader(yaml.SafeLoader):
+    """Scalars as YAML 1.2 has them: `on`, `yes` and `12:30` are texts, `012` is twelve; a name may not stand twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Returns the mapping. Raises ConstructorError with the line of a name that stands twice."""
+        names: set[str] = set()
+        for name, _ in node.value:
+            if isinstance(name, yaml.ScalarNode) and name.value != "<<" and name.value in names:
+                raise yaml.constructor.ConstructorError(None, None, f"{name.value!r} stands twice", name.start_mark)
+            names.add(str(name.value))
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {}
+# (type, its texts, the characters they begin with). PyYAML's own are those of YAML 1.1.
+for _type, _text, _first in (
+    ("null", "~|null|", ["~", "n", ""]),
+    ("bool", "true|false|True|False", list("tfTF")),
+    ("int", r"[-+]?\d+", list("-+0123456789")),
+    ("float", r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", list("-+.0123456789")),
+    ("merge", "<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"(?:{_text})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+
+
 def _parse_yaml(text: str, source: str) -> Any:
     try:
-        return YAML(typ="safe").load(text)
-    except YAMLError as error:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{source}{place}: not valid YAML ({getattr(error, 'problem', error)})") from error
@@ -160,7 +187,7 @@ def _load_file(path: Path) -> dict[str, Any]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a configuration comes through a descriptor of ours, as from `<(…)`: it is read once, and in no folder."""
+    """Returns whether a configuration comes through a descriptor, as from `<(…)`: it is read once, in no folder."""
     return str(path) in {"/dev/stdin", "/dev/null"} or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
 
 
@@ -210,7 +237,7 @@ def _port(text: str) -> int | None:
 
 
 def _home(environ: Mapping[str, str], base: Path) -> Path:
-    """The state folder; on a platform that forgets all else with each deployment, it is on the volume."""
+    """Returns the state folder; on a platform that forgets all else with each deployment, it is on the volume."""
     named, volume = environ.get(f"{ENV_PREFIX}HOME"), environ.get("RAILWAY_VOLUME_MOUNT_PATH")
     return Path(named) if named else Path(volume or base) / ".orchestrator"
 
@@ -221,7 +248,7 @@ def load(
     variables: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> tuple[Settings, Environment]:
-    """Read settings in the order --set, environment, file, packaged default. Raises ConfigError, one clear sentence."""
+    """Reads settings in the order --set, environment, file, packaged default. Raises ConfigError with one sentence."""
     environ = process_variables() if variables is None else dict(variables)
     here = cwd or Path.cwd()
     found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)

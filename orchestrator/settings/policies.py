@@ -44,7 +44,7 @@ class Policies(Section):
     def of(
         cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
     ) -> "Policies":
-        """The part of `settings` that a running story must not see changing; the others as wiring works them out."""
+        """Returns the part of `settings` that must not change in a running story; the caller works the others out."""
         names = ("answer", "plan", "gate", "build", "amendment", "contract", "review", "test")
         return cls(
             **{name: getattr(settings, name) for name in names},

@@ -40,10 +40,12 @@ class SandboxSettings(Section):
     """Names of the only packages that may be asked for, `*` for any letters; empty: any."""
 
 
+# Patterns of settings: a variable of a shell; a host with or without a port; a service always with its port.
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$"
 _SERVICE = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}$"
 
+# Package managers of Linux distributions and Homebrew, at the start of a command or behind `;`, `&`, `|`, `(`, `/`.
 _SYSTEM_PACKAGES = re.compile(
     r"(?:^|[\s;&|(/])(?:apt-get|apt|aptitude|dnf|microdnf|yum|apk|pacman|zypper|brew)\s+(?:-\S+\s+)*"
     r"(?:install|add|update|upgrade|-S\w*)\b(?P<words>[^;&|\n]*)"
@@ -51,7 +53,7 @@ _SYSTEM_PACKAGES = re.compile(
 
 
 def system_packages(command: str) -> str | None:
-    """Names of the system's packages that the command installs, "" where it names none; None for any other command."""
+    """Returns the system packages that a command installs, "" where it names none; None for any other command."""
     found = _SYSTEM_PACKAGES.search(command)
     return None if found is None else " ".join(word for word in found["words"].split() if not word.startswith("-"))
 

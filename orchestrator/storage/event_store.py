@@ -10,9 +10,11 @@ The one exception to the event log being append-only: what is told of a pruned s
 import asyncio
 import json
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -40,6 +42,19 @@ READ_CHUNK = 500
 _PAUSE_S = 0.25
 
 
+@contextmanager
+def _interrupt_deferred() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: one that hits the pool while it closes a connection prints a traceback."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class EventReader:
     """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used.
 
@@ -52,8 +67,9 @@ class EventReader:
         self._there = False
 
     def close(self) -> None:
-        """Let go of the database."""
-        self._engine.dispose()
+        """Close the connections to the database."""
+        with _interrupt_deferred():
+            self._engine.dispose()
 
     def sprints(self) -> frozenset[str]:
         """Every sprint the log knows."""
@@ -93,7 +109,7 @@ class EventReader:
         until = time.monotonic() + self._patience_s
         while True:
             try:
-                with usable(), self._engine.connect() as connection:
+                with _interrupt_deferred(), usable(), self._engine.connect() as connection:
                     self._there = self._there or sa.inspect(connection).has_table(EVENTS.name)
                     return connection.execute(query).all() if self._there else ()
             except EventLogAway:

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import threading
 import tomllib
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
@@ -22,37 +21,8 @@ from orchestrator.core.contract import Endpoint, FileExports, Surface, Table, ex
 from orchestrator.core.paths import is_manifest, is_test_file
 from orchestrator.story.context import Stage
 
-T = TypeVar("T")
-
-TEXTS = 4096
-"""How many results a reading keeps: those of some sprints' projects at once."""
-
-
-class Remembered(Generic[T]):
-    """`read(text, path)`, its result kept by the hash of path and text; neither is held itself.
-
-    Results are shared by all who ask, from any thread: read them, never change them.
-    """
-
-    def __init__(self, read: Callable[[str, str], T], size: int = TEXTS) -> None:
-        self._read, self._size = read, size
-        self._known: OrderedDict[bytes, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __call__(self, text: str, path: str) -> T:
-        """As `read`; raises what it raises, and forgets nothing for that."""
-        key = blake2b(f"{path}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        result = self._read(text, path)
-        with self._lock:
-            self._known[key] = result
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
-        return result
-
+_remembered = lru_cache(maxsize=2048)
+"""Stories of a sprint read the same files again and again: the sources of a few projects. Results are shared."""
 
 PYTHON = frozenset({".py"})
 JAVASCRIPT = frozenset(tree.SUFFIXES)
@@ -62,8 +32,6 @@ MAX_TEST_FILES = 40
 MAX_STYLE_FILES = 150
 """Sources whose habits are counted, spread evenly over the project; the rest is written alike."""
 _MAX_STYLE_CHARS = 50_000
-_FEW = 3
-"""A habit of fewer functions than this is none."""
 _TOOLS = {
     "ruff.toml": "ruff",
     ".ruff.toml": "ruff",
@@ -81,36 +49,78 @@ _TOOL_STARTS = {
     "prettier.config.": "prettier",
 }
 _TOOL_TABLES = ("ruff", "mypy", "black", "isort", "pyright")
-_USED = ("dataclasses", "pydantic models", "attrs", "TypedDicts", "NamedTuples", "Protocols", "own errors")
+_PYTHON = {
+    "functions": "functions",
+    "typed": "functions fully annotated",
+    "documented": "functions with a docstring",
+    "async": "async functions",
+    "tabs": "files indented with tabs",
+    **{
+        word: word
+        for word in (
+            *("relative imports", "dataclasses", "pydantic models", "attrs", "TypedDicts", "NamedTuples"),
+            *("Protocols", "own errors", "structlog", "logging", "print"),
+        )
+    },
+}
+_JAVASCRIPT = {
+    "es modules": "ES modules",
+    "commonjs": "CommonJS modules",
+    "semicolons": "lines with a semicolon",
+    "no semicolons": "lines without one",
+    "single quotes": "single quotes",
+    "double quotes": "double quotes",
+    "tabs": "files indented with tabs",
+    "functions": "functions",
+    "async": "async functions",
+    "classes": "classes",
+}
+_PYTHON_TESTS = (
+    *("pytest functions", "test classes", "TestCase classes", "fixtures", "parametrized", "async tests"),
+    *("test clients", "temporary folders", "doubles"),
+)
+_JAVASCRIPT_TESTS = ("node:test", "vitest", "jest", "mocha", "tests", "suites", "expect", "assert", "supertest")
+"""Habits as the readers of the languages count them → as prompts show them."""
 
 
 def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """One sentence per habit that the sources (no tests) agree on; what is undecided is left out."""
-    python, script = Counter[str](), Counter[str]()
-    for path in _sample([path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS]):
-        (python if _is_python(path) else script).update(_habits(texts[path], path))
-    return (*_layout(files), *_python(python), *_javascript(script), *_tools(files, texts.get("pyproject.toml", "")))
+    """Habits of the sources (no tests), counted, one sentence per language; then what they are checked with."""
+    sources = sorted(path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS)
+    step = max(1, -(-len(sources) // MAX_STYLE_FILES))
+    found = {True: Counter[str](), False: Counter[str]()}
+    for path in sources[::step]:
+        found[_is_python(path)].update(_habits(texts[path], path))
+    return (
+        *_layout(files),
+        *_counts("Python:", found[True], _PYTHON),
+        *_counts("JavaScript:", found[False], _JAVASCRIPT),
+        *_tools(files, texts.get("pyproject.toml", "")),
+    )
 
 
 def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Where the tests are, what they run with, and how they are written."""
     tests = [path for path in files if is_test_file(path) and PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT]
-    python, script = Counter[str](), Counter[str]()
+    found = {True: Counter[str](), False: Counter[str]()}
     for path in tests:
         if path in texts:
-            (python if _is_python(path) else script).update(_test_habits(texts[path], path))
-    return (*_places(tests), *_python_tests(python), *_javascript_tests(script))
+            found[_is_python(path)].update(_test_habits(texts[path], path))
+    return (
+        *_places(tests),
+        *_counts("Python tests:", found[True], dict(zip(_PYTHON_TESTS, _PYTHON_TESTS, strict=True))),
+        *_counts("JavaScript tests:", found[False], dict(zip(_JAVASCRIPT_TESTS, _JAVASCRIPT_TESTS, strict=True))),
+    )
 
 
 test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
 
 
-@Remembered
+@_remembered
 def _habits(text: str, path: str) -> Counter[str]:
     return surface.habits(text) if _is_python(path) else javascript_source.habits(text, path)
 
 
-@Remembered
+@_remembered
 def _test_habits(text: str, path: str) -> Counter[str]:
     return surface.test_habits(text) if _is_python(path) else javascript_source.test_habits(text, path)
 
@@ -123,65 +133,17 @@ def _is_source(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT and not is_test_file(path)
 
 
-def _sample(paths: list[str]) -> list[str]:
-    step = max(1, -(-len(paths) // MAX_STYLE_FILES))
-    return sorted(paths)[::step]
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole}"
+def _counts(intro: str, found: Counter[str], shown: Mapping[str, str]) -> Iterator[str]:
+    counts = [f"{words} ({found[habit]})" for habit, words in shown.items() if found[habit]]
+    if counts:
+        yield f"{intro} {', '.join(counts)}"
 
 
 def _layout(files: Iterable[str]) -> Iterator[str]:
     tops = Counter(path.partition("/")[0] for path in files if "/" in path and not path.startswith("."))
-    if tops:
-        told = ", ".join(
-            f"{name}/ ({count})" for name, count in sorted(tops.items(), key=lambda kv: (-kv[1], kv[0]))[:8]
-        )
-        yield f"Folders by number of files: {told}"
-
-
-def _python(found: Counter[str]) -> Iterator[str]:
-    functions = found["functions"]
-    if functions >= _FEW:
-        typed, told = _share(found["typed"], functions), _share(found["documented"], functions)
-        yield f"Python: {typed} functions fully annotated, {told} with a docstring" + (
-            f", {found['async']} async" if found["async"] else ""
-        )
-    used = [f"{word} ({found[word]})" for word in _USED if found[word]]
-    if used:
-        yield f"Python uses {', '.join(used)}"
-    speaks = [word for word in ("structlog", "logging", "print") if found[word]]
-    if speaks:
-        yield f"Python output through {', '.join(speaks)}"
-    if found["relative imports"]:
-        yield "Python packages import their own modules relatively"
-    if found["tabs"] * 2 > found["modules"]:
-        yield "Python is indented with tabs"
-
-
-def _javascript(found: Counter[str]) -> Iterator[str]:
-    if not found["modules"]:
-        return
-    if found["es modules"] or found["commonjs"]:
-        kind = "ES modules" if found["es modules"] >= found["commonjs"] else "CommonJS"
-        yield f"JavaScript as {kind} ({_share(max(found['es modules'], found['commonjs']), found['modules'])} files)"
-    style = [
-        _rather(found, "semicolons", "no semicolons"),
-        _rather(found, "single quotes", "double quotes"),
-        "tabs" if found["tabs"] * 2 > found["modules"] else "",
-    ]
-    if any(style):
-        yield f"JavaScript with {', '.join(word for word in style if word)}"
-    if found["functions"] >= _FEW and (found["async"] or found["classes"]):
-        yield f"JavaScript: {_share(found['async'], found['functions'])} functions async, {found['classes']} classes"
-
-
-def _rather(found: Counter[str], one: str, other: str) -> str:
-    """The habit that nine of ten places share, or ""."""
-    total = found[one] + found[other]
-    word = one if found[one] >= found[other] else other
-    return word if total >= _FEW and found[word] * 10 >= total * 9 else ""
+    largest = sorted(tops.items(), key=lambda one: (-one[1], one[0]))[:8]
+    if largest:
+        yield f"Folders by number of files: {', '.join(f'{name}/ ({count})' for name, count in largest)}"
 
 
 def _tools(files: Iterable[str], pyproject: str) -> Iterator[str]:
@@ -200,30 +162,6 @@ def _places(tests: list[str]) -> Iterator[str]:
         yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {tests[0]}"
 
 
-def _python_tests(found: Counter[str]) -> Iterator[str]:
-    if found["pytest functions"] or found["test classes"]:
-        kind = "classes" if found["test classes"] > found["pytest functions"] else "functions"
-        yield f"Python tests are pytest {kind}"
-    if found["TestCase classes"]:
-        yield f"{found['TestCase classes']} unittest.TestCase classes"
-    yield from _with(
-        found, "Python", ("fixtures", "parametrized", "async tests", "test clients", "temporary folders", "doubles")
-    )
-
-
-def _javascript_tests(found: Counter[str]) -> Iterator[str]:
-    runners = [word for word in ("node:test", "vitest", "jest", "mocha") if found[word]]
-    if runners:
-        yield f"JavaScript tests run with {', '.join(runners)}"
-    yield from _with(found, "JavaScript", ("tests", "suites", "expect", "assert", "supertest"))
-
-
-def _with(found: Counter[str], language: str, words: Iterable[str]) -> Iterator[str]:
-    told = [f"{word} ({found[word]})" for word in words if found[word]]
-    if told:
-        yield f"{language} tests use {', '.join(told)}"
-
-
 SCAN_LIMIT = 600
 """Files read at most; manifests first, then SQL and sources nearest to the root, some tests on top."""
 MAX_DATABASES = 3
@@ -235,16 +173,8 @@ MAX_SOURCE_CHARS = 400_000
 _DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
 _VENDORED = frozenset(
     {
-        "node_modules",
-        "bower_components",
-        "vendor",
-        "vendored",
-        "_vendor",
-        "third_party",
-        "site-packages",
-        "dist",
-        "__pycache__",
-        "venv",
+        *("node_modules", "bower_components", "vendor", "vendored", "_vendor", "third_party", "site-packages"),
+        *("dist", "__pycache__", "venv"),
     }
 )
 _GENERATED = (".min.js", ".min.mjs", ".min.cjs", ".bundle.js", "_pb2.py", "_pb2_grpc.py")
@@ -356,7 +286,7 @@ class _Told(NamedTuple):
     models: tuple[Table, ...]
 
 
-@Remembered
+@_remembered
 def _told(text: str, path: str) -> _Told:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in PYTHON:

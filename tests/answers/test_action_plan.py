@@ -10,8 +10,8 @@ from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan
 from orchestrator.answers.result import Status
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
 from orchestrator.core.paths import unsafe_reason
-from orchestrator.testing.action_plan_text import render_plan
 from tests.answers import plans
+from tests.answers.action_plan_text import render_plan
 from tests.effort import examples
 
 SEEDS = 200

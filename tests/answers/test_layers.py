@@ -1,7 +1,6 @@
 """The layers by themselves: values in, values out."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.answers.json.code import broken_code, parses, path_of, settled, unescaped
 from orchestrator.answers.json.frames import document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
-from orchestrator.answers.json.scan import fit, surely_whole
+from orchestrator.answers.json.scan import fit
 from orchestrator.answers.json.shape import ANYTHING, overlap, shape_of
 from orchestrator.answers.json.views import (
     joined_chunks,
@@ -22,7 +21,6 @@ from orchestrator.answers.json.views import (
     without_string,
 )
 from orchestrator.answers.result import Change
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from tests.answers.slips import EMPTY, INVOICE, ONE
 
 INVOICES = shape_of(INVOICE)
@@ -89,21 +87,6 @@ def test_a_whole_document_is_parsed_and_a_doubled_key_seen() -> None:
         '{"a": "\udc80"}',
     ):
         assert document(text) is None
-
-
-@given(st.sampled_from([INVOICE, BreakdownAnswer, DeliveryAnswer, SuiteAnswer, None]), st.data())
-def test_the_quick_look_never_says_more_than_the_fit(contract: Any, data: st.DataObject) -> None:
-    shape = shape_of(contract)
-    leaf = st.sampled_from(
-        [None, 1, "x", "...", True, [], {}, ["..."], [{}], [{"sku": "a", "qty": 1}], [{"path": "a"}]]
-    )
-    keys = st.sampled_from([*shape.props, "other"])
-    value = data.draw(st.dictionaries(keys, leaf | st.dictionaries(keys, leaf, max_size=2), max_size=5))
-    if surely_whole(value, shape):
-        found = fit(value, shape)
-        assert found is not None
-        assert found.whole
-        assert before_gap(value, shape) == value
 
 
 def test_fit_orders_by_what_is_there() -> None:

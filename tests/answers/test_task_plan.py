@@ -56,41 +56,14 @@ def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[F
     assert findings == ()
 
 
+PIECES = [
+    "### Task 1", "#", "- Create:", "`", "```", "\n", "<!--", "-->", "> ", "**Goal:**", "Task 2", " ", "(", "[", "\t",
+    "**Depends on:** 1-9", "Modify: ", "a.py", ":1-", "\r", "\0", "\ud800", "<think>", "**Packages:** a>=", "|",
+]  # fmt: skip
+
+
 @settings(max_examples=examples(300))
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                "### Task 1",
-                "#",
-                "- Create:",
-                "`",
-                "```",
-                "\n",
-                "<!--",
-                "-->",
-                "> ",
-                "**Goal:**",
-                "Task 2",
-                " ",
-                "(",
-                "[",
-                "\t",
-                "**Depends on:** 1-9",
-                "Modify: ",
-                "a.py",
-                ":1-",
-                "\r",
-                "\0",
-                "\ud800",
-                "<think>",
-                "**Packages:** a>=",
-                "|",
-            ]
-        ),
-        max_size=40,
-    ).map("".join)
-)
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_no_text_is_too_odd(text: str) -> None:
     plan, findings = read_task_plan(text)
     assert all(finding.fix for finding in findings)
@@ -100,17 +73,10 @@ def test_no_text_is_too_odd(text: str) -> None:
 @pytest.mark.parametrize(
     "heading",
     [
-        "### Task 1",
-        "### Task 1: A b",
-        "### Task 1 - A",
-        "### **Task 1: A**",
-        "### `Task 1`: A",
-        "### Task 1: A ###",
-        "### task 01: A",
-        "   ### Task 1",
-        "### Task #1",
+        "### Task 1", "### Task 1: A b", "### Task 1 - A", "### **Task 1: A**", "### `Task 1`: A",
+        "### Task 1: A ###", "### task 01: A", "   ### Task 1", "### Task #1",
     ],
-)
+)  # fmt: skip
 def test_headings_of_tasks(heading: str) -> None:
     (task,) = read_task_plan(f"# P\n\n{heading}\n\n- Create: `a.py`\n").plan.tasks
     assert (task.number, task.files) == ("1", ("a.py",))
@@ -119,17 +85,10 @@ def test_headings_of_tasks(heading: str) -> None:
 @pytest.mark.parametrize(
     "heading",
     [
-        "## Task 1: A",
-        "#### Task 1",
-        "###Task 1",
-        "### Task: A",
-        "### Task 1a",
-        "### Task 1.2.3",
-        "### ✅ Task 1",
-        "### [x] Task 1: A",
-        "**Task 1: A**",
+        "## Task 1: A", "#### Task 1", "###Task 1", "### Task: A", "### Task 1a", "### Task 1.2.3", "### ✅ Task 1",
+        "### [x] Task 1: A", "**Task 1: A**",
     ],
-)
+)  # fmt: skip
 def test_headings_that_nearly_are_one_are_told(heading: str) -> None:
     plan, findings = read_task_plan(f"# Plan\n\n{heading}\n\n- Create: `a.py`\n")
     assert plan.tasks == ()
@@ -140,16 +99,10 @@ def test_headings_that_nearly_are_one_are_told(heading: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "- ### Task 1",
-        "    ### Task 1",
-        "> ### Task 1",
-        "```\n### Task 1\n```",
-        "### Tasks",
-        "<!-- ### Task 1 -->",
-        "<!--\n### Task 1\n\n### Task 2\n-->",
-        "Task 1",
+        "- ### Task 1", "    ### Task 1", "> ### Task 1", "```\n### Task 1\n```", "### Tasks", "<!-- ### Task 1 -->",
+        "<!--\n### Task 1\n\n### Task 2\n-->", "Task 1",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_heading_of_a_task(text: str) -> None:
     plan, findings = read_task_plan(f"# Plan\n\n{text}\n")
     assert (plan.tasks, findings) == ((), ())

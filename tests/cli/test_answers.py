@@ -112,9 +112,3 @@ def test_a_replay_tells_what_changed_and_fails_for_the_worse(home: Path, tmp_pat
     assert code == 2
     assert str(kept) in err
     assert "Traceback" not in err
-
-
-def test_help_shows_examples() -> None:
-    for name in ("export", "replay"):
-        done = run_cli(["answers", name, "--help"], Path.cwd())
-        assert f"orchestrator answers {name} cases" in done.stdout

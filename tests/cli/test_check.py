@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import ActionPlan, Create, Execute
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.contracts_tool import FOLDER
 from tests.example_project import STORY, lay_out, task_files
 from tests.prompts.rules import RULES
@@ -189,10 +189,6 @@ def test_people_read_what_to_do() -> None:
     assert done.exit_code == 1
     assert "to do: Take one of these dependencies out." in done.stdout
     assert "not valid; ok, " in done.stderr
-    for kind in ("breakdown", "delivery", "suite"):
-        shown = CliRunner().invoke(app, ["check", kind, "--help"]).stdout
-        assert "Example: orchestrator check" in shown
-        assert "Not checked:" in shown
 
 
 def test_a_batch_answers_every_line_and_names_what_is_wrong_with_a_bad_one(tmp_path: Path) -> None:

@@ -94,7 +94,6 @@ def test_people_read_it_too(here: Path) -> None:
     assert "wrong openai" in done.stdout
     assert "to do: name provider.model, and put the key into OPENAI_API_KEY" in done.stdout
     assert "not as they should be" in done.stderr
-    assert "Example: orchestrator doctor" in run_cli(["doctor", "--help"], here).stdout
 
 
 def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here: Path) -> None:

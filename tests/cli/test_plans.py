@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.git.git_samples import snapshot
 from tests.support import make_repo
 
@@ -100,8 +100,6 @@ def test_what_cannot_be_used_is_exit_2(repo: Path) -> None:
     assert run("check", "plan", "-", "--repo", str(repo / "none"), stdin=text_of(*GOOD))[0] == 2
     assert run("check", "plan", "-", "--repo", str(repo), "--context", "../x", stdin=text_of(*GOOD))[0] == 2
     assert run("apply", "-", "--repo", str(repo), "--json", stdin=text_of(*GOOD))[0] == 2
-    for command in (["check", "plan"], ["apply"]):
-        assert "Example: orchestrator" in run(*command, "--help")[1]
 
 
 def test_a_plan_is_applied_and_told(repo: Path) -> None:

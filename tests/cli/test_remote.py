@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.logs import LogQuery
-from orchestrator.app.sprint_reader import Reader, history_of
+from orchestrator.app.sprint_reader import Reader, find_history
 from orchestrator.app.views import sprint_json, story_json
 from orchestrator.client.daemon import Daemon
 from orchestrator.client.discovery import connect
-from orchestrator.client.http import DaemonClient, RemoteLog
+from orchestrator.client.http import DaemonClient
 from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import ConfigError
 from orchestrator.reports.timeline import as_data, of_story
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from tests.cli.waiting import SPRINT, Waiting, about_plan
-from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon, log_event
+from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon
 
 SETTLED = {"order": "o1", "done": True, "message": "US-1 is paused", "stories": ["US-1"]}
 GIVEN = {
@@ -35,14 +34,6 @@ GIVEN = {
 @pytest.fixture
 def waiting(tmp_path: Path) -> Waiting:
     return Waiting(tmp_path)
-
-
-@pytest.fixture
-def asking(waiting: Waiting) -> Waiting:
-    """Where US-1 has asked, and a daemon has been."""
-    waiting.ask("US-1")
-    waiting.state.daemon_lock.parent.mkdir()
-    return waiting
 
 
 def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
@@ -59,16 +50,16 @@ def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
         if asked.path == f"/api/v1/sprints/{SPRINT}":
             return Said(body=sprint_json(view))
         if "/stories/" in asked.path and word in view.histories:
-            drawn = of_story(history_of(view, word), running=True, full=asked.query.get("full") == "true")
+            drawn = of_story(find_history(view, word), running=True, full=asked.query.get("full") == "true")
             return Said(body={**story_json(view, word, "no branch yet"), "timeline": as_data(drawn)})
         return Said(status=404, body={"error": f"sprint {SPRINT} has no story {word}"})
 
     return respond
 
 
-def connected(waiting: Waiting, url: str, tell: Callable[[str], None]) -> Daemon:
+def connected(waiting: Waiting, url: str) -> Daemon:
     settings, environment = load(None, (), waiting.environment(), waiting.folder)
-    daemon = connect(environment, settings, url, tell)
+    daemon = connect(environment, settings, url)
     assert isinstance(daemon, Daemon)
     return daemon
 
@@ -103,7 +94,7 @@ def test_a_status_that_is_followed_outlives_a_daemon_that_is_away(waiting: Waiti
     told, waits = list[str](), list[float]()
     away = Said(status=502, body=""), Said(status=404, body="")
     with fake_daemon(Said(body=running), *away, Said(body=ended)) as daemon:
-        there = connected(waiting, daemon.url, told.append)
+        there = connected(waiting, daemon.url)
         assert there.follow(SPRINT, told.append, waits.append) == running
         assert there.follow(SPRINT, told.append, waits.append) == ended
     assert waits == [1.0, 3.0]
@@ -257,45 +248,26 @@ async def test_the_daemon_of_the_state_folder_is_found_while_it_lives(waiting: W
     def submit(*words: str) -> str:
         return waiting.cli("submit", str(backlog), *words).output
 
-    with fake_daemon(lambda asked: Said(body={"pid": os.getpid()} if asked.method == "GET" else made)) as daemon:
+    with fake_daemon(Said(body=made)) as daemon:
         folder.mkdir()
         address = folder / "address.json"
         address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
         assert "no daemon answers" in await asyncio.to_thread(submit), "what a killed one has left"
         async with SprintLock(folder / "lock"):
             assert "with 1 story replaces what was there" in await asyncio.to_thread(submit)
-            assert "no daemon answers" in await asyncio.to_thread(submit, "--url", "here")
             for other in ("{", "[]", '{"url": 7}', json.dumps({"url": daemon.url, "pid": 1})):
                 address.write_text(other)
                 assert "no daemon answers" in await asyncio.to_thread(submit)
-        assert [asked.path for asked in daemon.asked] == ["/api/v1/daemon", "/api/v1/backlogs/b"]
+        assert [asked.path for asked in daemon.asked] == ["/api/v1/backlogs/b"]
 
 
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
-        (None, "does not answer at http://127.0.0.1:1: its state folder is used"),
-        (Said(status=503, body={"error": "it begins"}), "its state folder is used"),
-        (Said(body="<html>"), "its state folder is used"),
-        (Said(body={"pid": 1}), "its state folder is used"),
-        (Said(status=401, body={"error": "a token is needed"}), "wants a token: set ORCHESTRATOR_TOKEN"),
-    ],
-)
-async def test_a_daemon_that_does_not_answer_leaves_the_state_folder_one_that_refuses_does_not(
-    asking: Waiting, said: Said | None, why: str
-) -> None:
-    address = asking.state.daemon_address
-    async with SprintLock(asking.state.daemon_lock):
-        with fake_daemon(said or Said()) as daemon:
-            url = daemon.url if said else "http://127.0.0.1:1"
-            address.write_text(json.dumps({"url": url, "pid": os.getpid()}))
-            done = await asyncio.to_thread(asking.cli, "approve", "US-1")
-            assert why in done.stderr
-            assert done.stderr.count("\n") == 1
-            here = await asyncio.to_thread(asking.cli, "status", "--json", "--url", "here")
-    refused = said is not None and said.status == 401
-    assert (done.exit_code, len(await asyncio.to_thread(asking.answers))) == ((2, 0) if refused else (0, 1))
-    assert (here.exit_code, here.stderr) == (0, "")
+async def test_the_log_of_a_daemon_that_is_elsewhere_is_not_taken_for_an_empty_one(waiting: Waiting) -> None:
+    waiting.state.event_database.unlink(missing_ok=True)
+    waiting.state.daemon_lock.parent.mkdir()
+    async with SprintLock(waiting.state.daemon_lock):
+        waiting.state.daemon_address.write_text(json.dumps({"url": "http://127.0.0.1:1", "pid": os.getpid()}))
+        done = await asyncio.to_thread(waiting.cli, "status")
+    assert (done.exit_code, "uses another database: set DATABASE_URL" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("said", [Said(body={}), Said(body=[1]), Said(body="<html>"), Said(body=[{"sprint": 1}])])
@@ -346,17 +318,7 @@ async def test_the_token_of_the_state_folder_goes_to_its_own_daemon_alone(waitin
         assert await sent("--url", daemon.url) is None, "nobody is alive in the state folder"
         async with SprintLock(waiting.state.daemon_lock):
             waiting.state.daemon_address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
-            assert await sent() == await sent("--url", daemon.url) == f"Bearer {token}"
+            assert await sent("--url", daemon.url) == f"Bearer {token}"
             assert await sent("--url", daemon.url.replace("127.0.0.1", "localhost")) == f"Bearer {token}"
-            assert await sent(ORCHESTRATOR_TOKEN="tok-1234567") == "Bearer tok-1234567"
-
-
-def test_where_the_state_is_a_daemon_that_ends_is_waited_for_by_nobody(waiting: Waiting) -> None:
-    told: list[str] = []
-    with fake_daemon(Said(parts=(log_event(4), log_event(5)), breaks=True), Said(status=502, body="")) as daemon:
-        there = connected(waiting, daemon.url, told.append)
-        there.found = True
-        log = RemoteLog(there.client, LogQuery(), after=3)
-        assert [seq for seq, _ in log.while_there(told.append)] == [4, 5]
-        assert told == [f"the daemon at {daemon.url} has ended; its state folder tells what follows event 5"]
-        assert there.follow(SPRINT, told.append)["sprint"] == SPRINT, "the state folder answers"
+            named = {"ORCHESTRATOR_TOKEN": "tok-1234567", "ORCHESTRATOR_URL": daemon.url}
+            assert await sent(**named) == "Bearer tok-1234567"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.app.sprint_reader import RunResult
-from orchestrator.cli.run import summary_lines
+from orchestrator.cli.run import format_summary
 from orchestrator.core.sprint import SprintReport, StoryReport, StoryStatus, TestsOutcome, Tokens
 from orchestrator.reports.report import totals
 
@@ -27,7 +27,7 @@ def test_a_paused_sprint_goes_on_only_when_something_is_open(second: StoryStatus
         fetch_command="git fetch",
         paused="3 stories failed in a row",
     )
-    [line] = [line for line in summary_lines(result) if line.startswith("Paused")]
+    [line] = [line for line in format_summary(result) if line.startswith("Paused")]
     assert ("goes on" in line) is goes_on
 
 
@@ -42,4 +42,4 @@ def test_a_story_that_a_person_must_look_at_is_named_with_what_to_do(ended: Stor
         report_path=Path("report.json"),
         fetch_command="git fetch",
     )
-    assert any("show US-2" in line and "reset US-2" in line for line in summary_lines(result)) is told
+    assert any("show US-2" in line and "reset US-2" in line for line in format_summary(result)) is told

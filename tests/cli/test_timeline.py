@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.show import lines
+from orchestrator.cli.show import draw_lines
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Event
 from orchestrator.core.finding import major
@@ -27,7 +27,7 @@ def event(number: int, name: str, message: str = "", *, after_s: float = 0, **da
 
 def drawn(events: Sequence[Event], *, ascii_only: bool = False, **how: Any) -> list[str]:
     how = {"running": False, "now": START + timedelta(hours=5), "finished": True, **how}
-    return [line.plain for line in lines(timeline(events, **how), ascii_only=ascii_only)]
+    return [line.plain for line in draw_lines(timeline(events, **how), ascii_only=ascii_only)]
 
 
 def done(number: int, **more: Any) -> Event:

@@ -24,7 +24,7 @@ from orchestrator.app.team import prompt_library
 from orchestrator.core.analysis import AnalysisRequest, AnalysisStatus
 from orchestrator.core.errors import ConfigError, SprintLocked, UnknownName
 from orchestrator.core.event import Event
-from orchestrator.daemon.analyses import Analyses, Host
+from orchestrator.daemon.analyses import Analyses
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
@@ -79,7 +79,7 @@ class Place:
         )
         await asyncio.to_thread(works.folder.make)
         async with works:
-            analyses = await asyncio.to_thread(Analyses, cast(Host, host))
+            analyses = await asyncio.to_thread(Analyses, cast(Any, host))
             try:
                 yield analyses, works
             finally:

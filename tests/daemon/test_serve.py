@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from orchestrator.app import sprint_runtime
-from orchestrator.app.commands import Renewal, SprintCommands, order
+from orchestrator.app.commands import Renewal, SprintCommands
 from orchestrator.app.sprint_reader import Reader
-from orchestrator.core.command import ReplanBody, Verb
+from orchestrator.core.command import OrderBody, ReplanBody, Verb
 from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.core.event import Event
 from orchestrator.core.suite import RunProblem, TestReport
@@ -114,7 +114,8 @@ class Field:
         self, verb: Verb, *, story: str | None = None, sprint: str | None = None, wait_s: float = 30
     ) -> Any:
         settings, environment = self.settings()
-        return await order(environment, settings, verb, sprint=sprint, story=story, by="ann", wait_s=wait_s)
+        commands = SprintCommands(environment, settings, wait_s=wait_s)
+        return await commands.order(sprint, story, OrderBody(verb=verb, by="ann"))
 
     def report(self, sprint: str) -> dict[str, str]:
         view = Reader(self.settings()[1]).sprint(sprint)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Read
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
 from tests.support import make_repo, suite_text

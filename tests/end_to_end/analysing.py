@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.analysis.command import Analysis
 from orchestrator.analysis.files import Written, is_whole
+from orchestrator.analysis.run import Analysis
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from orchestrator.settings.options import AnalyseOptions

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.support import Played, Team, make_repo, module_of, play, suite_text, write_backlog
 
 CRLF = "def value():\r\n    return 0\r\n"

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 from orchestrator.app.briefs import Briefs
-from orchestrator.app.commands import order
+from orchestrator.app.commands import SprintCommands
 from orchestrator.app.sprints import Chosen
 from orchestrator.backlogs.files import read_backlog
-from orchestrator.core.command import Verb
+from orchestrator.core.command import OrderBody, Verb
 from orchestrator.settings import Policies, load
 from orchestrator.storage.state_folder import StateFolder
 from tests.support import Team, plain_environment, play, suite_text, write_backlog
@@ -61,7 +61,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
         None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
     )
     for story in ("NFR-001", "LAST"):
-        assert asyncio.run(order(environment, settings, Verb.RESET, sprint=None, story=story, by="ann")).done
+        given = OrderBody(verb=Verb.RESET, by="ann")
+        assert asyncio.run(SprintCommands(environment, settings).order(None, story, given)).done
     again = Team()
     for story, name in (("NFR-001", "anew"), ("LAST", "end")):
         # What was merged stays in the result; a story that is made anew is built beside it.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.run import summary_lines
+from orchestrator.cli.run import format_summary
 from orchestrator.core.errors import RepositoryError
 from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
 
@@ -131,7 +131,7 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
     assert "target" in played.result.unpushed
     assert played.result.pushed is None
     assert played.result.report_path.is_file()
-    told = list(summary_lines(played.result))
+    told = list(format_summary(played.result))
     assert told[-2] == f"Not pushed: {played.result.unpushed}"
     assert told[-1] == f"Result: {played.result.fetch_command}"
 

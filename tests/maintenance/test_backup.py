@@ -22,7 +22,7 @@ from orchestrator.core.errors import ConfigError, SprintLocked
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.git.mirror import Mirror
-from orchestrator.maintenance.backup import Moment, backup, moment
+from orchestrator.maintenance.backup import Moment, backup, take_moment
 from orchestrator.maintenance.restore import restore
 from orchestrator.settings import Environment, load
 from orchestrator.storage.event_store import EventReader, EventStore
@@ -287,7 +287,7 @@ def test_a_moment_shows_databases_and_branches_as_they_were_together(tmp_path: P
         await mirror.prepare()
         stepping, taken = asyncio.create_task(steps()), []
         while not stepping.done():
-            taken.append(await moment(known, folder, [mirror.path]))
+            taken.append(await take_moment(known, folder, [mirror.path]))
             taken[-1].databases.end()
         mirror.close()
         return await stepping, taken

@@ -11,7 +11,7 @@ from orchestrator.core.exchange import Delivered, TaskBrief
 from orchestrator.core.finding import Finding, major
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
 

@@ -12,8 +12,8 @@ from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
-from orchestrator.testing.action_plan_text import render_plan
 from orchestrator.testing.simulated import report
+from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, suite
 

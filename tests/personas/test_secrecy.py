@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.core.action_plan import ActionPlan, Create, Edit, Execute, Move, Pair
 from orchestrator.core.finding import major
 from orchestrator.core.secrets import Masks
-from orchestrator.testing.action_plan_text import render_plan
+from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, Bench, bench
 from tests.personas.test_alex_plans import delivered, events, says, texts
 from tests.support import delivery

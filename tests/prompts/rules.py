@@ -59,7 +59,6 @@ _BUILD = {
     "delivery.duplicate_path": "each path once",
     "delivery.placeholder": "No placeholders",
     "delivery.syntax": "The code compiles",
-    "delivery.sql": "SQL, in files and in strings, is in the grammar of the project's database",
     "delivery.shrunk": "a file that loses its content is refused",
     "delivery.lost_export": "loses a function, class or export which another file imports",
     "delivery.gone_import": "Import only what exists",

@@ -21,7 +21,7 @@ from orchestrator.core.finding import major
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app
-from orchestrator.server.listen import Address, Patience, listening
+from orchestrator.server.listen import Address, Patience, serve_http
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
 from orchestrator.storage.event_store import EventStore
@@ -66,7 +66,7 @@ class Desk:
 
 
 class Stand:
-    """`Served` over a state folder."""
+    """As much of the daemon as the routes ask, over a state folder."""
 
     def __init__(self, home: Path, *overrides: str, **variables: str) -> None:
         given = plain_environment(ORCHESTRATOR_HOME=str(home), **variables)
@@ -179,7 +179,7 @@ async def running(stand: Stand, patience: Patience | None = None) -> AsyncIterat
     stand.environment.home.mkdir(exist_ok=True)
     async with (
         EventStore(url, on_event=stand.metrics.observe) as store,
-        listening(app, stand.settings, stand.environment, patience=patience or Patience()) as address,
+        serve_http(app, stand.settings, stand.environment, patience=patience or Patience()) as address,
         httpx2.AsyncClient(base_url=address.url, headers=headers, trust_env=False, timeout=30) as client,
     ):
         yield Daemon(stand, app, address, client, store)

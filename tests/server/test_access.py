@@ -11,9 +11,9 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Tier
 from orchestrator.sandbox.choose import open_sandbox
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.server.access import hosts_of, is_loopback, require_token
-from orchestrator.server.listen import listening
-from orchestrator.server.service import service_of
+from orchestrator.server.access import choose_hosts, is_loopback, require_token
+from orchestrator.server.listen import serve_http
+from orchestrator.server.service import get_service
 from orchestrator.settings import load
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
@@ -172,7 +172,7 @@ def test_where_a_token_is_needed(host: str, loopback: bool) -> None:
 )
 def test_where_it_listens(tmp_path: Path, host: str | None, port: str, hosts: tuple[str, ...]) -> None:
     overrides = [f'serve.host="{host}"'] if host else []
-    assert hosts_of(*load(None, overrides, plain_environment(PORT=port), tmp_path)) == hosts
+    assert choose_hosts(*load(None, overrides, plain_environment(PORT=port), tmp_path)) == hosts
 
 
 async def test_others_are_not_let_in_without_a_token(exposed: Stand) -> None:
@@ -196,7 +196,7 @@ async def test_readiness_tells_reasons_to_those_who_may_know_and_is_looked_at_on
         answers = await asyncio.gather(*(daemon.client.get("/readyz") for _ in range(20)))
         assert ({answer.status_code for answer in answers}, guarded.looks) == ({200}, 1)
         for head in ({"authorization": "none"}, {}):
-            service_of(daemon.app).readiness._until = 0.0
+            get_service(daemon.app).readiness._until = 0.0
             told = await daemon.client.get("/readyz", headers=head)
             assert (told.status_code, told.json()["ready"]) == (503, False)
             reasons = {"daemon": "not ready", "disk": "not ready"} if head else {"daemon": "it is stopping", **why}
@@ -209,4 +209,4 @@ async def test_a_port_that_is_taken_is_named(stand: Stand) -> None:
         serve = stand.settings.serve.model_copy(update={"port": port})
         settings = stand.settings.model_copy(update={"serve": serve})
         with pytest.raises(ConfigError, match=f"port {port} of 127.0.0.1 and ::1 is in use"):
-            await listening(daemon.app, settings, stand.environment).__aenter__()
+            await serve_http(daemon.app, settings, stand.environment).__aenter__()

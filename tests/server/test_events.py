@@ -14,7 +14,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.server.feed import PAGE, Feed
 from orchestrator.server.listen import Patience
-from orchestrator.server.service import service_of
+from orchestrator.server.service import get_service
 from orchestrator.storage.event_store import EventStore
 from tests.server.stand import NOON, Daemon, Stand, running
 
@@ -83,7 +83,7 @@ async def test_everything_from_any_point_on_and_only_what_is_wanted(stand: Stand
         assert await told(daemon, since=every[5]["timestamp"]) == every[5:]
         assert await told(daemon, after=10**17) == []
         head = await daemon.client.head(EVENTS)
-        assert (head.status_code, head.content, service_of(daemon.app).feed.streams) == (200, b"", 0)
+        assert (head.status_code, head.content, get_service(daemon.app).feed.streams) == (200, b"", 0)
 
 
 async def test_what_comes_while_somebody_follows(stand: Stand) -> None:
@@ -127,12 +127,12 @@ async def test_a_stream_shows_that_it_lives_and_ends_with_the_daemon(lively: Sta
         context = opened(daemon, after=10**9)
         stream = await context.__aenter__()
         await stream.beats(3)
-        assert service_of(daemon.app).feed.streams == 1
+        assert get_service(daemon.app).feed.streams == 1
         ending = asyncio.create_task(stream.take(1))
         await daemon.record()
         assert len(await ending) == 1
         await daemon.record(2)
-        service_of(daemon.app).end()
+        get_service(daemon.app).end()
         assert len(await stream.take(9)) == 2
         await context.__aexit__(None, None, None)
         late = await daemon.client.get(EVENTS, params={"after": 10**9})
@@ -141,7 +141,7 @@ async def test_a_stream_shows_that_it_lives_and_ends_with_the_daemon(lively: Sta
 
 async def test_who_does_not_read_or_leaves_holds_nothing(stand: Stand) -> None:
     async with running(stand, Patience(stuck_s=0.05, look_s=0.01)) as daemon:
-        feed = service_of(daemon.app).feed
+        feed = get_service(daemon.app).feed
         _, stuck = await daemon.connection(slow=True)
         stuck.transport.pause_reading()
         stuck.write(f"GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
@@ -175,7 +175,7 @@ async def test_many_follow(stand: Stand, clients: int) -> None:
             return found
 
         tasks = [asyncio.create_task(follow()) for _ in range(clients)]
-        while service_of(daemon.app).feed.streams < clients:
+        while get_service(daemon.app).feed.streams < clients:
             await daemon.client.get("/healthz")
         await daemon.record(20)
         found = await asyncio.gather(*tasks)

@@ -11,8 +11,7 @@ import pytest
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import passed_on
-from orchestrator.server.service import service_of
-from orchestrator.storage.locks import SprintLock
+from orchestrator.server.service import get_service
 from orchestrator.storage.state_folder import StateFolder
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.server.test_commands import cli
@@ -39,7 +38,7 @@ async def test_a_backup_is_fetched_and_restored(guarded: Stand, tmp_path: Path) 
         code, _, err = await far(daemon, "backup", str(tmp_path / "none"), token="another-token-than-that-1")
         assert (code, "refuses the token" in err) == (2, True)
         assert (await daemon.client.head("/api/v1/backup")).content == b""
-        async with service_of(daemon.app).alone["backup"]:
+        async with get_service(daemon.app).alone["backup"]:
             busy = await daemon.client.get("/api/v1/backup")
             assert (busy.status_code, "another backup" in busy.json()["error"]) == (503, True)
     done = await asyncio.to_thread(partial(cli, "restore", str(file), ORCHESTRATOR_HOME=str(other)))
@@ -51,12 +50,10 @@ async def test_a_backup_is_fetched_and_restored(guarded: Stand, tmp_path: Path) 
 
 async def test_with_no_auth_only_the_owner_of_the_files_gets_them(stand: Stand, tmp_path: Path) -> None:
     folder = StateFolder(stand.environment.home)
-    async with SprintLock(folder.daemon_lock), running(stand) as daemon:
+    async with running(stand) as daemon:
         refused = await daemon.client.get("/api/v1/backup")
         assert (refused.status_code, "--no-auth" in refused.json()["error"]) == (403, True)
         assert (await far(daemon, "backup", str(tmp_path / "far")))[0] == 2
-        state = {"url": daemon.address.url, "pid": stand.state().pid}
-        await asyncio.to_thread(folder.daemon_address.write_text, json.dumps(state))
         own = partial(cli, "backup", str(tmp_path / "own"), ORCHESTRATOR_HOME=str(folder.home))
         done = await asyncio.to_thread(own)
         assert (done.exit_code, done.stderr) == (0, "")
@@ -71,7 +68,7 @@ async def test_who_leaves_a_backup_ends_it(guarded: Stand) -> None:
         async with daemon.client.stream("GET", "/api/v1/backup") as answer:
             assert answer.status_code == 200
             await anext(answer.aiter_raw())
-        while service_of(daemon.app).alone["backup"].locked():
+        while get_service(daemon.app).alone["backup"].locked():
             await asyncio.sleep(0.01)
         names = {task.get_name() for task in asyncio.all_tasks()}
         assert "backup" not in names
@@ -119,7 +116,7 @@ async def test_the_daemon_looks_at_its_machine(guarded: Stand) -> None:
         assert (told["ok"], told["rows"][0]["happened"]) == (False, "tried")
         guarded.hangs = asyncio.Event()
         slow = asyncio.create_task(daemon.client.get("/api/v1/doctor"))
-        while not service_of(daemon.app).alone["doctor"].locked():
+        while not get_service(daemon.app).alone["doctor"].locked():
             await asyncio.sleep(0.01)
         assert (await daemon.client.get("/api/v1/doctor")).status_code == 503
         guarded.hangs.set()

@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator.server.app import build_app
 from orchestrator.server.limits import BodyLimit
-from orchestrator.server.listen import Patience, listening
-from orchestrator.server.service import service_of
+from orchestrator.server.listen import Patience, serve_http
+from orchestrator.server.service import get_service
 from tests.server.stand import Stand, has_ipv6, running
 
 
@@ -134,7 +134,7 @@ async def test_a_head_has_to_come_in_time(stand: Stand) -> None:
 
 async def test_more_connections_than_may_be_are_let_go(stand: Stand) -> None:
     app = build_app(stand)
-    async with listening(app, stand.settings, stand.environment, most=3) as address:
+    async with serve_http(app, stand.settings, stand.environment, most=3) as address:
         host, port = address.bound[0]
         held = [await asyncio.open_connection(host, port) for _ in range(3)]
         while len(held) < 10:
@@ -192,7 +192,7 @@ async def test_nothing_outlives_the_server_whatever_is_open(stand: Stand) -> Non
     stand.hangs = asyncio.Event()
     head = b" HTTP/1.1\r\nHost: localhost\r\n"
     async with AsyncExitStack() as stack, running(stand) as daemon:
-        feed, writers = service_of(daemon.app).feed, []
+        feed, writers = get_service(daemon.app).feed, []
         for sent in (b"GET /api/v1/events?level=debug", b"GET /api/v1/events", b"GET /readyz", b"", None):
             _, writer = await daemon.connection(slow=sent == b"GET /api/v1/events?level=debug")
             stack.callback(writer.close)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.server.app import routed
-from orchestrator.server.openapi import document
+from orchestrator.server.app import make_routes
+from orchestrator.server.openapi import make_document
 from tests.contracts_tool import OPENAPI, openapi_text
 from tests.server.stand import Stand, running
 
@@ -25,7 +25,7 @@ def test_the_committed_document_is_generated_from_the_routes() -> None:
 
 
 def test_every_operation_says_what_it_is_and_what_it_answers() -> None:
-    made = document(routed())
+    made = make_document(make_routes())
     tags = {tag["name"] for tag in made["tags"]}
     operations = [
         (path, operation) for path, item in made["paths"].items() for name, operation in item.items() if name in METHODS

@@ -16,7 +16,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
-from orchestrator.server.service import service_of
+from orchestrator.server.service import get_service
 from tests.server.stand import TOKEN, Stand, running
 from tests.support import Played
 
@@ -40,7 +40,7 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
     async def serve() -> None:
         async with running(stand) as daemon:
-            service_of(daemon.app).feed.ended = True
+            get_service(daemon.app).feed.ended = True
             ended = asyncio.Event()
             found.append((daemon, asyncio.get_running_loop(), ended))
             ready.set()

@@ -73,13 +73,26 @@ def test_maps_are_merged_entry_by_entry(tmp_path: Path) -> None:
     assert settings.prices["m-1.5"].output == 2
 
 
+def test_scalars_are_read_as_yaml_1_2(tmp_path: Path) -> None:
+    settings = loaded(
+        tmp_path,
+        "personas.ann.model=on",
+        "test.timeout_s=012",
+        "budget.usd_per_sprint=1e1",
+        text="gate: {timeout_s: ~}\n",
+    )
+    assert settings.personas["ann"].model == "on"
+    assert settings.test.timeout_s == 12
+    assert (settings.gate.timeout_s, settings.budget.usd_per_sprint) == (None, 10.0)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         (b"test: [\n", r"config.yaml, line \d: not valid YAML"),
         (b"- a\n", "must be a mapping"),
         (b"\xff\xfe", "is not UTF-8"),
-        (b"test: {mode: auto, mode: smoke}", "not valid YAML"),
+        (b"test: {mode: auto, mode: smoke}", r"line 1: not valid YAML \('mode' stands twice\)"),
         (b"nonsense: 1\n", "unknown configuration name nonsense"),
     ],
 )

@@ -1,6 +1,9 @@
 """The event log: each id once, in order, also from many writers at once, and never stopped by who listens."""
 
 import asyncio
+import os
+import signal
+import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -232,3 +235,30 @@ async def test_a_secret_learned_later_is_hidden_from_then_on(url: str) -> None:
         store.hide(["a rather long secret"])
         await store.emit(event(1, text="a rather long secret, rather long"))
     assert [one.data["text"] for _, one in await asyncio.to_thread(read, url)] == ["[redacted], [redacted]"]
+
+
+def test_an_interrupt_while_a_connection_is_closed_ends_the_reading_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = sqlite_url(tmp_path / "events.sqlite")
+    engine = connected(url, writes=True)
+    EVENTS.metadata.create_all(engine)
+    engine.dispose()
+    reader = EventReader(url)
+
+    class Interrupted(sqlite3.Connection):
+        def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().close()
+
+    def connect(_dialect: object, _record: object, args: list[str], words: dict[str, Any]) -> sqlite3.Connection:
+        return sqlite3.connect(*args, **words, factory=Interrupted)
+
+    sa.event.listen(sa.Engine, "do_connect", connect)
+    try:
+        reader.head()
+        with pytest.raises(KeyboardInterrupt):
+            reader.close()
+    finally:
+        sa.event.remove(sa.Engine, "do_connect", connect)
+    assert not caplog.records

@@ -25,9 +25,9 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.dry_run import StoryCalls, most_calls
 from orchestrator.storage.reply_journal import WorkflowJournal
-from orchestrator.testing.action_plan_text import render_plan
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
+from tests.answers.action_plan_text import render_plan
 from tests.prompts.packaged import packaged_library
 from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
 

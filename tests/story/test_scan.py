@@ -1,7 +1,11 @@
+"""What is read of a project, and what a Surface tells of it."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.contract import Endpoint, FileExports, Table
+from orchestrator.contract.freeze import freeze
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, sharing
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import render_surface
 from orchestrator.story.project_scan import (
@@ -12,6 +16,7 @@ from orchestrator.story.project_scan import (
     database_paths,
     scan_paths,
 )
+from tests.support import breakdown
 
 FILES = (
     "src/app.py",
@@ -109,16 +114,14 @@ def test_a_surface_tells_endpoints_tables_and_habits() -> None:
     )
     assert surface.patterns == (
         "Folders by number of files: app/ (2), data/ (1), tests/ (1), web/ (1)",
-        "Python: 2 of 3 functions fully annotated, 1 of 3 with a docstring, 1 async",
-        "Python output through print",
-        "JavaScript as ES modules (1 of 1 files)",
-        "JavaScript with semicolons, single quotes",
+        "Python: functions (3), functions fully annotated (2), functions with a docstring (1), async functions (1), "
+        "print (1)",
+        "JavaScript: ES modules (1), lines with a semicolon (5), single quotes (4)",
         "Checked with ruff",
     )
     assert surface.test_style == (
         "1 test file in tests/ (1), such as tests/test_main.py",
-        "Python tests are pytest functions",
-        "Python tests use fixtures (1)",
+        "Python tests: pytest functions (1), fixtures (1)",
     )
     text = render_surface(surface)
     assert "- GET /loans/{id} → read in app/main.py" in text
@@ -140,7 +143,7 @@ def test_a_typescript_project_is_told_like_any_other() -> None:
         "src/page.tsx": ("Page",),
     }
     assert [(found.method, found.path) for found in surface.endpoints] == [("GET", "/books")]
-    assert any("ES modules (2 of 2 files)" in line for line in surface.patterns)
+    assert any("ES modules (2)" in line for line in surface.patterns)
     assert any("node:test" in line for line in surface.test_style)
 
 
@@ -176,3 +179,25 @@ ANY_FILES = ("pyproject.toml", "package.json", "a.py", "b.js", "c.sql", "test_a.
 def test_no_text_raises(texts: dict[str, str]) -> None:
     surface = build_surface("c", tuple(texts), texts)
     assert all(isinstance(entry, FileExports) and entry.names for entry in surface.exports)
+
+
+def test_a_changed_file_is_read_again() -> None:
+    before, after = "def old(): pass", "def fresh(): pass"
+    for text, name in ((before, "old"), (after, "fresh"), (before, "old")):
+        surface = build_surface("", ("a.py", "a.js"), {"a.py": text, "a.js": f"export function {name}() {{}}"})
+        assert [entry.names for entry in surface.exports] == [(name,), (name,)]
+
+
+def test_surfaces_read_from_records_share_what_is_equal() -> None:
+    surface = build_surface("", ("pkg/a.py", "pkg/b.py"), {"pkg/a.py": "A = 1", "pkg/b.py": "B = 1"})
+    recorded = surface.model_dump_json()
+    first, second = (sharing(Surface.model_validate_json(recorded)) for _ in range(2))
+    assert first == second == surface
+    assert all(one is other for one, other in zip(first.files, second.files, strict=True))
+    assert all(one is other for one, other in zip(first.exports, second.exports, strict=True))
+    assert first.exports == (FileExports(path="pkg/a.py", names=("A",)), FileExports(path="pkg/b.py", names=("B",)))
+    plan = Breakdown.model_validate(breakdown("US-1", ["pkg/c.py"]))
+    frozen = freeze(breakdown=plan, base_commit="c0ffee", files=surface.files, manifests={"pkg/a.py": "import pkg"})
+    contract = ArchitectureContract.model_validate_json(frozen.model_dump_json()).sharing()
+    assert contract == frozen
+    assert contract.baseline_files is first.files is second.files

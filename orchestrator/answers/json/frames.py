@@ -2,8 +2,6 @@
 
 The smallest pieces of sloppy JSON: blanks and comments, quotes, keys, numbers, words.
 
-Patterns of what is valid JSON, token by token, and sure to be meant as it stands.
-
 The strict parsers: one for a whole document, one for what begins somewhere; both see keys that come twice.
 """
 
@@ -183,18 +181,6 @@ BARE_KEY = re.compile(r"[\w$@][\w$.-]{0,199}+")
 ELLIPSIS = re.compile(r"\.{2,}|…")
 WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
-PLAIN_ITEMS = re.compile(
-    r'(?:[ \t\r\n]*+(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?|"[^"\\\x00-\x1f]*+"|true|false|null)[ \t\r\n]*+,)++'
-)
-"""List items that are valid JSON, hold no container and no escape, each with its comma."""
-
-PLAIN_MEMBER = re.compile(
-    r'[ \t\r\n]*+"([^"\\\x00-\x1f]{1,100}+)"[ \t]*+:[ \t]*+'
-    r'(?:"([^"\\\x00-\x1f]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f]*+)*+)"|(-?(?:0|[1-9]\d{0,14}+)|true|false|null))'
-    r'[ \t\r\n]*+,(?=[ \t\r\n]*+")'
-)
-"""A member that is valid JSON and holds no container, with its comma, before a further quoted key."""
-
 _ENDS = {q: re.compile(rf"[^{q}\\]*+(?:\\.[^{q}\\]*+)*+", re.DOTALL) for q in set(CLOSING_QUOTE.values())}
 _KEYS = {q: re.compile(rf"(?:[^{q}\\\n]|\\.){{0,{MAX_KEY}}}+{q}") for q in set(CLOSING_QUOTE.values())}
 
@@ -227,24 +213,6 @@ def blanks_end(text: str, at: int) -> int:
     """Offset of the first character at or after `at` that is no JSON white space."""
     match = BLANKS.match(text, at)
     return match.end() if match else at
-
-
-LEXICAL_BLANKS = r"[ \t\r\n]*+"
-NAME = r"[\w$@/ .-]{1,100}+"
-"""A key that nothing but a key can be."""
-STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
-LITERAL = r"(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?(?:[eE][+-]?\d{1,2})?|true|false|null)"
-LEXICAL_COMMENT = r"(?://[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)"
-DONE = rf"(?={LEXICAL_BLANKS}[,}}\]]|[ \t\r\n]++[/\#])"
-"""Behind a value: only its end can come before this."""
-LAST = rf"(?:[ \t\r\n]++|{LEXICAL_COMMENT})*+[}}\]]"
-"""Behind a comma that separates nothing."""
-VALID = (
-    rf'(?:[ \t\r\n{{\[:]++|"{NAME}"(?={LEXICAL_BLANKS}:)|{STRING}{DONE}|,(?!{LAST})|[}}\]](?!{LEXICAL_BLANKS}["{{\[])'
-    rf"|{LITERAL}{DONE})*+"
-)
-"""As many tokens as are valid wherever the grammar allows them."""
-STRETCH = re.compile(VALID)
 
 
 def document(text: str) -> Any:

@@ -1,13 +1,10 @@
 """Reads one object or list leniently, without recursion, and lists every change that was needed.
 
 Keys and their colons, as models write them: with quotes, without, with one of the two missing.
-
-What of a broken text is valid is taken over at the speed of the standard parser, as the reader would read it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +13,6 @@ from orchestrator.answers.json import code, frames, literals, recovery
 from orchestrator.answers.json.code import unescaped
 from orchestrator.answers.json.frames import (
     CLOSERS,
-    STRETCH,
     Duplicate,
     Frame,
     Halt,
@@ -120,90 +116,6 @@ def _value_follows(reader: Reader, character: str, name: str) -> bool:
     return frame.wants(name) and any(frame.shape.child(name).allows(kind) for kind in kinds)
 
 
-MAX_FAILURES = 6
-"""Containers found broken one after another until no further one is tried."""
-
-
-def plain_items(reader: Reader) -> None:
-    """Take over a run of items that need no mending at the speed of the strict parser."""
-    frame = reader.stack[-1]
-    if reader.guided or reader.at < reader.singly or frame.shape.lists_objects:
-        return
-    run = frames.PLAIN_ITEMS.match(reader.text, reader.at)
-    if run is None:
-        return
-    if "..." in run.group() or "…" in run.group():
-        reader.singly = run.end()
-        return
-    frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
-    reader.at = run.end()
-    frame.comma_at, frame.last_string_at = run.end() - 1, -1
-
-
-def plain_members(reader: Reader) -> None:
-    """Take over a run of an object's members that need no mending, each in one look."""
-    frame, text = reader.stack[-1], reader.text
-    if reader.guided or reader.reclose:
-        return
-    while (member := frames.PLAIN_MEMBER.match(text, reader.at)) is not None:
-        name, written, word = member.groups()
-        if name in frame.value or name.startswith((".", "…")):
-            return
-        if name not in frame.shape.props:
-            reader.reclosable = reader.reclosable or any(outer.wants(name) for outer in reader.stack[:-1])
-        start = member.start(1) - 1
-        reader.keyed = True
-        reader.begin_value(name, start)
-        if written is None:
-            frame.put(json.loads(word))
-        else:
-            frame.put(json.loads(f'"{written}"') if "\\" in written else written)
-        frame.comma_at, frame.last_string_at = member.end() - 1, -1
-        reader.at = member.end()
-    reader.step = reader.key
-
-
-def whole_container(reader: Reader) -> bool:
-    """Take over the object or list that begins here if it is valid and nothing in it has two meanings."""
-    text, start, frame = reader.text, reader.at, reader.stack[-1]
-    if reader.guided or reader.reclose or not reader.keyed or reader.failures >= MAX_FAILURES:
-        return False
-    if start >= reader.valid_to:
-        stretch = STRETCH.match(text, start)
-        reader.valid_to = stretch.end() if stretch else start
-    try:
-        value, end = frames.prefix(text, start)
-    except (ValueError, RecursionError):
-        reader.failures += 1
-        return False
-    openers = text.count("{", start, end) + text.count("[", start, end)
-    if end > reader.valid_to + 1 or openers + len(reader.stack) > MAX_DEPTH or recovery.may_hold_gap(value):
-        reader.failures += 1
-        return False
-    reader.failures = 0
-    around = [frame.shape for frame in reader.stack]
-    reader.reclosable = reader.reclosable or _awaited(value, [*around, child_shape(reader.stack, reader.contract)])
-    reader.at, frame.last_string_at = end, -1
-    frame.put(value)
-    reader.step = reader.after
-    return True
-
-
-def _awaited(value: Any, shapes: list[Shape]) -> bool:
-    """Whether some key in the value, whose shape is the last, is one that only a container around it knows."""
-    *around, shape = shapes
-    if shape is ANYTHING and not any(outer.props for outer in around):
-        return False
-    if type(value) is list:
-        below = [*shapes, shape.items or ANYTHING]
-        return any(_awaited(item, below) for item in value if type(item) is dict or type(item) is list)
-    foreign = value.keys() - shape.props.keys()
-    if foreign and any(name in outer.props for outer in around for name in foreign):
-        return True
-    inner = ((key, member) for key, member in value.items() if type(member) is dict or type(member) is list)
-    return any(_awaited(member, [*shapes, shape.child(key)]) for key, member in inner)
-
-
 class Reader:
     """A state machine over tokens: every step is one of value, key, after; open containers lie on `stack`.
 
@@ -222,10 +134,6 @@ class Reader:
         self.keyed = self.loose = False
         self.bare_keys = 0
         """Keys that had no quotes."""
-        self.singly = 0
-        """Offset up to which list members are read one by one."""
-        self.failures = self.valid_to = 0
-        """Containers tried in vain by the standard parser, and the offset up to which tokens are valid."""
         self.reclosable = False
         """Whether a key came that only an outer object awaits: another reading would close what lies between."""
         self.unclosed: set[str] = set()
@@ -350,7 +258,6 @@ class Reader:
 
     def item(self) -> None:
         """A list member, or the end of the list."""
-        plain_items(self)
         character = self.peek()
         if character in "]})":
             self.close_with(character)
@@ -364,8 +271,7 @@ class Reader:
         frame, start = self.stack[-1], self.at
         if character in "{[" or (character == "(" and self.keyed and literals.opens_tuple(self)):
             frame.comma_at = -1
-            if not whole_container(self):
-                self.open(child_shape(self.stack, self.contract))
+            self.open(child_shape(self.stack, self.contract))
             return
         value = self.text_value() if character in frames.CLOSING_QUOTE or character == "~" else literals.scalar(self)
         if not frame.is_object and isinstance(value, str) and recovery.is_gap_item(value, frame):
@@ -377,7 +283,6 @@ class Reader:
 
     def key(self) -> None:
         """An object's key with its colon, or the end of the object."""
-        plain_members(self)
         character = self.peek()
         frame = self.stack[-1]
         if character in "}])":

@@ -30,11 +30,6 @@ _REST = re.compile(
     re.IGNORECASE,
 )
 """What a comment or a string says of items that are not there."""
-_WORDS = (
-    "...", "…", "remaining", "rest", "other", "additional", "further", "more", "similar", "subsequent", "etc", "and so",
-    "continu", "same", "repeat", "omitted", "truncated", "left out", "abbreviated", "brevity",
-)  # fmt: skip
-"""One of them is in all that _REST can match: they are looked for first, because that is fast."""
 
 
 def gap(reader: Reader, at: int) -> Halt:
@@ -63,27 +58,6 @@ def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
     if _DOTS.match(comment):
         return True
     return following in ("]", "}", "") and not frame.is_object and _REST.fullmatch(comment) is not None
-
-
-def may_be_gap_comment(comment: str) -> bool:
-    """Whether a comment says that members were left out, if it stands where it can."""
-    return _DOTS.match(comment) is not None or _REST.fullmatch(comment) is not None
-
-
-def may_hold_gap(value: dict[str, Any] | list[Any]) -> bool:
-    """Whether a string in some list says that items were left out, if others stand before it that are no strings."""
-    containers: list[Any] = [value]
-    strings: list[str] = []
-    for container in containers:
-        if type(container) is dict:
-            containers += [member for member in container.values() if type(member) is dict or type(member) is list]
-        else:
-            containers += [member for member in container if type(member) is dict or type(member) is list]
-            strings += [member for member in container if type(member) is str]
-    if not strings:
-        return False
-    said = "\n".join(strings).lower()
-    return any(word in said for word in _WORDS) and any(_says_gap(string, strict=True) for string in strings)
 
 
 def is_gap_item(value: object, frame: Frame) -> bool:

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from orchestrator.answers.json.code import broken_code
-from orchestrator.answers.json.fast_reader import swift_reading
 from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, prefix
 from orchestrator.answers.json.guide import ended_inside
 from orchestrator.answers.json.reader import Reader
@@ -105,38 +104,8 @@ class Fit(NamedTuple):
     """All required keys are there with the right types."""
 
 
-def surely_whole(value: object, shape: Shape) -> TypeGuard[dict[str, Any]]:
-    """A quick look at a plain answer: True only when `fit` says whole, with every item of its lists; False may be.
-
-    What it costs is part of the price of every answer that was valid from the start.
-    """
-    if type(value) is not dict or not shape.aliases.isdisjoint(value):
-        return False
-    for name, types, items, needed in shape.essentials:
-        member = value.get(name, shape)
-        if type(member) not in types:
-            return False
-        if items is not None and type(member) is list and not _items_hold(member, items, needed):
-            return False
-    return bool(shape.essentials)
-
-
-def _items_hold(members: list[Any], types: frozenset[type], needed: frozenset[str]) -> bool:
-    if not types.issuperset(map(type, members)):
-        return False
-    for item in members if needed else ():
-        if type(item) is dict:
-            if not needed <= item.keys():
-                return False
-        elif dict in types:  # a string among objects may say that others were left out: only the slow look knows
-            return False
-    return True
-
-
 def fit(value: object, shape: Shape) -> Fit | None:
     """How well `value` answers the contract; None when it shows nothing of it and so is no answer."""
-    if surely_whole(value, shape):
-        return Fit(len(shape.required), len(shape.required), True, True)
     if shape is ANYTHING:
         filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
         return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
@@ -251,8 +220,6 @@ class Scan:
     """Characters that may still be read a second time."""
     lenient: int = 0
     """How many candidates were read leniently."""
-    passed: int = 0
-    """Characters that the swift reader may have looked at."""
     overrun: bool = False
     """There were too many of them: nothing of the text can be trusted."""
     failures: int = 0
@@ -364,7 +331,7 @@ class Scan:
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
-        reading = self._swiftly(start) or Reader(self.text, start, self.contract).read()
+        reading = Reader(self.text, start, self.contract).read()
         best = Candidate(checked(reading, self.text), "repair")
         if best.reading.outcome == "template" or self._fits(best):
             return best
@@ -379,14 +346,6 @@ class Scan:
             elif _rank(candidate.reading) > _rank(best.reading):
                 best = candidate
         return doubted or best
-
-    def _swiftly(self, start: int) -> Reading | None:
-        """The same in one pass over the text, while few characters were passed over for nothing."""
-        if self.text[start] != "{" or self.passed > 2 * len(self.text):
-            return None
-        reading = swift_reading(self.text, start)
-        self.passed += len(self.text) - start
-        return reading
 
     def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""

@@ -3,20 +3,16 @@
 Also a cut answer and the model's continuation of it, as one text.
 """
 
+import json
 import re
-from copy import deepcopy
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 Schema = dict[str, Any]
 MAX_ALTERNATIVES = 64
-MAX_SCHEMAS = 64
-"""Schemas whose shapes are kept."""
-_SCHEMAS: dict[int, tuple[Schema, "Shape"]] = {}
-"""Identity of a schema → a copy of it, to see that it has not changed, and its shape."""
 _COUNT = re.compile(r"num(?:ber)?(?:_of)?_(\w+)|(\w+?)_count", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 KINDS: dict[type, str] = {
@@ -28,17 +24,6 @@ KINDS: dict[type, str] = {
     float: "number",
     type(None): "null",
 }
-
-
-class Essential(NamedTuple):
-    """What a required key must hold, as far as a quick look goes."""
-
-    name: str
-    types: frozenset[type]
-    items: frozenset[type] | None
-    """Types of the items of a list; None when nothing is said of them."""
-    needed: frozenset[str]
-    """Keys of each item that is an object."""
 
 
 class Shape:
@@ -120,31 +105,6 @@ class Shape:
         return self._below("additionalProperties")
 
     @cached_property
-    def essentials(self) -> tuple[Essential, ...]:
-        """What a quick look at an answer asks of each required key; empty when a quick look cannot say enough."""
-        rows = []
-        for name, *_ in self.required:
-            below = self.child(name)
-            if below.choices:
-                return ()
-            items = below.items
-            needed = frozenset(names[0] for names in items.required) if items is not None else frozenset()
-            rows.append(Essential(name, below.types, None if items is None else items.types, needed))
-        told = {row.name for row in rows if row.needed}
-        listed = {name for name, shape in self.props.items() if shape.lists_objects} - self.aliases
-        return tuple(rows) if listed <= told else ()
-
-    @cached_property
-    def aliases(self) -> frozenset[str]:
-        """Other spellings of the required keys."""
-        return frozenset(alias for _, *others in self.required for alias in others)
-
-    @cached_property
-    def types(self) -> frozenset[type]:
-        """The Python types that a value may have here."""
-        return frozenset(kind for kind, word in KINDS.items() if self.allows(word))
-
-    @cached_property
     def choices(self) -> tuple[Any, ...]:
         """The values a `const` or `enum` allows here; empty when any value will do."""
         found: list[Any] = []
@@ -182,7 +142,7 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     if contract is None:
         return ANYTHING
     if isinstance(contract, dict):
-        return _shape_of_schema(contract)
+        return _shape_of_schema(json.dumps(contract))
     if isinstance(contract, type) and issubclass(contract, BaseModel):
         return _shape_of_model(contract)
     raise TypeError(f"contract must be a pydantic model, a JSON Schema dict or None, not {contract!r}")
@@ -252,18 +212,11 @@ def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _shape_of_schema(schema: Schema) -> Shape:
-    """The shape of a schema: of its content, which may have changed since the same object was seen before."""
-    known = _SCHEMAS.get(id(schema))
-    if known is None or known[0] != schema:
-        if len(_SCHEMAS) >= MAX_SCHEMAS:
-            _SCHEMAS.clear()
-        known = next((other for other in _SCHEMAS.values() if other[0] == schema), None)
-        if known is None:
-            copied = deepcopy(schema)
-            known = copied, Shape((copied,), copied)
-        _SCHEMAS[id(schema)] = known
-    return known[1]
+@lru_cache(maxsize=64)
+def _shape_of_schema(schema: str) -> Shape:
+    """Returns the shape of a schema written as JSON: its content is the key, because a dict may change."""
+    parsed = json.loads(schema)
+    return Shape((parsed,), parsed)
 
 
 @lru_cache(maxsize=64)

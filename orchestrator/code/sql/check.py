@@ -1,56 +1,27 @@
-"""Is this SQL? By rules that hold in every dialect it may be, by SQLite's own parser, and by sqlglot for the others.
+"""Judges SQL files: by rules that hold in every dialect, by SQLite's own parser, and by sqlglot for the others."""
 
-Judged are SQL files, and strings of code about the database that are handed to it as they stand.
-"""
-
-import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from posixpath import basename, splitext
+from contextlib import ExitStack, closing
+from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.code.grammar import Node, below, node_text
-from orchestrator.code.javascript import tree as javascript_tree
-from orchestrator.code.python import source
-from orchestrator.code.sql.rules import Problem, Said, SqliteGrammar, problems, table_problems
+from orchestrator.code.sql.sqlite import SqliteGrammar
 from orchestrator.code.sql.tables import quiet_sqlglot
-from orchestrator.code.sql.tokens import Statement, statements, words
+from orchestrator.code.sql.tokens import (
+    COLUMN_WORDS,
+    NAME_KINDS,
+    TYPES,
+    Statement,
+    Token,
+    is_reserved,
+    quoted_as,
+    statements,
+    table_items,
+    words,
+)
 from orchestrator.core.finding import Finding, Where, major, minor
-
-
-def parse_error(text: str, dialects: Iterable[str]) -> int | None:
-    """Where (offset) the first of `dialects` stops, when none of them reads `text`; None when one does. Never raises.
-
-    sqlglot takes much that no database takes, and does not know all that they take: a refusal is a doubt, no proof.
-    """
-    # Imported here: only what meets SQL pays for it.
-    import sqlglot
-    from sqlglot.errors import ParseError, SqlglotError
-
-    quiet_sqlglot()
-    found: int | None = None
-    for dialect in dialects:
-        try:
-            sqlglot.parse_one(text, dialect=dialect)
-        except ParseError as error:
-            place = error.errors[0] if error.errors else {}
-            found = _offset(text, place.get("line"), place.get("col")) if found is None else found
-        except SqlglotError:
-            found = 0 if found is None else found
-        except (RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
-            return None  # its own fault, not the text's
-        else:
-            return None
-    return found
-
-
-def _offset(text: str, line: object, column: object) -> int:
-    if not isinstance(line, int) or not isinstance(column, int):
-        return 0
-    before = text.split("\n")[: line - 1]
-    return max(0, sum(len(one) + 1 for one in before) + column - 1)
-
 
 OTHER = "other"
 """A dialect whose words are not known here: little is refused in its name."""
@@ -77,9 +48,6 @@ _PACKAGES = {
 }
 _USUAL = ("sqlite", "postgres", "mysql")
 _DRIVER_OF = {package: name for name, packages in _PACKAGES.items() for package in packages.split()}
-_IMPORTED = re.compile(
-    r"""(?:\bfrom|\brequire\s*\(|\bimport(?:\s*\()?)\s*["']?(?:(?:node|bun):)?(?P<name>@?[\w./-]+)["']?"""
-)
 _SPOKEN = {
     "mysql": re.compile(
         r"`\w+`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b|^[ \t]*DELIMITER\b|\bMODIFY\s+COLUMN\b"
@@ -96,6 +64,24 @@ _SPOKEN = {
 }
 _LOOK = 60_000
 """Characters of a text that are searched for the dialect's own words."""
+MAX_CHARS = 200_000
+"""Of one text that are looked at; the statement that stands across this end is not judged."""
+MAX_TOKENS = 3_000
+"""Of one statement that a parser gets: a longer one is data, and is judged by the rules alone."""
+MAX_PARSED = 40_000
+"""Characters of one text that sqlglot gets: it is slow."""
+MAX_FINDINGS = 20
+_FIX = "Write the statement in the grammar of the project's database."
+# What sqlglot does not know in all its forms: a statement with such a word is not given to it.
+_CORNERS = words(
+    """EXCLUDE INHERIT INHERITS OVERRIDING NULLS TABLESPACE PARTITION PARTITIONED MATCH LIKE INCLUDING OF STORAGE
+    COMPRESSION VALID VALIDATE REPLICA IDENTITY OWNER ENABLE DISABLE ATTACH DETACH CLUSTER TRIGGER RULE POLICY
+    SEQUENCE STATISTICS XMLTABLE JSON_TABLE TABLESAMPLE ORDINALITY GROUPING SEARCH CYCLE CURRENT DUPLICATE ALGORITHM
+    LOCK FORCE IGNORE STRAIGHT_JOIN HIGH_PRIORITY LOW_PRIORITY DELAYED SPATIAL FULLTEXT VISIBLE INVISIBLE OUTFILE
+    PROCEDURE USING BINARY PERSISTENT SYSTEM PERIOD VERSIONING ONLY OPERATOR SIMILAR OVERLAPS SKIP NOWAIT SHARE
+    DEFERRABLE INITIALLY"""
+)
+_CORE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "VALUES"})
 
 
 class Project(NamedTuple):
@@ -107,113 +93,87 @@ class Project(NamedTuple):
     """What was recorded on the tech stack."""
 
 
-def dialects_of(path: str, text: str, project: Project) -> tuple[str, ...]:
-    """The dialects that may be meant: SQL that one of them takes is right.
+class Problem(NamedTuple):
+    """One thing that is wrong with a statement."""
 
-    The path goes before what the file imports, and both before the project's packages and stack, of which all named
-    ones count; where nothing tells, the usual ones and those whose words the text uses. `other` among them means that
-    words of an unknown dialect may be right.
+    at: Token
+    message: str
+    fix: str
+    major: bool = True
+    certain: bool = False
+    """Whether it stays wrong although SQLite takes it: it does not mean what was meant."""
+    cut: bool = False
+    """Whether only the end is missing: wrong in a dialect that is not known, too."""
+
+
+def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Project | None = None) -> list[Finding]:
+    """Returns findings of `code` on the statements of a SQL text, in order, at most MAX_FINDINGS. Never raises.
+
+    Major is what no database that may be meant would take; minor is what no parser here understands. A statement into
+    which a program puts something is not judged.
     """
-    for found in (_named(path.replace("_", " ")), _imported(text) if not path.lower().endswith(".sql") else ()):
-        if found:
-            return found
+    starts = [0, *(index + 1 for index, sign in enumerate(text) if sign == "\n")]
+    found = []
+    for problem in [*_problems(text, dialects_of(path, text, project or Project()))][:MAX_FINDINGS]:
+        line = bisect_right(starts, problem.at.start)
+        place = Where(file=path, line=line, column=problem.at.start - starts[line - 1] + 1)
+        make = major if problem.major else minor
+        found.append(make(code, f"SQL: {problem.message}", where=place, fix=problem.fix))
+    return found
+
+
+def dialects_of(path: str, text: str, project: Project) -> tuple[str, ...]:
+    """Returns the dialects that may be meant: SQL that one of them takes is right.
+
+    The path goes before the project's packages and stack, of which all that are named count. Where nothing tells, the
+    usual ones may be meant, and those whose own words the text uses: words alone are no proof.
+    """
+    if named := _named(path.replace("_", " ")):
+        return named
     packages = [_DRIVER_OF[name] for name in sorted(project.packages) if name in _DRIVER_OF]
     told = dict.fromkeys((*packages, *(name for line in project.stack for name in _named(line))))
-    return tuple(told) or _by_words(text)
+    spoken = (name for name, pattern in _SPOKEN.items() if pattern.search(text[:_LOOK]))
+    return tuple(told) or tuple(dict.fromkeys((*spoken, *_USUAL)))
 
 
 def _named(text: str) -> tuple[str, ...]:
     return tuple(name for name, words in _NAMES.items() if re.search(rf"(?<![a-z])(?:{words})(?![a-z])", text, re.I))
 
 
-def _imported(text: str) -> tuple[str, ...]:
-    names = (match["name"].lower() for match in _IMPORTED.finditer(text))
-    return tuple(dict.fromkeys(_DRIVER_OF[name] for name in names if name in _DRIVER_OF))
-
-
-def _by_words(text: str) -> tuple[str, ...]:
-    """Those whose own words the text uses, with every one that is known: words alone are no proof."""
-    head = text[:_LOOK]
-    spoken = [name for name, words in _SPOKEN.items() if words.search(head)]
-    return tuple(dict.fromkeys((*spoken, *_USUAL)))
-
-
-MAX_CHARS = 200_000
-"""Of one text that are looked at; the statement that stands across this end is not judged."""
-MAX_TOKENS = 3_000
-"""Of one statement that a parser gets: of a longer INSERT its first rows, of any other nothing."""
-MAX_PARSED = 40_000
-"""Characters of one text that sqlglot gets."""
-MAX_FINDINGS = 20
-_CORNERS = words(
-    """EXCLUDE INHERIT INHERITS OVERRIDING NULLS TABLESPACE PARTITION PARTITIONED MATCH LIKE INCLUDING OF STORAGE
-    COMPRESSION VALID VALIDATE REPLICA IDENTITY OWNER ENABLE DISABLE ATTACH DETACH CLUSTER TRIGGER RULE POLICY
-    SEQUENCE STATISTICS XMLTABLE JSON_TABLE TABLESAMPLE ORDINALITY GROUPING SEARCH CYCLE CURRENT DUPLICATE ALGORITHM
-    LOCK FORCE IGNORE STRAIGHT_JOIN HIGH_PRIORITY LOW_PRIORITY DELAYED SPATIAL FULLTEXT VISIBLE INVISIBLE OUTFILE
-    PROCEDURE USING BINARY PERSISTENT SYSTEM PERIOD VERSIONING ONLY OPERATOR SIMILAR OVERLAPS SKIP NOWAIT SHARE
-    DEFERRABLE INITIALLY"""
-)
-"""Words of corners of the grammars that sqlglot does not know in all their forms."""
-_CORE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "VALUES"})
-_FIX = "Write the statement in the grammar of the project's database."
-
-
-def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Project | None = None) -> list[Finding]:
-    """Findings of `code` on the statements of a SQL text, in order, at most MAX_FINDINGS. Never raises.
-
-    Major is what no database that may be meant would take; minor what it takes and hardly means, and all that is said
-    of SQL into which a program puts something. What a parser here does not know is never refused for that alone.
-    """
-    found = [*_all(text, dialects_of(path, text, project or Project()))]
-    starts = [0, *(index + 1 for index, sign in enumerate(text) if sign == "\n")]
-    return [_told(problem, starts, path, code) for problem in found[:MAX_FINDINGS]]
-
-
-def check_sql_strings(
-    text: str, path: str, *, code: str, project: Project | None = None, before: str = ""
-) -> list[Finding]:
-    """The same of the strings that a code file about the database hands to it; what `before` held is not judged.
-
-    A string that a program puts together, or that goes elsewhere, is not looked at.
-    """
-    pieces = sql_strings(text, path) if holds_sql(path) else []
-    old = {piece.text for piece in sql_strings(before, path)} if pieces and before else frozenset[str]()
-    dialects = dialects_of(path, text, project or Project()) if pieces else ()
-    found = [
-        _finding(problem, Where(file=path, line=piece.line_of(problem.at.start)), code)
-        for piece in pieces
-        if piece.text not in old
-        for problem in _all(piece.text, dialects)
-    ]
-    return found[:MAX_FINDINGS]
-
-
-def _told(problem: Problem, starts: Sequence[int], path: str, code: str) -> Finding:
-    line = bisect_right(starts, problem.at.start)
-    return _finding(problem, Where(file=path, line=line, column=problem.at.start - starts[line - 1] + 1), code)
-
-
-def _finding(problem: Problem, place: Where, code: str) -> Finding:
-    make = major if problem.major else minor
-    return make(code, f"SQL: {problem.message}", where=place, fix=problem.fix)
-
-
-def _all(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
+def _problems(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
     read = _read(text[:MAX_CHARS], dialects)
     if len(text) > MAX_CHARS:
         read = read[:-1]
-    grammar = SqliteGrammar() if "sqlite" in dialects and OTHER not in dialects else None
-    try:
-        judge = _Judge(text, dialects, grammar)
-        for statement in read:
-            yield from judge.says(statement)
-    finally:
-        if grammar is not None:
-            grammar.close()
+    left = MAX_PARSED
+    with ExitStack() as stack:
+        known = OTHER not in dialects
+        sqlite = stack.enter_context(closing(SqliteGrammar())) if known and "sqlite" in dialects else None
+        for statement in (one for one in read if not one.has_holes):
+            found = _by_rules(statement, dialects)
+            if not known:
+                yield from (problem for problem in found if problem.cut)
+                continue
+            short = len(statement.tokens) <= MAX_TOKENS
+            said = sqlite.check(text, statement) if sqlite is not None and short else None
+            if said is not None and not said.why:
+                yield from (problem for problem in found if problem.certain)
+            elif found or not short:
+                yield from found
+            elif tuple(dialects) == ("sqlite",):
+                if said is not None and said.cut:
+                    last = statement.tokens[-1]
+                    message = f"the statement ends with `{last.text[:40]}`: the rest is missing"
+                    yield Problem(last, message, _FIX, cut=True)
+                elif said is not None:
+                    yield Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
+            elif _is_core(statement) and (size := statement.tokens[-1].end - statement.tokens[0].start) <= left:
+                left -= size
+                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], dialects):
+                    yield Problem(statement.tokens[0], "no parser here understands the statement", _FIX, major=False)
 
 
 def _read(text: str, dialects: Sequence[str]) -> list[Statement]:
-    """In MySQL's way where that is meant, in the other where that alone makes sense of the quotes."""
+    """Reads in MySQL's way where that is meant, in the other where that alone makes sense of the quotes."""
     mysql = dialects[:1] == ("mysql",)
     read = list(statements(text, escapes=mysql))
     if _is_torn(read) and ("\\" in text or "#" in text) and tuple(dialects) != ("mysql",):
@@ -226,186 +186,141 @@ def _is_torn(read: Sequence[Statement]) -> bool:
     return bool(read) and any(token.open for token in read[-1].tokens)
 
 
-class _Judge:
-    """Says what is wrong with the statements of one text, one after the other."""
-
-    def __init__(self, text: str, dialects: Sequence[str], grammar: SqliteGrammar | None) -> None:
-        self._text, self._dialects, self._grammar = text, tuple(dialects), grammar
-        self._left = MAX_PARSED
-
-    def says(self, statement: Statement) -> list[Problem]:
-        found = _once([*problems(statement, self._dialects), *table_problems(statement, self._dialects)])
-        if OTHER in self._dialects:
-            return [problem for problem in found if problem.cut and not statement.has_holes]
-        if statement.has_holes:
-            return [problem._replace(major=False) for problem in found if not problem.cut]
-        short = _shortened(statement)
-        said = self._grammar.says(self._text, short) if self._grammar is not None and short is not None else None
-        if said is not None and not said.why:
-            return [problem for problem in found if problem.certain or not problem.major]
-        if short is None or any(problem.major for problem in found):
-            return found
-        if self._dialects == ("sqlite",):
-            return [*found, _refused(short, said)] if said is not None else found
-        return [*found, *self._doubted(short)]
-
-    def _doubted(self, statement: Statement) -> Iterator[Problem]:
-        """What no other dialect's parser takes either."""
-        tokens = statement.tokens
-        text = self._text[tokens[0].start : tokens[-1].end]
-        if statement.body or not _is_core(statement) or len(text) > self._left:
-            return
-        self._left -= len(text)
-        where = parse_error(text, [name for name in self._dialects if name != "sqlite"])
-        if where is not None:
-            at = next((token for token in reversed(tokens) if token.start - tokens[0].start <= where), tokens[0])
-            yield Problem(at, f"no parser here understands it at `{at.text[:40]}`", _FIX, major=False)
-
-
-def _refused(statement: Statement, said: Said) -> Problem:
-    """SQLite's own words, for what no rule explains."""
-    at = said.at or (statement.tokens[-1] if said.cut else statement.tokens[0])
-    if said.cut:
-        return Problem(at, f"the statement ends with `{at.text[:40]}`: the rest is missing", _FIX, cut=True)
-    return Problem(at, f"SQLite refuses it: {said.why[:200]}", _FIX)
-
-
 def _is_core(statement: Statement) -> bool:
     """Whether it is of a kind that sqlglot knows well, in all its forms."""
     first, *others = statement.words
-    if any(token.key in _CORNERS for token in statement.tokens if token.kind == "word"):
+    if statement.body or any(token.key in _CORNERS for token in statement.tokens if token.kind == "word"):
         return False
     return first in _CORE and (first not in {"CREATE", "ALTER", "DROP"} or others[:1] == ["TABLE"])
 
 
-def _shortened(statement: Statement) -> Statement | None:
-    """The statement, the first rows of a long INSERT, or None for what is too long to be parsed."""
-    tokens = statement.tokens
-    if len(tokens) <= MAX_TOKENS:
-        return statement
-    if tokens[0].key not in {"INSERT", "REPLACE"}:
-        return None
-    ends = (at for at in range(MAX_TOKENS, 1, -1) if [t.key for t in tokens[at - 1 : at + 2]] == [")", ",", "("])
-    last = next(ends, None)
-    return statement._replace(tokens=tokens[:last]) if last is not None else None
+def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
+    """Whether sqlglot reads `text` in one of `dialects`. It takes much that no database takes, and lacks some."""
+    # Imported here: only what meets SQL pays for it.
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    quiet_sqlglot()
+    for dialect in dialects:
+        try:
+            sqlglot.parse_one(text, dialect=dialect)
+        except SqlglotError:
+            continue
+        except (RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+            return True  # its own fault, not the text's
+        return True
+    return False
 
 
-def _once(found: Sequence[Problem]) -> list[Problem]:
-    """One problem per place, in the order of the text."""
+# ---- rules: what sqlglot forgives, and what SQLite takes and the author cannot have meant
+
+_CANNOT_END = words(
+    """, = < > + || ( . <= >= <> != WHERE AND OR INTO BY HAVING JOIN LIKE BETWEEN CREATE INSERT ALTER DROP WITH NOT
+    REFERENCES UNION EXCEPT INTERSECT WHEN THEN ELSE FROM SET"""
+)
+_NO_COMMA_BEFORE = frozenset({"FROM", "WHERE", ")", ",", "HAVING"})
+_CONSTRAINTS = words(
+    """CONSTRAINT PRIMARY FOREIGN UNIQUE CHECK EXCLUDE LIKE INDEX KEY FULLTEXT SPATIAL PERIOD PARTITION INHERITS
+    PROJECTION WATERMARK"""
+)
+_ENDS_A_COLUMN = words(
+    """) NULL KEY UNIQUE AUTOINCREMENT AUTO_INCREMENT TRUE FALSE CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CASCADE
+    RESTRICT ACTION STORED VIRTUAL DEFERRED IMMEDIATE ] UNSIGNED ZEROFILL"""
+)
+
+
+def _by_rules(statement: Statement, dialects: Sequence[str]) -> list[Problem]:
+    """Returns one problem per place, in the order of the text; the body of a trigger or function is not looked at."""
+    if statement.body:
+        return []
+    found = [*_brackets(statement.tokens), *_commas(statement.tokens), *_cut_short(statement.tokens)]
+    for item in table_items(statement.tokens):
+        found += [*_reserved(item, dialects), *_missing_comma(item)]
     return list({problem.at.start: problem for problem in sorted(found, key=lambda one: one.at.start)}.values())
 
 
-_PLACES = words(
-    """db dbs database databases schema schemas model models entity entities migration migrations migrate sql sqlite
-    sqlite3 postgres pg mysql query queries repository repositories repo dao store stores storage seed seeds seeder
-    seeders persistence tables datastore"""
-)
-"""Words of a file's or its folders' names that say: here is the database's code."""
-_WORD = re.compile(r"[A-Z]?[a-z]+\d?|[A-Z]+(?![a-z])")
-_PYTHON = (".py", ".pyi")
-_OBJECT = (
-    r"(?:TABLE|(?:UNIQUE\s+)?INDEX|(?:MATERIALIZED\s+)?VIEW|TRIGGER|VIRTUAL\s+TABLE|SCHEMA|TYPE|EXTENSION|FUNCTION"
-)
-_OBJECT += r"|SEQUENCE)"
-_FORMS = (
-    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNLOGGED\s+)?{_OBJECT}\s+[\w\"`\[]",
-    rf"DROP\s+{_OBJECT}\s+(?:IF\s+EXISTS\s+)?[\w\"`\[.]+\s*(?:;|$|,|CASCADE|ON\b)",
-    r"ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+|ONLY\s+)*\S+\s+(?:ADD|DROP|RENAME|ALTER|MODIFY|CHANGE|OWNER|ENABLE|SET)\b",
-    r"(?:INSERT\s+(?:OR\s+\w+\s+|IGNORE\s+)?|REPLACE\s+)INTO\s+[\w\"`\[.]+\"?\s*(?:\(|VALUES\b|SELECT\b|DEFAULT\b|AS\b)",
-    r"UPDATE\s+(?:OR\s+\w+\s+|ONLY\s+)?[\w\"`\[\].]+(?:\s+(?:AS\s+)?\w+)?\s+SET\s+[\w\"`\[\].]+\s*=",
-    r"DELETE\s+FROM\s+[\w\"`\[\].]+\s*(?:;|$|WHERE\b|USING\b|AS\b|RETURNING\b|\w+\s+WHERE\b)",
-    r"SELECT\b.+?\bFROM\s+[\w\"`\[({]",
-    r"WITH\s+(?:RECURSIVE\s+)?[\w\"]+\s*(?:\([^()]*\)\s*)?AS\s+(?:NOT\s+|MATERIALIZED\s+)*\(",
-    r"PRAGMA\s+\w+(?:\.\w+)?\s*(?:;|$|=|\()",
-)
-_SQL = re.compile(
-    rf"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*+(?:EXPLAIN\s+)?(?P<form>{'|'.join(_FORMS)})", re.IGNORECASE | re.DOTALL
-)
-_HINT = re.compile(r"\b(?:CREATE|DROP|ALTER|INSERT|REPLACE|UPDATE|DELETE|SELECT|WITH|PRAGMA)\s", re.IGNORECASE)
-_SIGNS = re.compile(r"[=*?();_\"`%$\d]|\bwhere\b|,|::|:\w", re.IGNORECASE)
-"""What a sentence that only begins like a statement has none of."""
-_HEAD = 400
-"""Characters of a string that are looked at to tell whether it is SQL."""
-_EXECUTES = words(
-    """execute executemany executescript exec_driver_sql exec query prepare raw text fetch fetchrow fetchval run all get
-    each sql"""
-)
-"""Calls that hand SQL to a database."""
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+def _brackets(tokens: Sequence[Token]) -> Iterator[Problem]:
+    waiting: list[Token] = []
+    for token in tokens:
+        if token.open:
+            message = f"{token.text[:30]!r} is a text or name whose closing quote is missing"
+            yield Problem(token, message, "Close the quote; write a quote inside a text twice.", cut=True)
+        elif token.key == "(":
+            waiting.append(token)
+        elif token.key == ")" and not waiting:
+            yield Problem(token, "`)` closes no bracket", "Take it out, or open the bracket that it closes.")
+            return
+        elif token.key == ")":
+            waiting.pop()
+    if waiting:
+        message = "`(` is never closed"
+        yield Problem(waiting[-1], message, "Write the whole statement, each `(` with its `)`.", cut=True)
 
 
-class Piece(NamedTuple):
-    """A string of SQL that is handed to a database as it stands."""
-
-    text: str
-    line: int
-    """Where it begins, 1-based."""
-    last: int
-    """Where it ends."""
-
-    def line_of(self, offset: int) -> int:
-        """The line of a place in it."""
-        return min(self.last, self.line + self.text.count("\n", 0, offset))
+def _commas(tokens: Sequence[Token]) -> Iterator[Problem]:
+    for one, behind in pairwise(tokens):
+        if one.key == "," and behind.key in _NO_COMMA_BEFORE:
+            yield Problem(one, f"a comma stands before `{behind.text}`", "Take the comma out.")
 
 
-def holds_sql(path: str) -> bool:
-    """Whether the name tells of schema, models, migrations or a database, and the file is Python or JavaScript."""
-    if splitext(path)[1].lower() not in (*_PYTHON, *javascript_tree.SUFFIXES):
+def _cut_short(tokens: Sequence[Token]) -> Iterator[Problem]:
+    last, before = tokens[-1], tokens[-2].key if len(tokens) > 1 else ""
+    # `LIKE t.*`, `AS from`, `"x".set`: what stands behind AS or a point is a name, whatever the word
+    if len(tokens) > 1 and last.key in _CANNOT_END and before not in {"AS", "."} and not last.open:
+        message = f"the statement ends with `{last.text}`: the rest is missing"
+        yield Problem(last, message, "Write the statement to its end.", cut=True)
+
+
+def _reserved(item: Sequence[Token], dialects: Sequence[str]) -> Iterator[Problem]:
+    """A word of the language as the name of a column."""
+    first, keys = item[0], [token.key for token in item[1:4]]
+    if first.kind != "word" or len(item) < 2 or item[1].kind not in NAME_KINDS:
+        return
+    if first.key in _CONSTRAINTS:
+        # `index INTEGER NOT NULL` is a column; `INDEX date (a)` and `LIKE text INCLUDING ALL` are none.
+        sized = len(item) > 3 and item[3].kind == "number" and keys[0] not in {"DATE", "YEAR", "TIME"}
+        listed = keys[1:2] in (["("], ["USING"], ["INCLUDING"], ["EXCLUDING"])
+        if keys[0] not in TYPES or (listed and not (keys[1] == "(" and sized)):
+            return
+    if is_reserved(first.key, dialects):
+        message = f"`{first.text}` is a reserved word of SQL and cannot be a column's name without quotes"
+        fix = f"Write {quoted_as(first.text, dialects)} wherever the column is named, or name it otherwise."
+        yield Problem(first, message, fix)
+
+
+def _missing_comma(item: Sequence[Token]) -> Iterator[Problem]:
+    depth = 0
+    for index, token in enumerate(item):
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth or index == 0 or token.key == ")":
+            continue
+        constraint = _begins_constraint(item, index)
+        if constraint or _begins_column(item, index):
+            first, second = " ".join(token.text for token in item[:2])[:40], f"{token.text}{' …' * constraint}"
+            message = f"a comma is missing between `{first}` and `{second}`"
+            # SQLite reads `a TEXT b TEXT` as one column of a long type: it takes it, and the second column is lost.
+            # Commas before constraints of the table may be left out in SQLite: there it has the last word.
+            yield Problem(token, message, f"Put a comma before `{second}`.", certain=not constraint)
+            return
+
+
+def _begins_constraint(item: Sequence[Token], index: int) -> bool:
+    keys = [token.key for token in item[index : index + 3]]
+    opens = keys[:2] == ["UNIQUE", "("] or keys in (["FOREIGN", "KEY", "("], ["PRIMARY", "KEY", "("])
+    return opens and not (index <= 2 and item[0].key == "CONSTRAINT")
+
+
+def _begins_column(item: Sequence[Token], index: int) -> bool:
+    """Whether a name before a type stands behind something with which a column's definition may end."""
+    token, before = item[index], item[index - 1]
+    if index < 2 or index + 1 >= len(item) or item[index + 1].kind != "word" or item[index + 1].key not in TYPES:
         return False
-    folders = path.split("/")[:-1]
-    words = {word.lower() for part in (*folders, basename(path).split(".")[0], *basename(path).split(".")[1:-1])
-             for word in _WORD.findall(part)}  # fmt: skip
-    return not _PLACES.isdisjoint(words)
-
-
-def sql_strings(text: str, path: str) -> list[Piece]:
-    """The SQL statements among the strings that a file hands to a database, in order; [] when it does not parse.
-
-    Never raises. A string is SQL when it has the form of a statement: "Select a file from the list" is none.
-    """
-    if not _HINT.search(text):
-        return []
-    if path.lower().endswith(_PYTHON):
-        tree = source.parse_python(text)
-        found = list(_python(tree)) if tree is not None else []
-    else:
-        found = list(_javascript(javascript_tree.root(text, path)))
-    return sorted((piece for piece in found if is_sql(piece.text)), key=lambda piece: piece.line)
-
-
-def is_sql(text: str) -> bool:
-    """Whether a string is a statement by its form and signs."""
-    match = _SQL.match(text[:_HEAD])
-    if match is None:
+    if token.kind not in NAME_KINDS or (token.kind == "word" and token.key in COLUMN_WORDS | TYPES):
         return False
-    return bool(_SIGNS.search(text[:_HEAD])) or (match["form"][:4].isupper() and not text[:_HEAD].isupper())
-
-
-def _python(tree: ast.Module) -> Iterator[Piece]:
-    """`execute("…")`, and `execute(SCHEMA)` with a constant of the file: a query in a variable may still grow."""
-    constants = {
-        node.targets[0].id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in _EXECUTES:
-            for given in node.args:
-                value = constants.get(given.id) if isinstance(given, ast.Name) else given
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield Piece(value.value, value.lineno, value.end_lineno or value.lineno)
-
-
-def _javascript(tree: Node) -> Iterator[Piece]:
-    """`db.exec(`…`)` and its like, without what a program puts in."""
-    for node in below(tree):
-        if node.type == "call_expression":
-            name = node_text(node.child_by_field_name("function")).rpartition(".")[2]
-            for given in javascript_tree.arguments(node) if name in _EXECUTES else ():
-                if literal := javascript_tree.literal(given):
-                    text = _ESCAPE.sub(_unescaped, literal)
-                    yield Piece(text, given.start_point.row + 1, given.end_point.row + 1)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return {"n": "\n", "t": "\t", "r": " ", "\n": "\n"}.get(match[1], match[1])
+    if item[index - 2].key in {"REFERENCES", "COLLATE"}:
+        return before.kind in NAME_KINDS or before.kind in {"string", "number", "dollar"}
+    return (
+        before.kind in {"string", "number", "dollar"}
+        or before.key in _ENDS_A_COLUMN
+        or (before.kind == "word" and before.key in TYPES)
+    )

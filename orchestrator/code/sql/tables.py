@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.code.sql.tokens import statements
+from orchestrator.code.sql.tokens import Token, statements, table_items
 from orchestrator.core.contract import Table
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class _Statement(NamedTuple):
 
     tree: "exp.Expression"
     dialect: str
-    text: str
+    items: tuple[str, ...]
+    """What CREATE TABLE lists, as written but for comments: sqlglot says types in words of its own."""
 
 
 class _Known(NamedTuple):
@@ -73,7 +74,11 @@ def _parsed(text: str) -> Iterator[_Statement]:
         source = text[statement.tokens[0].start : statement.tokens[-1].end]
         if read < MAX_STATEMENTS and changes and len(source) <= MAX_STATEMENT_CHARS:
             read += 1
-            yield from _parse(source)
+            yield from _parse(source, tuple(_written(text, item) for item in table_items(statement.tokens)))
+
+
+def _written(text: str, item: Sequence[Token]) -> str:
+    return " ".join(_COMMENT.sub(" ", text[item[0].start : item[-1].end]).split())
 
 
 @cache
@@ -84,7 +89,7 @@ def quiet_sqlglot() -> None:
     logger.propagate = False
 
 
-def _parse(statement: str) -> Iterator[_Statement]:
+def _parse(statement: str, items: tuple[str, ...]) -> Iterator[_Statement]:
     # Imported here: only a scan that meets SQL pays for it.
     import sqlglot
     from sqlglot import exp
@@ -98,7 +103,7 @@ def _parse(statement: str) -> Iterator[_Statement]:
         except (SqlglotError, RecursionError):
             continue
         if isinstance(found, exp.Create | exp.Alter | exp.Drop) and found.args.get("kind") == "TABLE":
-            yield _Statement(found, dialect, statement)
+            yield _Statement(found, dialect, items)
             return
 
 
@@ -113,7 +118,7 @@ def _apply(known: dict[str, _Known], said: _Statement, path: str) -> None:
     if isinstance(statement, exp.Create):
         lasting = isinstance(statement.this, exp.Schema) and not statement.find(exp.TemporaryProperty)
         if lasting and (name.lower() not in known or not statement.args.get("exists")):
-            columns = _columns(statement.this.expressions, said.dialect, _pieces(said))
+            columns = _columns(statement.this.expressions, said.dialect, said.items)
             known[name.lower()] = _Known(name=name, columns=columns, file=path)
     elif isinstance(statement, exp.Drop):
         for dropped in statement.find_all(exp.Table):
@@ -125,7 +130,7 @@ def _apply(known: dict[str, _Known], said: _Statement, path: str) -> None:
 
 def _columns(items: Sequence["exp.Expression"], dialect: str, written: Sequence[str] = ()) -> dict[str, str]:
     """Lower-case name (or the text of a table constraint) → the text shown: as `written` when that has as many parts,
-    because sqlglot says types in words of its own."""
+    or as sqlglot writes it."""
     from sqlglot import exp
 
     texts = written if len(written) == len(items) else [item.sql(dialect=dialect) for item in items]
@@ -135,26 +140,6 @@ def _columns(items: Sequence["exp.Expression"], dialect: str, written: Sequence[
         named = isinstance(item, exp.ColumnDef | exp.Identifier)
         columns[item.name.lower() if named else short] = short
     return columns
-
-
-def _pieces(said: _Statement) -> list[str]:
-    """What stands between the commas of the statement's outermost brackets, as written but for comments."""
-    import sqlglot
-    from sqlglot import TokenType
-
-    depth, start, pieces = 0, 0, list[str]()
-    for token in sqlglot.tokenize(said.text, read=said.dialect):
-        if token.token_type is TokenType.L_PAREN:
-            depth += 1
-            start = token.end + 1 if depth == 1 else start
-        elif depth == 1 and token.token_type in {TokenType.COMMA, TokenType.R_PAREN}:
-            pieces.append(_COMMENT.sub(" ", said.text[start : token.start]))
-            start = token.end + 1
-        if token.token_type is TokenType.R_PAREN:
-            depth -= 1
-            if depth == 0:
-                break
-    return pieces
 
 
 def _alter(known: dict[str, _Known], key: str, action: "exp.Expression", dialect: str) -> None:

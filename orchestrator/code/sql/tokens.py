@@ -1,7 +1,7 @@
 """SQL cut into tokens and statements, whatever its dialect, as far as the rules need; words that dialects reserve."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _HOLES = (
@@ -199,6 +199,36 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+NAME_KINDS = frozenset({"word", "quoted"})
+"""Kinds of tokens that may be a name."""
+_MAKING = words("CREATE OR REPLACE GLOBAL LOCAL TEMP TEMPORARY UNLOGGED FOREIGN EXTERNAL TABLE")
+_QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
+
+
+def table_items(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Returns what CREATE TABLE lists between its brackets, parted by its commas; [] for anything else."""
+    keys = [token.key for token in tokens[:12]]
+    making = keys[: keys.index("TABLE")] if keys[:1] == ["CREATE"] and "TABLE" in keys else ["no table"]
+    if not set(making) <= _MAKING:
+        return []
+    at = len(making) + (4 if keys[len(making) + 1 :][:3] == ["IF", "NOT", "EXISTS"] else 1)
+    while at < len(tokens) and (tokens[at].kind in NAME_KINDS or tokens[at].key == "."):
+        at += 1
+    if at >= len(tokens) or tokens[at].key != "(" or (at + 1 < len(tokens) and tokens[at + 1].key in _QUERIES):
+        return []
+    parts: list[list[Token]] = [[]]
+    depth = 1
+    for token in tokens[at + 1 :]:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.key, 0)
+        if depth == 0:
+            break
+        if depth == 1 and token.key == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
 _ALWAYS = words(
     """ALL AND AS CASE CHECK COLLATE CREATE DEFAULT DISTINCT ELSE EXISTS FOREIGN FROM GROUP HAVING IN INTO IS JOIN NOT
     NULL ON OR ORDER PRIMARY REFERENCES SELECT TABLE THEN TO UNION UNIQUE WHEN WHERE"""
@@ -248,8 +278,8 @@ COLUMN_WORDS = words(
 """Words of column definitions besides types: one of them begins no column of its own where it stands."""
 
 
-def reserved_in(word: str, dialects: Iterable[str]) -> bool:
-    """Whether `word` (upper case) cannot be a name without quotes in any of `dialects`; False when one is unknown."""
+def is_reserved(word: str, dialects: Iterable[str]) -> bool:
+    """Whether `word` (upper case) is no name without quotes in any of `dialects`; False when one is unknown."""
     named = tuple(dialects)
     return bool(named) and all(word in _RESERVED.get(name, frozenset()) for name in named)
 
