@@ -36,13 +36,13 @@ demo: $(VENV)/.run
 	@$(BIN)/orchestrator demo $(ARGS)
 
 # Whole files go to the workers, in their order: a file's fixtures are made once, and the files that take longest
-# (durability) are not left for the end.
+# (durability) are not left for the end. Bytecode is kept: else each worker would compile every test again.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What a reader of the documentation would do: slow, and seldom broken by a change of the code.
 test-docs: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile -m docs $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile -m docs $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

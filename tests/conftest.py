@@ -1,5 +1,6 @@
 """Guards around every test: no network beyond loopback, nobody's git environment, no blocking call on an event loop."""
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -38,6 +39,11 @@ MAY_BLOCK = (
     ("tests/git/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
 )
 """Where our code may block an event loop, by file and function."""
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no collection of garbage looks at it again."""
+    gc.freeze()
 
 
 def is_local(address: Any) -> bool:

@@ -153,8 +153,9 @@ class Reader:
     def sites(self) -> Iterator[Site]:
         """Every finding that is built here."""
         for scope in [self.tree, *_functions(self.tree)]:
-            names = {**self.module, **_assigned(_own(scope))}
-            for node in _own(scope):
+            nodes = [*_own(scope)]
+            names = {**self.module, **_assigned(nodes)}
+            for node in nodes:
                 if isinstance(node, ast.Call) and (found := self._site(node, names)):
                     yield found
 
@@ -230,13 +231,13 @@ def _functions(tree: ast.AST) -> list[ast.AST]:
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """Nodes of a scope without those of the functions in it."""
-    waiting = list(ast.iter_child_nodes(scope))
+    waiting = [*ast.iter_child_nodes(scope)][::-1]
     while waiting:
-        node = waiting.pop(0)
+        node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         yield node
-        waiting[:0] = ast.iter_child_nodes(node)
+        waiting.extend([*ast.iter_child_nodes(node)][::-1])
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> Names:
@@ -260,6 +261,7 @@ def all_sites() -> tuple[Site, ...]:
     return tuple(site for path in sorted(PACKAGE.rglob("*.py")) for site in Reader(path).sites())
 
 
+@cache
 def literals() -> dict[str, set[str]]:
     """Every literal that is a code of one of our families → the rooms it stands in."""
     families = {code.partition(".")[0] for site in all_sites() for code in site.codes}

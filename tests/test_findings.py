@@ -5,7 +5,6 @@ from typing import get_args
 from orchestrator.core.exchange import ErrorKind
 from tests.findings_tool import CATALOGUE, CODE, DYNAMIC, PACKAGE, Site, all_sites, catalogue, literals
 
-SITES = all_sites()
 SHARED = {
     "answer.truncated": {"answers", "personas"},
     "breakdown.conflict": {"checks", "sprint", "story"},
@@ -31,7 +30,7 @@ def lacking(site: Site) -> str | None:
 
 
 def test_every_finding_has_a_code_a_message_and_a_fix() -> None:
-    assert {site.place: lacking(site) for site in SITES if lacking(site)} == {}
+    assert {site.place: lacking(site) for site in all_sites() if lacking(site)} == {}
 
 
 def test_the_catalogue_is_generated_from_the_code() -> None:
@@ -51,7 +50,7 @@ def test_every_code_that_is_written_anywhere_is_documented_once() -> None:
 
 def test_no_code_means_two_things_in_two_rooms() -> None:
     raised: dict[str, set[str]] = {}
-    for site in SITES:
+    for site in all_sites():
         for code in site.codes:
             raised.setdefault(code, set()).add(site.place.split("/")[1])
     assert {code: rooms for code, rooms in raised.items() if len(rooms) > 1 and SHARED.get(code) != rooms} == {}

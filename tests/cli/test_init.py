@@ -86,6 +86,7 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
     assert json.loads(planned.stdout)["problems"] == []
 
 
+@pytest.mark.docs
 def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
     assert init(str(tmp_path / "new")).exit_code == 0
     words = ["run", "backlog.csv", "--stories", "NFR-001,US-001"]

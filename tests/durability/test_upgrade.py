@@ -33,13 +33,11 @@ RELEASE = "58716acbd4b67e525e77326e9e46612afdf45cf3"
 NEEDED = ("orchestrator", "system_prompts", "contracts", "examples", "config.yaml", "tests")
 LATENCY_MS, HELD_MS = 20, 120_000
 
-STAGES = {
-    "PLANNED": "breakdown", "DELIVERED": "delivery", "REVIEWED": "review", "SUITED": "suite", "MERGING": "merge",
-}  # fmt: skip
+STAGES = {"PLANNED": "breakdown", "DELIVERED": "delivery", "REVIEWED": "review", "MERGING": "merge"}
 """Story → the purpose of the call that it waits for when the process dies."""
 FIRST, TESTED, GATED, ANSWERED, AFTER, MISSING = "FIRST", "TESTED", "GATED", "ANSWERED", "AFTER", "MISSING"
-OUTCOMES = dict.fromkeys((*STAGES, FIRST, TESTED, ANSWERED), "completed") | {
-    GATED: "cancelled", MISSING: "failed", AFTER: "blocked",
+OUTCOMES = dict.fromkeys((*STAGES, FIRST, TESTED, GATED), "completed") | {
+    ANSWERED: "cancelled", MISSING: "failed", AFTER: "blocked",
 }  # fmt: skip
 """Story → what its cell says in the end. FIRST and MISSING have ended when the process dies, AFTER has not begun."""
 WITHIN = (
@@ -75,7 +73,7 @@ def team(hold: Path) -> UnhurriedTeam:
     team = UnhurriedTeam(LATENCY_MS)
     for story in (GATED, ANSWERED):
         team.say("mike", story, "breakdown", breakdown(story) | {"architectural_conflict": CONFLICT, "tasks": []})
-    for story in ("PLANNED", "DELIVERED", "REVIEWED", "SUITED", ANSWERED):
+    for story in ("PLANNED", "DELIVERED", "REVIEWED", GATED):
         team.good(story)
     team.plan(TESTED, ["tested.py"])
     team.deliver(TESTED, 1, {"tested.py": HELD.format(mark=TESTS_RUN, hold=hold)})
@@ -121,19 +119,19 @@ def in_every_stage(bench: Bench) -> Callable[[], bool]:
 def test_resumes_stories_in_every_stage(tmp_path: Path, release: Path, kind: type[Bench]) -> None:
     hold = tmp_path / "hold"
     hold.touch()
-    bench = kind(tmp_path, dict.fromkeys(OUTCOMES, "None") | {AFTER: GATED}, script=team(hold), settings=WITHIN)
+    bench = kind(tmp_path, dict.fromkeys(OUTCOMES, "None") | {AFTER: ANSWERED}, script=team(hold), settings=WITHIN)
     make_repo(tmp_path / "repo", {"shared.py": BASE})
     bench.source, bench.patience_s = release, 180  # many runs of tests, beside other workers
     calls = write_held(tmp_path / "team.jsonl", held=True)
     bench.kill_when(in_every_stage(bench), timeout=120)
     # The release's own command, recorded while nothing is alive, is one that the present release takes up.
-    assert bench.command("approve", ANSWERED, "--comment", "keep the file").code == 0
+    assert bench.command("cancel", ANSWERED).code == 0
 
     bench.source = ROOT
     write_held(tmp_path / "team.jsonl", held=False)
     hold.unlink()
     assert "not running" in bench.command("status").stdout
-    assert bench.command("cancel", GATED).code == 0
+    assert bench.command("approve", GATED, "--comment", "keep the file").code == 0
     ended = bench.finish()
     left = bench.aftermath(ended.code)
     assert {row["Story_ID"]: row["Execution_Status"] for row in bench.rows()} == OUTCOMES

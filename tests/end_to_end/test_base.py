@@ -17,10 +17,12 @@ MIXED = {
 }
 
 
-def sprint(folder: Path, repo: Path, *settings: str, story: str = "US-1") -> Played:
+def sprint(folder: Path, repo: Path, *settings: str, story: str = "US-1", answered: bool = True) -> Played:
+    """Without answers the story fails at once: for tests that ask only what was told before it."""
     folder.mkdir(exist_ok=True)
     team = Team()
-    team.good(story)
+    if answered:
+        team.good(story)
     return play(folder, team, write_backlog(folder / f"{story}.csv", story), *settings, repo=repo)
 
 
@@ -55,11 +57,12 @@ def test_with_warn_it_is_only_told_and_with_skip_not_tried(tmp_path: Path) -> No
     repo = make_repo(tmp_path / "repo", BROKEN)
     with pytest.raises(BaseUnusable, match="nosuch_package"):
         sprint(tmp_path / "require", repo)
-    warned = sprint(tmp_path / "warn", repo, "environment.base=warn")
+    warned = sprint(tmp_path / "warn", repo, "environment.base=warn", answered=False)
     assert named(warned, "base_tried") == ["base: nothing can be run: no test file can be loaded"]
-    assert warned.calls
-    skipped = sprint(tmp_path / "skip", repo, "environment.base=skip")
+    assert named(warned, "turn_started")
+    skipped = sprint(tmp_path / "skip", repo, "environment.base=skip", answered=False)
     assert named(skipped, "base_tried") == []
+    assert named(skipped, "turn_started")
 
 
 def test_a_setup_that_fails_ends_a_run_before_a_call_and_one_that_works_makes_what_the_tests_need(
@@ -104,9 +107,11 @@ def test_what_fails_there_is_told_hinders_nobody_and_is_not_run_again(
 
 
 def test_an_empty_repository_has_nothing_to_try_and_a_manifest_alone_is_installed(tmp_path: Path) -> None:
-    empty = sprint(tmp_path / "empty", make_repo(tmp_path / "nothing", {"README.md": "# Hello\n"}))
+    empty = sprint(tmp_path / "empty", make_repo(tmp_path / "nothing", {"README.md": "# Hello\n"}), answered=False)
     assert named(empty, "base_tried") == []
-    alone = sprint(tmp_path / "alone", make_repo(tmp_path / "manifest", {"requirements.txt": "# none yet\n"}))
+    alone = sprint(
+        tmp_path / "alone", make_repo(tmp_path / "manifest", {"requirements.txt": "# none yet\n"}), answered=False
+    )
     assert named(alone, "base_tried")[0].startswith("base: no tests, its dependencies are there")
     refused = make_repo(tmp_path / "refused", {"requirements.txt": "thing\n--index-url https://example.invalid\n"})
     with pytest.raises(BaseUnusable, match="is not allowed"):
