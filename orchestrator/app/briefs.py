@@ -4,6 +4,7 @@ The product's texts that personas are given: vision and wireframes; what is miss
 """
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from orchestrator.core.story import Story
 from orchestrator.prompts.feedback import render_record
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.storage.state_folder import StateFolder
-from orchestrator.story.project_scan import Neighbours
 
 WIREFRAME_SUFFIXES = (".md", ".html", ".txt", ".svg")
 MAX_BYTES = 60_000
+MAX_STORIES = 40
+"""Other stories that a story's architect is told of: more would make every story's input grow with the sprint."""
 
 
 class ProjectTexts:
@@ -81,7 +83,7 @@ class Briefs:
             for story in chosen.record.story_ids
             if (row := rows.get(story)) is not None
         }
-        self._neighbours = Neighbours(tuple(self._others), chosen.record.needs)
+        self._needs = chosen.record.needs
         self._keeper = RecordKeeper(environment, StateFolder(environment.home), chosen.record)
         self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
@@ -101,7 +103,7 @@ class Briefs:
         return StoryBrief(
             story=story,
             sprint=self._sprint,
-            sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
+            sprint_stories=tuple(self._others[other] for other in nearest(story.id, [*self._others], self._needs)),
             vision=vision,
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),
@@ -110,3 +112,18 @@ class Briefs:
             replan=self._replans.get(story.id),
             findings=(*vision_findings, *wireframe_findings),
         )
+
+
+def nearest(
+    story: str, order: Sequence[str], needs: Mapping[str, Sequence[str]], limit: int = MAX_STORIES
+) -> tuple[str, ...]:
+    """Returns at most `limit` other stories of `order`, the backlog's: those that `story` needs, those that need it
+    (nearest first), then its neighbours in the backlog, nearest first."""
+    place = {name: number for number, name in enumerate(order)}
+
+    def away(other: str) -> tuple[int, int]:
+        return abs(place[other] - place[story]), place[other]
+
+    waiting = sorted((other for other in order if story in needs.get(other, ())), key=away)
+    ranked = dict.fromkeys((*needs.get(story, ()), *waiting, *sorted(order, key=away)))
+    return tuple(other for other in ranked if other != story and other in place)[:limit]

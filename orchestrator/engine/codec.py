@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.core import errors
 from orchestrator.core.finding import Finding
 
+# Below, deflating saves less than the row itself takes.
 LARGE = 16 * 1024
 """Bytes of JSON from which data is deflated."""
 _CLASSES: dict[str, type[errors.OrchestratorError]] = {
@@ -29,14 +30,14 @@ _DETAILS: dict[type[errors.OrchestratorError], tuple[str, ...]] = {
 
 
 def pack(error: errors.OrchestratorError) -> dict[str, Any]:
-    """The class name, message, findings and details of `error`, JSON-able."""
+    """Returns the class name, message, findings and details of `error`, JSON-able."""
     packed: dict[str, Any] = {"class": type(error).__name__, "message": error.message}
     packed["findings"] = [finding.model_dump(mode="json") for finding in error.findings]
     return packed | {name: getattr(error, name) for name in _details(type(error))}
 
 
 def unpack(packed: dict[str, Any]) -> errors.OrchestratorError:
-    """The error that `pack` was given, as the same class."""
+    """Returns the error that `pack` was given, as the same class."""
     cls = _CLASSES.get(packed["class"], errors.OrchestratorError)
     findings = [Finding.model_validate(finding) for finding in packed["findings"]]
     # An older record may lack some.
@@ -67,7 +68,7 @@ def storable(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def restored(data: dict[str, Any]) -> dict[str, Any]:
-    """What `storable` was given."""
+    """Returns what `storable` was given."""
     if set(data) == {"escaped"}:
         text = data["escaped"]
     elif set(data) == {"deflated"}:

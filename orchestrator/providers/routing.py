@@ -201,7 +201,7 @@ def open_providers(
         if seat.provider == "scripted":
             providers[seat] = _scripted(options, settings, environment, log)
         else:
-            real = _real(seat, access[seat], settings, clock, log)
+            real = _real(seat, access[seat], settings, log)
             providers[seat] = real
             closers.append(real.close)
     return RoutedProvider(seats, providers, default, tuple(closers), strong)
@@ -253,12 +253,12 @@ def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireF
 
 
 def policies_of(settings: Settings, forced: str | None = None) -> Policies:
-    """What a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
+    """Returns what a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
     return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
 
 
 def model_of(settings: Settings, persona: str, forced: str | None = None) -> str | None:
-    """The model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
+    """Returns the model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
     seat = _seat(settings, persona, _default_seat(settings, forced), forced)
     return seat.model if seat.provider != "scripted" else None
 
@@ -294,7 +294,7 @@ def require_seat(settings: Settings, environment: Environment, persona: str, for
 
 
 def key_problem(seat: Seat, environment: Environment) -> str:
-    """Why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
+    """Returns why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
     try:
         _access(seat, environment)
     except ConfigError as error:
@@ -339,11 +339,11 @@ def _host(base_url: str, what: str) -> str:
     return host
 
 
-def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
+def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | None) -> ModelProvider:
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
         kind: type[ModelProvider] = getattr(import_module(module), name)
-        return kind(access, price=settings.prices.get, clock=clock, on_paid=log.write if log is not None else None)
+        return kind(access, price=settings.prices.get, on_paid=log.write if log is not None else None)
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
 
