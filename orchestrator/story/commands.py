@@ -16,6 +16,7 @@ from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_read,
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.suite import CommandResult
+from orchestrator.core.value import listed
 from orchestrator.story.context import Stage
 
 _NAMED = 5
@@ -131,23 +132,18 @@ async def _tell(
 def _kept(result: CommandResult) -> str:
     made = [change.path for change in result.made if change.path not in result.ignored]
     kept = f"; made {', '.join(made)}" if made else ""
-    kept += f"; made and not kept: {_listed(left)}" if (left := _left(result)) else ""
-    return kept + (f"; made, and again where it is needed: {_listed(result.ignored)}" if result.ignored else "")
+    kept += f"; made and not kept: {listed(left, _NAMED)}" if (left := _left(result)) else ""
+    return kept + (f"; made, and again where it is needed: {listed(result.ignored, _NAMED)}" if result.ignored else "")
 
 
 def _left(result: CommandResult) -> list[str]:
     return [path for path in result.left if path not in result.ignored]
 
 
-def _listed(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
-
-
 def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
     return minor(
         "command.not_kept",
-        f"`{command.subject}` made what is no file of its task and is not kept: {_listed(left)}",
+        f"`{command.subject}` made what is no file of its task and is not kept: {listed(left, _NAMED)}",
         where=Where(task=task.task_id),
         fix="List what belongs into the repository among the task's files, and what is made again each time in "
         ".gitignore; environment.build makes the rest anew.",

@@ -26,7 +26,7 @@ from orchestrator.core.finding import Finding, minor
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import CaseOutcome
 from orchestrator.core.suite import CaseResult, TestReport, TestSuite
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, listed
 from orchestrator.story.context import Stage, recorded_stack, tests_outcome
 
 # `2`, `AC 2`, `criterion #2: the words of it`: by number, with or without the words behind it.
@@ -207,8 +207,7 @@ def _finding(why: str, shown: str) -> Finding:
 
 
 def _tests(row: Covered) -> str:
-    names = list(dict.fromkeys(case.name for case in row.cases))
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return listed(dict.fromkeys(case.name for case in row.cases), _NAMED)
 
 
 async def tell_not_stronger(stage: Stage, why: str) -> None:

@@ -12,9 +12,10 @@ from orchestrator.core.errors import BudgetExceeded, ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, blocking, critical, major, minor, questions
 from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.value import listed
 from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
-from orchestrator.story.older_tests import told
+from orchestrator.story.older_tests import NAMED
 from orchestrator.story.regression import Regression
 from orchestrator.story.resolution import Resolution, out_of_reach
 from orchestrator.story.suite_runs import flaky_findings, run_again
@@ -91,7 +92,7 @@ def merge_finding(result: MergeResult) -> Finding:
     if result.vanished:
         return major(
             "merge.vanished_tests",
-            f"tests that ran before do not run on the merged tree: {told(result.vanished)}",
+            f"tests that ran before do not run on the merged tree: {listed(result.vanished, NAMED)}",
             fix="look for what hides or removes them (settings of the test runner, imports, skips) and mend the branch "
             "by hand, or reset the story; a plan that means it lists their files under tests_to_change",
         )
@@ -257,5 +258,5 @@ def _not_for_the_developer(why: str) -> Finding:
 
 
 def _let_go(tests: Sequence[str], by: str) -> Finding:
-    message = f"{by} let tests go that ran before: {told(tests)}"
+    message = f"{by} let tests go that ran before: {listed(tests, NAMED)}"
     return minor("merge.tests_let_go", message, fix="see that what they showed is shown elsewhere, or no longer meant")

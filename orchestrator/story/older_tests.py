@@ -70,13 +70,6 @@ def _key(case: ReportedCase) -> str:
     return f"{case.id.partition('::')[0]}::{case.name}"
 
 
-def told(tests: Collection[str]) -> str:
-    """Returns the names for people."""
-    names = [*tests][:NAMED]
-    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"{', '.join(names)}{more}"
-
-
 def holds_tests(files: Collection[str]) -> bool:
     """Returns whether a tree with these paths can have a test at all."""
     return any(is_test_file(path) for path in files)

@@ -8,8 +8,9 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import MergeResult
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.value import listed
 from orchestrator.story.context import Progress, Stage, failure_text, summary
-from orchestrator.story.older_tests import Tests, holds_tests, told, vanished
+from orchestrator.story.older_tests import NAMED, Tests, holds_tests, vanished
 from orchestrator.story.suite_runs import flaky_findings, twice
 
 
@@ -69,7 +70,7 @@ class Regression:
             return ""
         gone = vanished(before, report, self._changed)
         self._vanished = tuple(test for test in gone if test not in self._may_go)
-        return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
+        return f"older tests do not run any more: {listed(self._vanished, NAMED)}" if self._vanished else ""
 
     async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
         """Returns why older tests that passed are not believed: tests changed so that they must fail pass, or "".
