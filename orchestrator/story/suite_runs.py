@@ -11,7 +11,7 @@ from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
-from orchestrator.core.value import Value, listed
+from orchestrator.core.value import Value
 from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, recorded_stack, red_finding, summary
 from orchestrator.story.routing import route_red
 
@@ -51,10 +51,11 @@ def flaky_findings(ids: Sequence[str]) -> list[Finding]:
     """Returns what is said of tests that failed once and passed by themselves; one finding, none for no test."""
     if not ids:
         return []
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return [
         minor(
             "test.flaky",
-            f"failed once and passed when run again alone: {listed(ids, NAMED)}",
+            f"failed once and passed when run again alone: {', '.join(ids[:NAMED])}{more}",
             fix="look for what they depend on beside the code: time, order, ports, files left behind",
         )
     ]
