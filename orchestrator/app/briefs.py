@@ -1,6 +1,7 @@
 """Briefs: what a story's personas are given when it starts, with the product's texts and the architecture record."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.context import EVENT
-from orchestrator.story.project_scan import Neighbours
 
 WIREFRAME_SUFFIXES = (".md", ".html", ".txt", ".svg")
 MAX_BYTES = 60_000
 """Of a vision or a wireframe; the rest is left out."""
+MAX_STORIES = 40
+"""Other stories that a story's architect sees: more would make every story's input grow with the sprint."""
 RECORD_SHARE = 4
 """The architecture record may take this part of `prompts.context_tokens`."""
 
@@ -107,3 +109,18 @@ def _read(path: Path) -> str | None:
 
 def _missing(code: str, message: str, field: str) -> Finding:
     return minor(code, message, where=Where(field=field), fix="add the file or correct the name")
+
+
+def nearest(
+    story: str, order: Sequence[str], needs: Mapping[str, Sequence[str]], limit: int = MAX_STORIES
+) -> tuple[str, ...]:
+    """Returns at most `limit` other stories of `order`, the backlog's: those that `story` needs, those that need it
+    (nearest first), then its neighbours in the backlog, nearest first."""
+    place = {name: number for number, name in enumerate(order)}
+
+    def away(other: str) -> tuple[int, int]:
+        return abs(place[other] - place[story]), place[other]
+
+    waiting = sorted((other for other in order if story in needs.get(other, ())), key=away)
+    ranked = dict.fromkeys((*needs.get(story, ()), *waiting, *sorted(order, key=away)))
+    return tuple(other for other in ranked if other != story and other in place)[:limit]

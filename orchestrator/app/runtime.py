@@ -10,12 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from anyio import CapacityLimiter
+
 from orchestrator.app.sprints import event_url
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
-from orchestrator.engine.dispatcher import Lanes, Switchboard
-from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
+from orchestrator.engine.dispatcher import Switchboard
+from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import is_full
@@ -66,10 +68,10 @@ class Works:
         self.folder = StateFolder(environment.home)
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
-        self._lanes = Lanes(settings.concurrency.turns)
+        self._lanes = CapacityLimiter(settings.concurrency.turns)
         self.turns = TurnTaker(provider, settings, self._lanes)
-        self.commands = Lanes(settings.concurrency.commands)
-        """Who runs a suite or a command is inside."""
+        self.commands = CapacityLimiter(settings.concurrency.commands)
+        """Suites and commands run inside."""
         url = event_url(environment, self.folder)
         self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER)
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
@@ -139,8 +141,8 @@ class Works:
         """Uses these for everything that begins from now on."""
         self.refused.clear()
         self.slots.resize(settings.concurrency.stories)
-        self._lanes.resize(settings.concurrency.turns)
-        self.commands.resize(settings.concurrency.commands)
+        self._lanes.total_tokens = settings.concurrency.turns
+        self.commands.total_tokens = settings.concurrency.commands
         self.turns.change(provider, settings)
 
     def _place(self, sprint: str) -> "asyncio.Future[Place]":
@@ -189,12 +191,14 @@ class Works:
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
             executor_id=self.executor_id,
             bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
-            turns=self.turns,
-            journals=ReplyJournal(self.folder.replies),
-            gates=self.gates,
-            sink=self.sink,
-            clock=self.clock,
+            services=Services(
+                turns=self.turns,
+                journals=ReplyJournal(self.folder.replies),
+                gates=self.gates,
+                sink=self.sink,
+                clock=self.clock,
+                tickets=self.switchboard.ticket,
+                is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
+            ),
             is_current=self._is_current,
-            tickets=self.switchboard.ticket,
-            is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
         )

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +22,12 @@ class AnswerValue(BaseModel):
 def counted(count: int, thing: str, things: str = "") -> str:
     """`1 task`, `2 tasks`; `things` for a plural that is not made with an s."""
     return f"{count} {thing if count == 1 else things or f'{thing}s'}"
+
+
+def listed(names: Collection[str], most: int) -> str:
+    """Returns the first `most` names for people, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join([*names][:most]) + more
 
 
 def squeezed(text: str) -> str:

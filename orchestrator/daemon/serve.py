@@ -31,7 +31,7 @@ from orchestrator.git.repositories import SharedRepository
 from orchestrator.maintenance.doctor import examine_settings
 from orchestrator.maintenance.retention import prune
 from orchestrator.personas.analyst import NAME
-from orchestrator.providers.routing import Replaced, RoutedProvider, open_providers
+from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder
@@ -108,7 +108,8 @@ class Daemon:
         self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
-        self._replaced = Replaced()
+        self._replaced: list[RoutedProvider] = []
+        """Those of settings before: calls under way end on the connections that they began on."""
         self._planner = Planner(options, environment, self._folder, self._clock)
         self.analyses = Analyses(self)
         self._pruning = asyncio.Lock()
@@ -248,7 +249,8 @@ class Daemon:
             self.works.switchboard.look_again()
 
     async def _close_providers(self) -> None:
-        await self._replaced.close()
+        for provider in self._replaced:
+            await provider.close()
         if self._opened.is_set():  # else whoever opened it closes it
             await self._provider.close()
 
@@ -379,7 +381,7 @@ class Daemon:
         replaced, self.settings, self._provider = self._provider, settings, provider
         self.equipment = replace(self.equipment, provider_told=str(provider))
         self.works.change(settings, provider)
-        self._replaced.add(replaced)
+        self._replaced.append(replaced)
         self._configure(settings)
         self._fleet.change(settings)
         self._planner.judge_again()

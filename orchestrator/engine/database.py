@@ -20,6 +20,7 @@ import psycopg
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
 
+# dbos works in up to 64 threads.
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
 """As many as threads may wait: none waits for another's connection while the server is away."""
 _CONNECTING: dict[str, Any] = {
@@ -138,7 +139,7 @@ def _not_idle_for_ever(connection: Any, _record: Any) -> None:
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether the database cannot be reached, or written, at the moment."""
+    """Returns whether the database cannot be reached, or written, at the moment."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_PASSING
     if not isinstance(error, psycopg.Error):
@@ -162,7 +163,7 @@ def _client(url: str) -> Iterator[DBOSClient]:
 
 
 def workflows_of(client: DBOSClient, run: str) -> list[str]:
-    """Ids of the workflows of one sprint or analysis."""
+    """Returns ids of the workflows of one sprint or analysis."""
     prefix = f"{run}/"
     found = client.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
     return [status.workflow_id for status in found if status.workflow_id.startswith(prefix)]

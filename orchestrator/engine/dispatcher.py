@@ -1,7 +1,6 @@
-"""Commands on their way from the log to the sprints of this process, and what may be at work at once."""
+"""Commands on their way from the log to the sprints of this process."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -69,11 +68,11 @@ class Switchboard:
         return self._at_work
 
     def ticket(self, workflow_id: str, sprint: str, story: str) -> "Ticket":
-        """The ticket of one workflow."""
+        """Returns the ticket of one workflow."""
         return Ticket(self, workflow_id, sprint, story)
 
     def why_not(self, sprint: str, story: str, *, paid: bool) -> str:
-        """Why the story may not take its next step; "" when it may."""
+        """Returns why the story may not take its next step; "" when it may."""
         board = self._boards.get(sprint)
         # A sprint that was let go of, as in the end of the process, has workflows that know nothing of it yet.
         return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
@@ -127,7 +126,7 @@ class Switchboard:
 
     async def _poll(self) -> None:
         while True:
-            with suppress(ConfigError):  # the log is away for a while; whoever needs it now says so
+            with suppress(ConfigError):  # the log is away for a while; its other users report that
                 await self.look()
             await asyncio.sleep(POLL_S)
 
@@ -140,7 +139,7 @@ class Ticket:
         self._sprint, self._story = sprint, story
 
     def is_clear(self, *, paid: bool) -> bool:
-        """Whether the next step may begin now."""
+        """Returns whether the next step may begin now."""
         return self._switchboard is None or not self._switchboard.why_not(self._sprint, self._story, paid=paid)
 
     async def clear(self, *, paid: bool) -> None:
@@ -156,45 +155,4 @@ class Ticket:
 Tickets = Callable[[str, str, str], Ticket]
 """(workflow id, sprint, story) → its ticket."""
 OPEN: Tickets = partial(Ticket, None)
-"""Nobody is held up."""
-
-
-class Lanes:
-    """`async with lanes:` is at most `at_once` times entered at any moment, in the order of asking."""
-
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._inside = 0
-        self._line: deque[asyncio.Future[None]] = deque()
-
-    def resize(self, at_once: int) -> None:
-        """Another number from now on: whoever is inside stays, also where they are too many now."""
-        self._at_once = at_once
-        self._let_in()
-
-    async def __aenter__(self) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._line.append(turn)
-        self._let_in()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # it was let in, and will not come
-                self._leave()
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        self._inside -= 1
-        self._let_in()
-
-    def _let_in(self) -> None:
-        while self._line and self._inside < self._at_once:
-            turn = self._line.popleft()
-            if not turn.cancelled():
-                self._inside += 1
-                turn.set_result(None)
+"""Holds no workflow up."""

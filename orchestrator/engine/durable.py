@@ -1,9 +1,13 @@
 """Stories as durable workflows on dbos, and the steps of one. The only module that launches and ends the engine."""
 
 import asyncio
+import base64
+import json
 import logging
+import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -11,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import TypeAdapter
 
+from orchestrator.core import errors
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import Event, Level
@@ -19,13 +24,79 @@ from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Clock, EventSink, Step, TurnJournal
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
-from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.dispatcher import OPEN, Ticket, Tickets
+from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
 
 T = TypeVar("T")
+
+
+# Below, deflating saves less than the row itself takes.
+LARGE = 16 * 1024
+"""Bytes of JSON from which data is deflated."""
+# Exceptions lose their class when a durable step is replayed (decisions.md#errors): they are recorded as data.
+_CLASSES: dict[str, type[OrchestratorError]] = {
+    cls.__name__: cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, OrchestratorError)
+}
+
+_DETAILS: dict[type[OrchestratorError], tuple[str, ...]] = {
+    errors.FromProvider: ("provider_name", "original_message"),
+    ProviderError: ("kind", "code"),
+    errors.TransientProviderError: ("retry_after_s",),
+    errors.SprintLocked: ("pid",),
+}
+"""What a family carries beside message and findings."""
+
+
+def pack(error: OrchestratorError) -> dict[str, Any]:
+    """Returns the class name, message, findings and details of `error`, JSON-able."""
+    packed: dict[str, Any] = {"class": type(error).__name__, "message": error.message}
+    packed["findings"] = [finding.model_dump(mode="json") for finding in error.findings]
+    return packed | {name: getattr(error, name) for name in _details(type(error))}
+
+
+def unpack(packed: dict[str, Any]) -> OrchestratorError:
+    """Returns the error that `pack` was given, as the same class."""
+    cls = _CLASSES.get(packed["class"], OrchestratorError)
+    findings = [Finding.model_validate(finding) for finding in packed["findings"]]
+    # An older record may lack some.
+    details = {name: packed[name] for name in _details(cls) if name in packed}
+    return cls(packed["message"], findings=findings, **details)
+
+
+def _details(cls: type[OrchestratorError]) -> list[str]:
+    return [name for family, names in _DETAILS.items() if issubclass(cls, family) for name in names]
+
+
+def storable(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON-able `data` in a form that the engine's database takes; `restored` gives it back.
+
+    A model's text may hold half a surrogate pair, which no database takes as UTF-8 and the engine's serializer does not
+    escape: such data travels as escaped JSON text. What is large, as what a scan tells of a project after each story,
+    travels deflated: to about a sixth.
+    """
+    text = json.dumps(data, ensure_ascii=False)
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(data)
+        encoded, data = text.encode(), {"escaped": text}
+    if len(encoded) <= LARGE:
+        return data
+    return {"deflated": base64.b64encode(zlib.compress(encoded, level=1)).decode("ascii")}
+
+
+def restored(data: dict[str, Any]) -> dict[str, Any]:
+    """Returns what `storable` was given."""
+    if set(data) == {"escaped"}:
+        text = data["escaped"]
+    elif set(data) == {"deflated"}:
+        text = zlib.decompress(base64.b64decode(data["deflated"]))
+    else:
+        return data
+    original: dict[str, Any] = json.loads(text)
+    return original
 
 
 @lru_cache(maxsize=64)
@@ -34,28 +105,34 @@ def _adapter(returns: Any) -> TypeAdapter[Any]:
     return TypeAdapter(returns)
 
 
-class DurableStep:
-    """The Step of one running workflow. Made anew on each execution; its counters restart with the body."""
+class Journals(Protocol):
+    """Where the journals of workflows are."""
 
-    def __init__(
-        self,
-        *,
-        workflow_id: str,
-        sprint: str,
-        story: str,
-        journal: TurnJournal,
-        turns: TurnTaker,
-        gates: GateKeeper,
-        ticket: Ticket,
-        is_full: IsFull,
-        sink: EventSink,
-        clock: Clock,
-    ) -> None:
-        self._workflow_id = workflow_id
-        self._sprint, self._story = sprint, story
-        self._journal, self._turns = journal, turns
-        self._gates, self._ticket, self._is_full = gates, ticket, is_full
-        self._sink, self._clock = sink, clock
+    def workflow(self, workflow_id: str) -> TurnJournal:
+        """Returns the journal of one workflow. Blocks."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What all workflows of a process work with."""
+
+    turns: TurnTaker
+    journals: Journals
+    gates: GateKeeper
+    sink: EventSink
+    clock: Clock
+    tickets: Tickets = OPEN
+    is_full: IsFull = never
+
+
+class DurableStep:
+    """The Step of one running workflow, a new one for each execution: its counters restart with the body."""
+
+    def __init__(self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal) -> None:
+        self._workflow_id, self._sprint, self._story = workflow_id, sprint, story
+        self._services, self._journal = services, journal
+        self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
 
     @property
@@ -72,7 +149,7 @@ class DurableStep:
             await self._ticket.clear(paid=False)
             try:
                 async with self._ticket.at_work():
-                    value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._is_full)
+                    value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._services.is_full)
             except OrchestratorError as error:
                 return storable({"error": pack(error)})
             except OSError as error:
@@ -96,7 +173,7 @@ class DurableStep:
         async def recorded() -> dict[str, Any]:
             step = int(DBOS.step_id or 0)
             try:
-                reply = await self._turns.take(
+                reply = await self._services.turns.take(
                     self._journal, step, prompt, self._ticket, self._wait_for_room, partial(self._tell_retries, prompt)
                 )
             except ProviderError as error:
@@ -129,7 +206,7 @@ class DurableStep:
         number = self._asked
 
         async def recorded() -> dict[str, Any]:
-            return storable(self._gates.opened(gate, number, timeout_s).model_dump(mode="json"))
+            return storable(self._services.gates.opened(gate, number, timeout_s).model_dump(mode="json"))
 
         return Gate.model_validate(restored(await DBOS.run_step_async({"name": "gate:open"}, recorded)))
 
@@ -137,24 +214,21 @@ class DurableStep:
         """See ports.Step."""
 
         async def recorded() -> dict[str, Any]:
-            answer = await self._gates.answer(self._workflow_id, self._sprint, self._story, gate)
+            answer = await self._services.gates.answer(self._workflow_id, self._sprint, self._story, gate)
             return storable(answer.model_dump(mode="json"))
 
         return GateAnswer.model_validate(restored(await DBOS.run_step_async({"name": "gate:answer"}, recorded)))
 
     async def _wait_for_room(self, what: str) -> None:
         """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
-        await self._sink.emit(
-            Event(
-                id=f"{self._workflow_id}:disk_full:{DBOS.step_id}",
-                time=self._clock.now(),
-                level=Level.ERROR,
-                name="disk_full",
-                message=f"{self._story} waits for room on the disk: {what}",
-                sprint=self._sprint,
-                story=self._story,
-            )
-        )
+        message = f"{self._story} waits for room on the disk: {what}"
+        id_ = f"{self._workflow_id}:disk_full:{DBOS.step_id}"
+        event = Event(id=id_, level=Level.ERROR, name="disk_full", message=message, **self._here())
+        await self._services.sink.emit(event)
+
+    def _here(self) -> dict[str, Any]:
+        """Returns what all events of the workflow have."""
+        return {"time": self._services.clock.now(), "sprint": self._sprint, "story": self._story}
 
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)
@@ -188,7 +262,7 @@ class DurableStep:
         persona, task = prompt.key.persona, prompt.key.task
         before = self._events
         for number, failure in enumerate(failures, start=1):
-            left = self._turns.max_attempts - number
+            left = self._services.turns.max_attempts - number
             await self.emit(
                 "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
                 task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,
@@ -209,20 +283,17 @@ class DurableStep:
     ) -> None:
         """See ports.Step."""
         self._events += 1
-        await self._sink.emit(
-            Event(
-                id=f"{self._workflow_id}:{self._events}",
-                time=self._clock.now(),
-                level=level,
-                name=name,
-                message=message,
-                sprint=self._sprint,
-                story=self._story,
-                task=task,
-                persona=persona,
-                data=data,
-            )
+        event = Event(
+            id=f"{self._workflow_id}:{self._events}",
+            level=level,
+            name=name,
+            message=message,
+            task=task,
+            persona=persona,
+            data=data,
+            **self._here(),
         )
+        await self._services.sink.emit(event)
 
 
 def _passing(failure: FailedCall) -> Finding:
@@ -236,7 +307,7 @@ def _final(error: OrchestratorError) -> Finding:
 
 
 def _disk_error(what: str, error: OSError) -> WorkspaceError:
-    """A full disk or a missing folder is the surroundings' fault, and told as that."""
+    """Returns the error of a full disk or a missing folder: the surroundings' fault."""
     return WorkspaceError(f"{what}: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")
 
 
@@ -245,14 +316,6 @@ APPLICATION_VERSION = "1"
 WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "plan.v1", "analysis.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
 WORKFLOW_NAMES = (WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
-
-
-class Journals(Protocol):
-    """Where the journals of workflows are."""
-
-    def workflow(self, workflow_id: str) -> TurnJournal:
-        """The journal of one workflow. Blocks."""
-        ...
 
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[Value]]
@@ -268,21 +331,12 @@ class DurableEngine:
         url: str,
         executor_id: str,
         bodies: Mapping[str, Body],
-        turns: TurnTaker,
-        journals: Journals,
-        gates: GateKeeper,
-        sink: EventSink,
-        clock: Clock,
+        services: Services,
         is_current: Callable[[str], Awaitable[bool]],
-        tickets: Tickets = OPEN,
-        is_full: IsFull = never,
     ) -> None:
         """`bodies` are by the names of their workflows."""
         self._url, self._executor_id = url, executor_id
-        self._named_bodies = bodies
-        self._turns, self._journals = turns, journals
-        self._gates, self._sink, self._clock = gates, sink, clock
-        self._is_current, self._tickets, self._is_full = is_current, tickets, is_full
+        self._named_bodies, self._services, self._is_current = bodies, services, is_current
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: dict[asyncio.Task[Any], str] = {}
         self._unfinished: set[str] = set()
@@ -314,7 +368,7 @@ class DurableEngine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A cancelled body leaves its workflow pending, to be gone on with. One that dbos is taken away from while it
+        # A cancelled body leaves its workflow pending, to be resumed. One that dbos is taken away from while it
         # runs would have its last error recorded as the story's end.
         assert self._database is not None
         self._closing = True
@@ -378,7 +432,7 @@ class DurableEngine:
         return restored(await handle.get_result())
 
     async def _take_over(self, workflow_id: str, since: str) -> None:
-        # What was begun under another version has an executor that no engine looks for any more. Whoever asks for it
+        # What was begun under another version has an executor that no engine looks for any more. The caller
         # works on its sprint alone.
         assert self._database is not None
         if since == self._version:
@@ -418,21 +472,8 @@ class DurableEngine:
         try:
             if not await self._is_current(workflow_id):
                 raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
-            step = await self._step(workflow_id, payload)
+            journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
+            step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal)
             return storable((await body(step, payload)).model_dump(mode="json"))
         finally:
             del self._bodies[task]
-
-    async def _step(self, workflow_id: str, payload: dict[str, Any]) -> DurableStep:
-        return DurableStep(
-            workflow_id=workflow_id,
-            sprint=payload["sprint"],
-            story=payload["story"],
-            journal=await asyncio.to_thread(self._journals.workflow, workflow_id),
-            turns=self._turns,
-            gates=self._gates,
-            ticket=self._tickets(workflow_id, payload["sprint"], payload["story"]),
-            is_full=self._is_full,
-            sink=self._sink,
-            clock=self._clock,
-        )

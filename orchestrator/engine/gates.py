@@ -53,13 +53,13 @@ class GateKeeper:
             await asyncio.gather(self._poller, return_exceptions=True)
 
     def opened(self, gate: Gate, number: int, timeout_s: float | None) -> Gate:
-        """The gate as it is put to people: its number, now, and its deadline."""
+        """Returns the gate as it is put to people: its number, now, and its deadline."""
         now = self._clock.now()
         deadline = None if timeout_s is None else now + timedelta(seconds=timeout_s)
         return gate.model_copy(update={"number": number, "opened_at": now, "deadline": deadline})
 
     async def answer(self, workflow_id: str, sprint: str, story: str, gate: Gate) -> GateAnswer:
-        """The answer that counts; waits for it without a slot of the sprint.
+        """Returns the answer that counts; waits for it without a slot of the sprint.
 
         An answer that was given while nothing was alive goes the same way: the engine goes on with all who got one at
         once, however many slots there are.
@@ -111,7 +111,7 @@ class GateKeeper:
                 waiting.event.set_exception(error)
 
     async def _look(self) -> Mapping[str, Event] | None:
-        """What was answered; None while the database is away: whoever waits for days waits for that too."""
+        """Returns what was answered; None while the database is away: who waits for days waits for that too."""
         try:
             return await self._sink.find(tuple(self._awaited))
         except ConfigError:

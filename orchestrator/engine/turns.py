@@ -36,6 +36,7 @@ IsFull = Callable[[], Awaitable[bool]]
 PATIENCE_S = 3600.0
 """How long: somebody has to notice, and to make room."""
 _NOBODY_HOLDS = Ticket(None, "", "", "")
+# The last one again and again: somebody frees disk space within minutes, or within the hour.
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -44,7 +45,7 @@ Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
 
 
 async def nobody_told(_what: object) -> None:
-    """For those whom nobody listens to."""
+    """Ignores the report."""
 
 
 async def never() -> bool:
@@ -55,7 +56,7 @@ async def never() -> bool:
 async def with_room(
     work: Callable[[], Awaitable[T]], full: Full, is_full: IsFull = never, patience_s: float = PATIENCE_S
 ) -> T:
-    """What `work` returns; it is done again, as after a crash, once there is room on the disk.
+    """Returns what `work` returns; it is done again, as after a crash, once there is room on the disk.
 
     Where none is left, neither an error nor a result counts: programs that cannot write fail in ways of their own, and
     tests with them. `full` is awaited when that happens first. After the patience what came last counts.
@@ -87,7 +88,7 @@ async def _room(is_full: IsFull, until: float) -> None:
 
 
 class TurnTaker:
-    """Takes turns for all workflows of a process; whoever enters `slots` has a call in flight."""
+    """Takes turns for all workflows of a process; each call in flight holds one of `slots`."""
 
     def __init__(self, provider: Provider, settings: Settings, slots: AbstractAsyncContextManager[object]) -> None:
         self._slots = slots
@@ -148,7 +149,7 @@ class TurnTaker:
             raise self._final(journal.failures(step)) from error
 
     def _final(self, failures: Sequence[FailedCall]) -> PermanentProviderError:
-        """The error of a turn whose last call was its last chance; the same before and after a crash."""
+        """Returns the error of a turn whose last call was its last chance; the same before and after a crash."""
         last = failures[-1]
         message = last.message if last.permanent else f"{last.message} (gave up after {len(failures)} calls)"
         return PermanentProviderError(
@@ -169,7 +170,7 @@ class TurnTaker:
         while True:
             await ticket.clear(paid=True)
             async with self._slots:
-                # Whoever has waited for its turn may have been held up meanwhile.
+                # The story may have been paused while this call waited for its slot.
                 if ticket.is_clear(paid=True):
                     async with ticket.at_work():
                         return await self._ask(journal, step, prompt, full)
@@ -217,5 +218,5 @@ def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 
 
 def describe(key: TurnKey) -> str:
-    """The key for people."""
+    """Returns the key for people."""
     return f"{key.purpose}{f' {key.task}' if key.task else ''}"

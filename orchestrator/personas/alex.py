@@ -20,7 +20,8 @@ from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StoryBrie
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
 from orchestrator.core.wire import DeliveryAnswer
-from orchestrator.personas.ask import Looked, ask
+from orchestrator.personas.ask import Complete, Looked, ask
+from orchestrator.personas.ask import Look as LookAtPlan
 from orchestrator.personas.secrecy import OwnFiles, Secrecy
 from orchestrator.personas.session import Desk, Heard, Request, account
 from orchestrator.prompts import context
@@ -40,7 +41,7 @@ class Shown:
 
     @property
     def slots(self) -> dict[str, str]:
-        """The prompt's slots that hold what is shown."""
+        """Returns the prompt's slots that hold what is shown."""
         asked = [context.render_files(self._asked, self._room), *self._notes]
         return {
             "modified_files": context.render_files(self._texts),
@@ -59,7 +60,7 @@ class Shown:
         return PlanWorld(paths=frozenset(paths), texts=masked, context=frozenset(context_of))
 
     def as_they_are(self, kept: Delivery | None = None) -> dict[str, str]:
-        """The same texts with their secrets."""
+        """Returns the same texts with their secrets."""
         came = {str(change.path): change.content for change in kept.files} if kept is not None else {}
         return {**self._brief.modified_files, **self._texts, **self._asked, **came}
 
@@ -107,18 +108,8 @@ class Alex:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
         shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
-        try:
-            asked = await ask(
-                self._desk,
-                build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
-                read=build.read,
-                judge=judge,
-                complete=build.complete,
-                look=build.look,
-            )
-        except SchemaValidationError as error:
-            return Delivered(delivery=None, accepted=False, findings=error.findings)
-        return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
+        request = build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts)
+        return await self._asked(build, request, judge, build.complete, build.look)
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
         """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
@@ -130,15 +121,26 @@ class Alex:
             feedback=render_feedback(brief.said, None),
             may_repair=False,
         )
+        delivered = await self._asked(build, request, judge, _whole)
+        return delivered.model_copy(update={"by": NAME})
+
+    async def _asked(
+        self,
+        build: "_Build",
+        request: Request,
+        judge: JudgeDelivery,
+        complete: Complete[Delivery],
+        look: LookAtPlan | None = None,
+    ) -> Delivered:
         try:
-            asked = await ask(self._desk, request, read=build.read, judge=judge, complete=_whole)
+            asked = await ask(self._desk, request, read=build.read, judge=judge, complete=complete, look=look)
         except SchemaValidationError as error:
-            return Delivered(delivery=None, accepted=False, findings=error.findings, by=NAME)
-        return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings, by=NAME)
+            return Delivered(delivery=None, accepted=False, findings=error.findings)
+        return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
 
 
 def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
-    """The slots that only a merge has."""
+    """Returns the slots that only a merge has."""
     return {
         "merged_stories": context.render_merged(brief.merged),
         "conflicts": context.render_conflicts(brief.conflicts, budget // 2),
@@ -153,7 +155,7 @@ async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
-    """A resolution that was cut is none: what its end would have said, nobody knows."""
+    """Refuses a resolution that was cut: what its end would have said, nobody knows."""
     if not heard.cut_off and not (heard.at_limit and heard.is_plan):
         return delivery, [], 0
     return delivery, [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")], 0
@@ -168,7 +170,7 @@ class _Build:
         self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
 
     def read(self, value: Any, kept: Delivery | None = None) -> tuple[Delivery | None, Sequence[Finding]]:
-        """The delivery in an answer of either form; a plan is held against what is shown."""
+        """Returns the delivery in an answer of either form; a plan is held against what is shown."""
         plan = plan_in(value)
         if plan is None:
             delivery, said = read_delivery(value, *self._ids)
@@ -180,7 +182,7 @@ class _Build:
         return whole, [*said, *copied, *masked]
 
     async def look(self, heard: Heard, asked: Request) -> Looked | None:
-        """What a plan asks to be shown goes into the next request."""
+        """Puts what a plan asks to be shown into the next request."""
         plan = plan_in(heard.extraction.value)
         if plan is None:
             return None
@@ -203,7 +205,7 @@ class _Build:
     async def complete(
         self, delivery: Delivery | None, heard: Heard, left: int
     ) -> tuple[Delivery | None, Sequence[Finding], int]:
-        """A cut delivery: its whole files are kept and the rest is asked for once."""
+        """Keeps the whole files of a cut delivery, and asks for the rest once."""
         if not (heard.cut_off or heard.stopped_inside):
             return delivery, [], 0
         missing, unsure = self._missing(delivery, heard)
@@ -227,7 +229,7 @@ class _Build:
         return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
 
     def _missing(self, delivery: Delivery | None, heard: Heard) -> tuple[list[str], list[str]]:
-        """The task's files that did not come, and what nobody knows of behind the end of a cut plan.
+        """Returns the task's files that did not come, and what nobody knows of behind the end of a cut plan.
 
         A plan leaves alone what need not change, so files that are there may have come behind its end; so may the
         rest of the action it ends in.
@@ -247,7 +249,7 @@ class _Build:
     def _merged(
         self, delivery: Delivery | None, heard: Heard, more: Heard
     ) -> tuple[Delivery | None, list[Finding], Extraction]:
-        """The continuation may bring what is missing, everything anew, or go on where the text broke off.
+        """Joins a continuation: what was missing, everything again, or the text from where it broke off.
 
         Returns the extraction that was used too. What is cut again keeps the files that are whole. What a joined text
         seems to repeat may be a coincidence, so it is read with it and without; what is whole goes before what is not.
@@ -275,27 +277,23 @@ class _Build:
         return replace(asked, attempt=replies - left)
 
     def request(self, purpose: Purpose, replies: int, form: WireFormat | None = None, **more: str) -> Request:
-        """What is sent, in the form that this persona is asked in unless another is given."""
-        asked = Request(
-            persona=NAME,
-            purpose=purpose,
-            prompt=f"developer/{purpose}",
-            answer=DeliveryAnswer,
+        """Returns what is sent, in the form that this persona is asked in unless another is given."""
+        # Asked where the usual model does not get it right.
+        stronger = bool(self._brief.repeated) and NAME in self._desk.policies.stronger
+        asked = self._desk.request(
+            NAME,
+            purpose,
+            DeliveryAnswer,
+            {**self._slots(), **more},
             schema_name="delivery",
             replies=replies,
-            slots={**self._slots(), **more},
             task=self._brief.task.task_id,
-            stronger=self._stronger,
+            stronger=stronger,
         )
         usual = self._desk.policies.formats.get(NAME, "auto")
         # Whole files instead of edits, unless plans are all that is wanted: JSON holds nothing else.
         whole = "json" if self._brief.repeated and usual == "auto" else usual
         return asked.in_form(form or whole)
-
-    @property
-    def _stronger(self) -> bool:
-        """Whether the model for what the usual one does not get right is asked."""
-        return bool(self._brief.repeated) and NAME in self._desk.policies.stronger
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -315,7 +313,7 @@ class _Build:
         }
 
     def _another_way(self) -> str:
-        """What is said when a failure came back; "" when none did."""
+        """Returns what is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
         failure = as_data(context.fence(self._brief.repeated, "text"), "output")
@@ -339,12 +337,12 @@ def _together(first: Delivery | None, rest: Delivery) -> Delivery:
 
 
 def _unplaced(command: Execute) -> Execute:
-    """A command, wherever it stood."""
+    """Returns a command, wherever it stood."""
     return command.model_copy(update={"line": 0})
 
 
 def _action(cut: CutAction) -> str:
-    """The action that a plan ends in, for the author."""
+    """Returns the action that a plan ends in, for the author."""
     verb = f"`{cut.verb}`" if cut.verb is not None else "action"
     return f"the {verb}{f' of {cut.path}' if cut.path else ''} that the plan ended in"
 

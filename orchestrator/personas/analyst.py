@@ -13,12 +13,12 @@ from orchestrator.core.finding import Finding, Where, blocking, critical, major
 from orchestrator.core.value import counted
 from orchestrator.core.wire import StageAnswer, TriageAnswer
 from orchestrator.personas.ask import Asked, ask
-from orchestrator.personas.session import Desk, Heard, Request
+from orchestrator.personas.session import Desk, Heard
 from orchestrator.prompts import context
 from orchestrator.prompts.analysis import render_offered
 
 NAME = "analyst"
-STAGE, TRIAGE, CONTRACT = "analyst/stage", "analyst/triage", "notes/stage_contract"
+CONTRACT = "notes/stage_contract"
 MAX_TOLD = 50
 """Findings of one stage that are told one by one."""
 MAX_PROSE = 20_000
@@ -35,7 +35,7 @@ class Analyst:
     async def stage(
         self, prompt: StagePrompt, history: str, *, contract: bool, synonyms: Mapping[str, TaskPriority]
     ) -> StageResult:
-        """What the stage gives. Never raises for what a provider or a model does: that is a result, too."""
+        """Asks one stage. Never raises for what a provider or a model does: that is a result, too."""
         await self._desk.step.emit("stage_started", f"{prompt.name} begins", persona=NAME, history=bool(history))
         heard: list[Heard] = []
 
@@ -49,21 +49,14 @@ class Analyst:
             return reading, _cut(said), 0
 
         told = context.fence(self._desk.schemas["stage"], "json") if contract else ""
-        request = Request(
-            persona=NAME,
-            purpose=Purpose.STAGE,
-            prompt=STAGE,
-            slots={
-                **self._shared,
-                "prompt": prompt.text.strip(),
-                "history": history,
-                "contract": self._desk.library.note(CONTRACT, schema=told) if contract else "",
-            },
-            answer=StageAnswer,
-            schema_name="stage",
-            shows_schema=False,
-            filled_with=prompt.version,
-            replies=1 + self._desk.policies.answer.max_attempts,
+        slots = {
+            **self._shared,
+            "prompt": prompt.text.strip(),
+            "history": history,
+            "contract": self._desk.library.note(CONTRACT, schema=told) if contract else "",
+        }
+        request = self._desk.request(
+            NAME, Purpose.STAGE, StageAnswer, slots, shows_schema=False, filled_with=prompt.version
         )
         try:
             result = _answered(prompt, await ask(self._desk, request, read=read, complete=keep))
@@ -73,17 +66,10 @@ class Analyst:
         return result
 
     async def triage(self, offered: Sequence[StagePrompt]) -> Triaged:
-        """The prompts that a model picks among `offered`; none when it gives no usable answer."""
+        """Returns the prompts that a model picks among `offered`; none when it gives no usable answer."""
         ids = [prompt.id for prompt in offered]
-        request = Request(
-            persona=NAME,
-            purpose=Purpose.TRIAGE,
-            prompt=TRIAGE,
-            slots={**self._shared, "offered": render_offered(offered)},
-            answer=TriageAnswer,
-            schema_name="triage",
-            replies=1 + self._desk.policies.answer.max_attempts,
-        )
+        slots = {**self._shared, "offered": render_offered(offered)}
+        request = self._desk.request(NAME, Purpose.TRIAGE, TriageAnswer, slots)
         try:
             asked = await ask(self._desk, request, read=lambda value: read_triage(value, ids))
             result = Triaged(picked=asked.value if asked.accepted else (), findings=asked.findings)
@@ -126,7 +112,7 @@ class Analyst:
 
 
 def _cut(heard: Heard) -> list[Finding]:
-    """What was cut off is asked for again; its whole tasks count when nothing better comes."""
+    """Refuses what was cut off; its whole tasks count when nothing better comes."""
     if not heard.cut_off:
         return []
     return [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")]
@@ -147,7 +133,7 @@ def _answered(prompt: StagePrompt, asked: Asked[StageReading]) -> StageResult:
 
 
 def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: OrchestratorError) -> StageResult:
-    """The last prose that came is a summary; without any the stage has failed."""
+    """Takes the last prose that came as the summary; without any the stage has failed."""
     prose = next((one.reply.text for one in reversed(heard) if _is_prose(one)), "")
     stop = isinstance(error, ProviderError) and error.kind == "auth"
     if not prose:
@@ -166,7 +152,7 @@ def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: Orchestra
 
 
 def _is_prose(heard: Heard) -> bool:
-    """Whether the text speaks to people: no refusal, nothing cut off, and no JSON that could not be read."""
+    """Returns whether the text speaks to people: no refusal, nothing cut off, and no JSON that could not be read."""
     text = heard.reply.text.strip()
     begun = text.removeprefix("```json").lstrip().startswith(("{", "["))
     return bool(text) and heard.extraction.status is Status.REFUSED and not (heard.broken_off or heard.cut_off or begun)

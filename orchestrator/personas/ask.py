@@ -163,7 +163,7 @@ def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:
 
 
 def _elsewhere(heard: Heard) -> list[Finding]:
-    """What came in place of an answer."""
+    """Returns what came in place of an answer."""
     if heard.declined:
         fix = "Answer in the shape asked for; what you will not do, leave out and say so inside the answer."
         return [major("answer.declined", "the model declined to answer", fix=fix)]
@@ -184,7 +184,7 @@ def _ended(request: Request, last: _Answer[T]) -> Asked[T]:
 
 
 def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], Finding]:
-    """Which error it is that no value came, and what it comes to for a person."""
+    """Returns which error it is that no value came, and what it comes to for a person."""
     fix = "read what came (`answers export`); a higher limit, another model, a smaller story may help: reset it then"
     if heard.cut_off:
         return AnswerTruncated, major("answer.truncated", f"{asked}, and the last answer was cut off", fix=fix)

@@ -10,13 +10,13 @@ from orchestrator.checks.paths import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.exchange import Analysed, FailureBrief, PastAttempt, Purpose, StoryBrief, SuiteBrief, Written
+from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.core.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.secrecy import OwnFiles
-from orchestrator.personas.session import Desk, Request
+from orchestrator.personas.session import Desk
 from orchestrator.prompts import context
 
 NAME = "jordan"
@@ -54,52 +54,44 @@ class Jordan:
             copied = copied_suite(suite, examples)
             return copied or [*_checked(suite, brief, wanted), *await judge(suite)]
 
-        request = self._request(
-            Purpose.SUITE,
-            SuiteAnswer,
-            {
-                "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
-                "story": context.render_story(self._brief.story),
-                "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
-                "suite_rule": self._rule(wanted),
-                "files": context.render_files(brief.files),
-                "older_tests": _older(brief),
-                "faulty": _faulty(brief),
-            },
-        )
+        slots = {
+            "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
+            "story": context.render_story(self._brief.story),
+            "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
+            "suite_rule": self._rule(wanted),
+            "files": context.render_files(brief.files),
+            "older_tests": _older(brief),
+            "faulty": _faulty(brief),
+        }
+        request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots)
+        form = self._desk.policies.formats.get(NAME, "auto")
         try:
-            asked = await ask(self._desk, request, read=read, judge=judged)
+            asked = await ask(self._desk, request.in_form(form), read=read, judge=judged)
         except SchemaValidationError as error:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
     def _read_suite(self, value: Any, older: Collection[str]) -> tuple[TestSuite | None, Sequence[Finding]]:
-        """The suite in an answer of either form."""
+        """Returns the suite in an answer of either form."""
         plan = plan_in(value)
-        if plan is None:
-            return self._as_suite(value, older)
-        as_json, findings = suite_value(plan, older)
-        return self._as_suite(as_json, older) if as_json is not None else (None, findings)
-
-    def _as_suite(self, value: Any, older: Collection[str]) -> tuple[TestSuite | None, Sequence[Finding]]:
+        as_json, findings = (value, ()) if plan is None else suite_value(plan, older)
+        if as_json is None:
+            return None, findings
         own = self._desk.policies.test.custom is not None
-        return read_suite(value, self._brief.story.id, older, any_language=own)
+        return read_suite(as_json, self._brief.story.id, older, any_language=own)
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
-        request = self._request(
-            Purpose.ANALYSIS,
-            AnalysisAnswer,
-            {
-                "story": context.render_story(self._brief.story),
-                "suite": context.render_suite(brief.suite),
-                "files": context.render_files(brief.files),
-                "report": context.render_report(brief.report),
-                "environment": brief.environment,
-                "older_tests": context.render_files(brief.older),
-                "history": _history(brief.history),
-            },
-        )
+        slots = {
+            "story": context.render_story(self._brief.story),
+            "suite": context.render_suite(brief.suite),
+            "files": context.render_files(brief.files),
+            "report": context.render_report(brief.report),
+            "environment": brief.environment,
+            "older_tests": context.render_files(brief.older),
+            "history": context.render_history([(past.report, past.instructions) for past in brief.history]),
+        }
+        request = self._desk.request(NAME, Purpose.ANALYSIS, AnalysisAnswer, slots)
         try:
             asked = await ask(self._desk, request, read=self._read_analysis)
         except SchemaValidationError as error:
@@ -132,21 +124,9 @@ class Jordan:
             )
         return rule
 
-    def _request(self, purpose: Purpose, answer: type[SuiteAnswer | AnalysisAnswer], slots: dict[str, str]) -> Request:
-        asked = Request(
-            persona=NAME,
-            purpose=purpose,
-            prompt=f"tester/{purpose}",
-            answer=answer,
-            schema_name=str(purpose),
-            replies=1 + self._desk.policies.answer.max_attempts,
-            slots=slots,
-        )
-        return asked.in_form(self._desk.policies.formats.get(NAME, "auto")) if purpose is Purpose.SUITE else asked
-
 
 def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Finding]:
-    """What is wrong with the suite, and what its older tests have lost."""
+    """Returns what is wrong with the suite, and what its older tests have lost."""
     older = {one.path: one.text for one in brief.older}
     alone = partial(check_suite, required_criteria=None)
     return [*check_suite(suite, required_criteria=wanted), *check_changed(suite, older, alone)]
@@ -163,7 +143,3 @@ def _faulty(brief: SuiteBrief) -> str:
     if brief.faulty is None:
         return ""
     return f"{brief.faulty.reason}\n\n{context.render_suite(brief.faulty.suite)}"
-
-
-def _history(attempts: Sequence[PastAttempt]) -> str:
-    return context.render_history([(past.report, past.instructions) for past in attempts])

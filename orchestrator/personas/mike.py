@@ -1,6 +1,7 @@
 """Mike, the architect: story → breakdown; a person's task plan, read by a model or by rules alone."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
@@ -27,10 +28,10 @@ READ_BY_RULES = "task_plan.read_by_rules"
 """Said of a plan for which no model's reading could be used."""
 
 
-async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, text: str) -> GivenPlan:
-    """The plan in `text` with what its structural checks say; read by rules alone whenever a model fails."""
+async def given_plan(desk: Desk, brief: StoryBrief, path: str, text: str) -> GivenPlan:
+    """Returns the plan in `text` with what its structural checks say; read by rules alone whenever a model fails."""
     reading = read_task_plan(text, path)
-    plan, said = await _by_model(desk, brief, persona, reading, text)
+    plan, said = await _by_model(desk, brief, reading, text)
     findings = (
         *_still_true(reading.findings, plan),
         *check_task_plan(plan, desk.story),
@@ -52,9 +53,9 @@ async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, tex
 
 
 async def _by_model(
-    desk: Desk, brief: StoryBrief, persona: str, reading: TaskPlanReading, text: str
+    desk: Desk, brief: StoryBrief, reading: TaskPlanReading, text: str
 ) -> tuple[TaskPlan, Sequence[Finding]]:
-    """What a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
+    """Returns what a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
     if context.tokens(text) > desk.policies.context_tokens:
         return reading.plan, [_by_rules(reading.plan, "the plan is longer than prompts.context_tokens allows")]
 
@@ -63,19 +64,12 @@ async def _by_model(
 
     # Without a task there is nothing for a model to get wrong twice: the plan cannot be built either way.
     replies = 1 + desk.policies.answer.max_attempts if reading.plan.tasks else 1
-    request = Request(
-        persona=persona,
-        purpose=Purpose.PLAN_EXTRACT,
-        prompt="architect/plan_extract",
-        answer=PlanExtractAnswer,
-        schema_name="plan_extract",
-        replies=replies,
-        slots={"story": context.render_story(brief.story), "plan": context.fence(text, "markdown")},
-    )
+    slots = {"story": context.render_story(brief.story), "plan": context.fence(text, "markdown")}
+    request = desk.request(NAME, Purpose.PLAN_EXTRACT, PlanExtractAnswer, slots, replies=replies)
     try:
         asked = await ask(desk, request, read=read)
     except OrchestratorError as error:
-        # No answer, nobody to answer, a budget used up: what ails more than this reading is told by the next call.
+        # No answer, nobody to answer, a budget used up: what ails more than this reading shows in the next call.
         return reading.plan, [_by_rules(reading.plan, error.message)]
     if asked.value is None or not asked.accepted:
         return reading.plan, [_by_rules(reading.plan, blocking(asked.findings)[0].message)]
@@ -116,26 +110,17 @@ class Mike:
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
-        request = Request(
-            persona=NAME,
-            purpose=Purpose.BREAKDOWN,
-            prompt="architect/breakdown",
-            answer=BreakdownAnswer,
-            schema_name="breakdown",
-            replies=1 + self._desk.policies.answer.max_attempts,
-            slots=slots,
-            feedback=feedback,
-        )
+        request = self._desk.request(NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback)
         try:
             asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots))
         except SchemaValidationError as error:
             return Planned(breakdown=None, findings=error.findings)
-        # What was left out of a sound structure (an entry that is no path) is told, and the plan is judged (A5).
+        # What was left out of a sound structure (an entry that is no path) is reported, and the plan is judged (A5).
         findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in asked.findings)
         return Planned(breakdown=asked.value, findings=findings, previous=asked.previous)
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
-        """A plan that copies the prompt's example is none of this story."""
+        """Reads a plan; one that copies the prompt's example is none."""
         plan, findings = read_breakdown(value, self._brief.story.id)
         copied = self._copied(plan) if plan is not None else []
         return (None if copied else plan), [*findings, *copied]
@@ -145,7 +130,7 @@ class Mike:
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
         """See ports.Architect."""
-        return await given_plan(self._desk, self._brief, NAME, path, text)
+        return await given_plan(self._desk, self._brief, path, text)
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""
@@ -153,26 +138,17 @@ class Mike:
 
     async def amendment(self, brief: AmendmentBrief) -> Amended:
         """See ports.Architect. An answer that cannot be read grants nothing."""
-        heard = await self._desk.hear(
-            Request(
-                persona=NAME,
-                purpose=Purpose.AMENDMENT,
-                prompt="architect/amendment",
-                answer=AmendmentAnswer,
-                schema_name="amendment",
-                replies=1,
-                slots={
-                    "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
-                    "record": self._brief.record,
-                    "story": context.render_story(self._brief.story),
-                    "plan": context.render_tasks(brief.breakdown.tasks),
-                    "task": context.render_task(brief.task),
-                    "asked_files": context.render_paths(brief.files),
-                    "asked_packages": context.render_paths(brief.packages),
-                    "refused": render_reasons(brief.findings),
-                },
-            )
-        )
+        slots = {
+            "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
+            "record": self._brief.record,
+            "story": context.render_story(self._brief.story),
+            "plan": context.render_tasks(brief.breakdown.tasks),
+            "task": context.render_task(brief.task),
+            "asked_files": context.render_paths(brief.files),
+            "asked_packages": context.render_paths(brief.packages),
+            "refused": render_reasons(brief.findings),
+        }
+        heard = await self._desk.hear(self._desk.request(NAME, Purpose.AMENDMENT, AmendmentAnswer, slots, replies=1))
         value = heard.extraction.value
         if not isinstance(value, dict) or heard.cut_off:
             return Amended(amendment=None, reason="the answer could not be read")
@@ -192,7 +168,7 @@ class Mike:
         completing = plan
 
         async def ask_missing() -> bool:
-            """Whether more is to be asked for."""
+            """Returns whether more is to be asked for."""
             nonlocal completing, cut_off, spent
             spent += 1
             request = self._missing_request(slots, completing.tasks, completing.task_count, left - spent)
@@ -202,7 +178,7 @@ class Mike:
                 merged, said = merge_missing(completing, more.extraction.value)
                 copied = self._copied(merged)
                 completing, said = (completing, copied) if copied else (merged, said)
-                # What is wrong with the rest leaves the plan as good as it was: it is told, and the plan is judged.
+                # What is wrong with the rest leaves the plan as good as it was: it is reported, and the plan is judged.
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
                 cut_off = more.cut_off and not (_announced(heard) and len(completing.tasks) >= completing.task_count)
                 came = len(completing.tasks) - before
@@ -224,19 +200,11 @@ class Mike:
         return completing, findings, spent
 
     def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
-        """A re-ask of the plan's answer loop, which has `left` more."""
-        replies = 1 + self._desk.policies.answer.max_attempts
+        """Returns a re-ask of the plan's answer loop, which has `left` more."""
         missing = context.render_missing(self._brief.story.id, known, announced)
-        return Request(
-            persona=NAME,
-            purpose=Purpose.BREAKDOWN_MISSING,
-            prompt="architect/breakdown_missing",
-            answer=BreakdownMissingAnswer,
-            schema_name="breakdown_missing",
-            replies=replies,
-            attempt=replies - left,
-            slots={**slots, "known_tasks": context.render_tasks(known), "missing": missing},
-        )
+        more = {**slots, "known_tasks": context.render_tasks(known), "missing": missing}
+        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more)
+        return replace(request, attempt=request.replies - left)
 
     def _slots(self, surface: Surface, said: Replan | None) -> Slots:
         brief = self._brief
@@ -253,7 +221,7 @@ class Mike:
 
 
 def _announced(heard: Heard) -> int:
-    """The number of tasks that the answer itself names, 0 when it names none."""
+    """Returns the number of tasks that the answer itself names, 0 when it names none."""
     value = heard.extraction.value
     count = value.get("task_count") if isinstance(value, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) else 0

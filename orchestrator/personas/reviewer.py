@@ -18,6 +18,7 @@ from orchestrator.settings.policies import result_of
 NAME = "reviewer"
 """The one that is configured unless another is named."""
 PROMPT = "reviewer/review"
+# Some compatible servers name no stop reason at all.
 _WHOLE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
 """Ends behind which a text is whole, as far as anybody knows."""
 
@@ -30,7 +31,7 @@ class Reviewer:
         self._worked = tuple(parse_review(text)[0].issues for text in desk.library.worked(PROMPT))
 
     async def review(self, brief: ReviewBrief) -> Reviewed:
-        """A verdict on the task's change: one reply, a second one when the first has none.
+        """Returns a verdict on the task's change: one reply, a second one when the first has none.
 
         Nothing is approved without a verdict, nor when the diff was too long to be shown whole.
         """
@@ -110,7 +111,7 @@ class Reviewer:
 
 
 def _settled(review: Review) -> bool:
-    """Whether there is nothing to ask again for: a verdict, and no Yes in a text that was cut off."""
+    """Returns whether there is nothing to ask again for: a verdict, and no Yes in a text that was cut off."""
     return review.verdict is not Verdict.NONE and (review.complete or review.verdict is not Verdict.YES)
 
 

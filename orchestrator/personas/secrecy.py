@@ -16,7 +16,7 @@ FIX = (
 
 
 class Secrecy:
-    """What one story's personas are not shown; each secret is told of once, by its place.
+    """What one story's personas are not shown; each secret is reported once, by its place.
 
     One that was known by its shape once is masked from then on wherever it stands, as in what a command prints.
     """
@@ -26,7 +26,7 @@ class Secrecy:
         self._told: set[str] = set()
 
     def masked(self, slots: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-        """The slots of a prompt without secrets, and a finding for each that was not told of before."""
+        """Returns the slots of a prompt without secrets, and a finding for each that was not told of before."""
         plain: dict[str, str] = {}
         fresh: list[Finding] = []
         found = {slot: secrets_in(text) for slot, text in slots.items()}
@@ -42,7 +42,7 @@ class Secrecy:
 
 
 def _finding(slot: str, text: str, found: Found) -> Finding:
-    """Which kind of secret, in which file and line; nothing of its value."""
+    """Returns which kind of secret, in which file and line; nothing of its value."""
     file, line = place_in(text, found.start)
     place = f"{file}, line {line}" if file else f"{slot.replace('_', ' ')}, line {line}"
     where = Where(file=file, line=line, field=None if file else slot)
@@ -70,14 +70,14 @@ class OwnFiles:
         return (whole if whole.files or whole.removed or whole.commands else None), told
 
     def _moved(self, change: FileChange, delivery: Delivery, before: Mapping[str, str]) -> FileChange:
-        """A file that only has another name now keeps what it holds."""
+        """Returns the file with its secrets when it only has another name now."""
         for path in delivery.removed:
             if MASK in change.content and self._secrecy.masks.masked(before.get(path, "")).text == change.content:
                 return change.model_copy(update={"content": before[path]})
         return change
 
     def suite(self, suite: TestSuite | None, before: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
-        """The suite with its secrets; None, with findings, when a file of it cannot have them."""
+        """Returns the suite with its secrets; None, with findings, when a file of it cannot have them."""
         if suite is None:
             return None, ()
         own = FileChange(path=suite.test_file, content=suite.test_content)

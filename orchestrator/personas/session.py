@@ -29,7 +29,7 @@ UNREADABLE = "answer.unreadable"
 def repair_slots(
     broken: Reply, extraction: Extraction, schema: Mapping[str, Any], context_tokens: int
 ) -> dict[str, str] | None:
-    """What the repair request for a reply that was refused shows; None when it is empty or too long.
+    """Returns what the repair request for a reply that was refused shows; None when it is empty or too long.
 
     A text that is longer than the context is not sent: a model would shorten it, and that would pass for the whole.
     """
@@ -46,10 +46,13 @@ def repair_slots(
     }
 
 
+# A long answer may need hundreds; the first show where it began to go wrong.
 FIRST_REPAIRS = 5
-"""Repairs whose offset is told; the others are counted."""
+"""Repairs whose offset is recorded; the others are counted."""
 PREVIEW = 400
 """Characters of a broken answer that an event shows."""
+ROLES = {"mike": "architect", "alex": "developer", "jordan": "tester", "analyst": "analyst"}
+"""Persona → the folder of its prompts."""
 
 
 def account(reply: Reply, extraction: Extraction) -> dict[str, Any]:
@@ -105,7 +108,7 @@ class Request:
     """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
 
     def in_form(self, form: WireFormat) -> "Request":
-        """The same asked for in this form."""
+        """Returns the same asked for in this form."""
         return replace(self, form="json" if form == "json" else "plan", falls_back=form == "auto")
 
     @property
@@ -114,16 +117,16 @@ class Request:
         return f"{self.prompt}_plan" if self.form == "plan" else self.prompt
 
     def after(self, heard: "Heard") -> "Request":
-        """What is to be sent next when this answer was not accepted."""
+        """Returns what is to be sent next when this answer was not accepted."""
         return replace(self, form="json") if self.falls_back and heard.unreadable and not heard.broken_off else self
 
     def repairable(self, heard: "Heard") -> bool:
-        """Whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""
+        """Returns whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""
         only_plans = self.form == "plan" and not self.falls_back
         return self.may_repair and not only_plans and not heard.meant_as_plan and not heard.broken_off
 
     def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
-        """What an event about the answer to it says of the decision."""
+        """Returns what an event about the answer to it says of the decision."""
         return decided(Loop.ANSWER, verdict, findings=findings, attempt=self.attempt, budget_left=self.left)
 
     @property
@@ -132,11 +135,11 @@ class Request:
         return max(0, self.replies - self.attempt)
 
     def spent(self, replies: int) -> "Request":
-        """The same when this many more replies have been asked for."""
+        """Returns the same when this many more replies have been asked for."""
         return replace(self, attempt=self.attempt + replies)
 
     def showing(self, slots: Mapping[str, str]) -> "Request":
-        """The same with other texts in these slots."""
+        """Returns the same with other texts in these slots."""
         return replace(self, slots={**self.slots, **slots})
 
 
@@ -150,12 +153,12 @@ class Heard:
 
     @property
     def at_limit(self) -> bool:
-        """Whether the model stopped because it had no room left."""
+        """Returns whether the model stopped because it had no room left."""
         return self.reply.stop_reason is StopReason.MAX_TOKENS
 
     @property
     def declined(self) -> bool:
-        """Whether the model, or a filter between it and us, refused to answer or to go on."""
+        """Returns whether the model, or a filter between it and us, refused to answer or to go on."""
         return self.reply.stop_reason is StopReason.REFUSAL
 
     @property
@@ -165,12 +168,12 @@ class Heard:
 
     @property
     def stopped_inside(self) -> bool:
-        """Whether the model was stopped in an answer that it had begun, so that more of it may be to come."""
+        """Returns whether the model was stopped in an answer that it had begun, so that more of it may be to come."""
         return self.at_limit or (self.declined and not self.unreadable)
 
     @property
     def cut_off(self) -> bool:
-        """Whether only a part of the answer is there.
+        """Returns whether only a part of the answer is there.
 
         Where the model stopped is weighed with what came: a whole value is whole although the limit was reached behind
         it; a text that cannot be read and ends at the limit was cut. A plan that reads well says nothing by its end:
@@ -180,17 +183,17 @@ class Heard:
 
     @property
     def unreadable(self) -> bool:
-        """Whether no value could be read."""
+        """Returns whether no value could be read."""
         return self.extraction.status is Status.REFUSED
 
     @property
     def is_plan(self) -> bool:
-        """Whether it came as an action plan that could be read."""
+        """Returns whether it came as an action plan that could be read."""
         return self.extraction.layer == PLAN_LAYER
 
     @property
     def meant_as_plan(self) -> bool:
-        """Whether it is an action plan, readable or not."""
+        """Returns whether it is an action plan, readable or not."""
         return self.is_plan or any(problem.code.startswith("plan.") for problem in self.extraction.problems)
 
 
@@ -209,8 +212,19 @@ class Desk:
 
     @cached_property
     def secrecy(self) -> Secrecy:
-        """What the prompts so far have shown to be secret."""
+        """Returns what the prompts so far have shown to be secret."""
         return Secrecy(self.masks)
+
+    def request(
+        self, persona: str, purpose: Purpose, answer: type[AnswerValue], slots: Mapping[str, str], **more: Any
+    ) -> Request:
+        """Returns what is asked in the prompt and the schema of this purpose, within the answer budget."""
+        usual = {
+            "prompt": f"{ROLES[persona]}/{purpose}",
+            "schema_name": str(purpose),
+            "replies": 1 + self.policies.answer.max_attempts,
+        }
+        return Request(persona=persona, purpose=purpose, answer=answer, slots=slots, **{**usual, **more})
 
     async def reply(self, request: Request, feedback: str = "") -> Reply:
         """Ask once for an answer that has no schema."""
@@ -268,7 +282,7 @@ class Desk:
         return await self.step.turn(prompt)
 
     async def _without_secrets(self, request: Request, slots: Mapping[str, str]) -> dict[str, str]:
-        """Every prompt goes through here: no model is sent a secret."""
+        """Masks secrets: every prompt goes through here."""
         plain, fresh = self.secrecy.masked(slots)
         if fresh:
             more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""

@@ -122,7 +122,7 @@ class AnthropicProvider(ModelProvider):
 
 
 def _seams(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names of the segments with a breakpoint behind them, at most four."""
+    """Returns names of the segments with a breakpoint behind them, at most four."""
     present = [segment.name for segment in segments if segment.text.strip()]
     ends = ([name for name in group if name in present] for group in SEAMS)
     return frozenset(names[-1] for names in ends if names)

@@ -10,15 +10,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from orchestrator.core.errors import PermanentProviderError, ProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
-from orchestrator.core.ports import Clock
 from orchestrator.settings import PriceSettings
 
 PREVIEW = 200
@@ -39,7 +36,7 @@ class Refusal:
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """The body's `error` object, the body itself when it has none, or nothing when it is no JSON object."""
+        """Returns the body's `error` object, the body itself when it has none, or nothing when it is no JSON object."""
         try:
             body = json.loads(self.text)
         except ValueError:
@@ -49,51 +46,33 @@ class Refusal:
 
     @property
     def told(self) -> str:
-        """What the server says in words, on one line."""
+        """Returns what the server says in words, on one line."""
         message = self.details.get("message")
         return one_line(message if isinstance(message, str) and message else self.text)
 
 
 def one_line(text: str) -> str:
-    """The beginning of `text` without line breaks, for a message."""
+    """Returns the beginning of `text` without line breaks, for a message."""
     short = " ".join(text[: PREVIEW * 4].split())
     return short if len(short) <= PREVIEW else f"{short[:PREVIEW]}…"
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the server asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait: `retry-after-ms`, else `retry-after` in seconds.
 
-    None when it asks for nothing usable, or for a time that has passed: our own backoff counts then.
+    None when it asks for nothing usable, such as a date: our own backoff counts then.
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000 if milliseconds > 0 else None
-    wished = headers.get("retry-after")
-    seconds = _number(wished)
-    if seconds is None and wished:
-        seconds = _until(wished, now)
-    return seconds if seconds is not None and seconds > 0 else None
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return seconds if math.isfinite(seconds) and seconds > 0 else None
+    return None
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _until(date: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, OverflowError):
-        return None
-    # A date without a zone is UTC by the standard.
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
-
-
-def refused(refusal: Refusal, provider: str, now: datetime) -> TransientProviderError | PermanentProviderError:
-    """The error that an error status means."""
+def refused(refusal: Refusal, provider: str) -> TransientProviderError | PermanentProviderError:
+    """Returns the error that an error status means."""
     message = f"{provider} answered {refusal.status}: {refusal.told}"
     details = {"provider_name": provider, "original_message": refusal.text}
     if NO_FUNDS & {str(refusal.details.get("code")), str(refusal.details.get("type"))} or refusal.status == 402:
@@ -104,7 +83,7 @@ def refused(refusal: Refusal, provider: str, now: datetime) -> TransientProvider
     kind = _transient_kind(refusal.status)
     if kind is None:
         return PermanentProviderError(message, kind="bad_request", **details)
-    return TransientProviderError(message, kind=kind, retry_after_s=retry_after(refusal.headers, now), **details)
+    return TransientProviderError(message, kind=kind, retry_after_s=retry_after(refusal.headers), **details)
 
 
 def _transient_kind(status: int) -> str | None:
@@ -117,7 +96,7 @@ def _transient_kind(status: int) -> str | None:
 
 
 def unexpected(provider: str, content_type: str, text: str) -> TransientProviderError:
-    """A success status whose body is no reply.
+    """Returns the error of a success status whose body is no reply.
 
     Transient, because it is a gateway's page or a server that is just starting: the same request is right and may
     succeed. A wrong base URL looks the same and ends after `provider.max_attempts`; the message shows what came.
@@ -138,7 +117,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONNECT_S = 15.0
-"""Seconds in which a connection must come about; a server that is not there is told soon."""
+"""Seconds in which a connection must come about; a server that is not there is known soon."""
+# Prices are per million tokens.
 MILLION = 1_000_000
 
 
@@ -203,10 +183,9 @@ class ModelProvider(ABC):
         access: ModelAccess,
         *,
         price: Callable[[str], PriceSettings | None],
-        clock: Clock,
         on_paid: Callable[[Prompt], None] | None = None,
     ) -> None:
-        self._access, self._price, self._clock, self._on_paid = access, price, clock, on_paid
+        self._access, self._price, self._on_paid = access, price, on_paid
         self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
@@ -250,7 +229,7 @@ class ModelProvider(ABC):
 
     @abstractmethod
     def _read(self, body: Any) -> Said:
-        """The response's JSON, read. Raises pydantic's ValidationError for what is no answer of the service.
+        """Returns the response's JSON, read. Raises pydantic's ValidationError for what is no answer of the service.
 
         What a model put into an answer is no reason to raise: text that is not there is "".
         """
@@ -259,7 +238,7 @@ class ModelProvider(ABC):
         if response.status_code >= 300:
             text = self._without_key(response.text)
             refusal = Refusal(status=response.status_code, headers=response.headers, text=text)
-            raise refused(refusal, self.name, self._clock.now())
+            raise refused(refusal, self.name)
         try:
             return self._read(json.loads(response.text))
         except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
@@ -288,7 +267,7 @@ class ModelProvider(ABC):
 
 
 def reason(error: Exception) -> str:
-    """Why an SDK got no response: its own words and those of what lies beneath."""
+    """Returns why an SDK got no response: its own words and those of what lies beneath."""
     return ": ".join(text for text in (str(error).rstrip("."), str(error.__cause__ or "")) if text)
 
 

@@ -74,7 +74,7 @@ class _Completion(WirePart):
 
     @property
     def choice(self) -> _Choice | None:
-        """The first one; None when no message came."""
+        """Returns the first one; None when no message came."""
         return self.choices[0] if self.choices else None
 
 

@@ -1,6 +1,5 @@
 """Who answers whom: the providers in use, built from the settings, behind the one port."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import NamedTuple, get_args
@@ -57,9 +56,6 @@ class RoutedProvider:
         self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
         self._stronger = stronger
         self.name = default.provider
-        self._calls = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
 
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port."""
@@ -70,18 +66,7 @@ class RoutedProvider:
             # A story keeps the reviewers that it began with; the settings may have lost them since.
             told = f"nobody answers for {persona}, with whom the story began: name it in review.reviewers"
             raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
-        self._calls += 1
-        self._idle.clear()
-        try:
-            return await provider.complete(prompt)
-        finally:
-            self._calls -= 1
-            if not self._calls:
-                self._idle.set()
-
-    async def idle(self) -> None:
-        """Until no call is under way."""
-        await self._idle.wait()
+        return await provider.complete(prompt)
 
     async def close(self) -> None:
         """Give all connections back; again: nothing."""
@@ -93,34 +78,6 @@ class RoutedProvider:
         own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
         strong = [f"{persona} when stuck: {seat}" for persona, seat in self._stronger.items()]
         return ", ".join([str(self._default), *own, *strong])
-
-
-class Replaced:
-    """Providers that have been replaced: calls under way end on the connections that they began on, which are then
-    closed."""
-
-    def __init__(self) -> None:
-        self._ending: dict[asyncio.Task[None], RoutedProvider] = {}
-
-    def add(self, provider: RoutedProvider) -> None:
-        """No call begins on it any more."""
-        task = asyncio.create_task(_end(provider), name="replaced-provider")
-        self._ending[task] = provider
-        task.add_done_callback(self._ending.pop)
-
-    async def close(self) -> None:
-        """Close at once what is left of them."""
-        left = [*self._ending.items()]
-        for task, _ in left:
-            task.cancel()
-        await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
-        for _, provider in left:
-            await provider.close()
-
-
-async def _end(provider: RoutedProvider) -> None:
-    await provider.idle()
-    await provider.close()
 
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
@@ -201,7 +158,7 @@ def open_providers(
         if seat.provider == "scripted":
             providers[seat] = _scripted(options, settings, environment, log)
         else:
-            real = _real(seat, access[seat], settings, clock, log)
+            real = _real(seat, access[seat], settings, log)
             providers[seat] = real
             closers.append(real.close)
     return RoutedProvider(seats, providers, default, tuple(closers), strong)
@@ -253,12 +210,12 @@ def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireF
 
 
 def policies_of(settings: Settings, forced: str | None = None) -> Policies:
-    """What a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
+    """Returns what a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
     return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
 
 
 def model_of(settings: Settings, persona: str, forced: str | None = None) -> str | None:
-    """The model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
+    """Returns the model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
     seat = _seat(settings, persona, _default_seat(settings, forced), forced)
     return seat.model if seat.provider != "scripted" else None
 
@@ -294,7 +251,7 @@ def require_seat(settings: Settings, environment: Environment, persona: str, for
 
 
 def key_problem(seat: Seat, environment: Environment) -> str:
-    """Why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
+    """Returns why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
     try:
         _access(seat, environment)
     except ConfigError as error:
@@ -339,11 +296,11 @@ def _host(base_url: str, what: str) -> str:
     return host
 
 
-def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
+def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | None) -> ModelProvider:
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
         kind: type[ModelProvider] = getattr(import_module(module), name)
-        return kind(access, price=settings.prices.get, clock=clock, on_paid=log.write if log is not None else None)
+        return kind(access, price=settings.prices.get, on_paid=log.write if log is not None else None)
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
 

@@ -86,7 +86,7 @@ class ScriptedProvider:
         self._call_log = call_log
 
     async def complete(self, prompt: Prompt) -> Reply:
-        """The scripted reply. Raises what the entry's `error` says, or `script.missing` for a missing key."""
+        """Returns the scripted reply. Raises what the entry's `error` says, or `script.missing` for a missing key."""
         started = time.monotonic()
         key = prompt.key
         entry = self._script.get((key.persona, key.story, key.task, key.purpose, prompt.turn))

@@ -79,7 +79,7 @@ def _replanned(order: Order, status: Mapping[str, StoryStatus], blocked_by: Mapp
 
 
 def why_not_replanned(story: str, standing: StoryStatus, blocked_by: Sequence[str], comment: str) -> str:
-    """Why a story that waits for nobody is not planned anew; "" when it is."""
+    """Returns why a story is not planned again; "" when it is."""
     if not comment.strip():
         return "the comment is empty: say with --comment what the architect is to do about the story"
     if standing is StoryStatus.BLOCKED:
@@ -92,7 +92,7 @@ def why_not_replanned(story: str, standing: StoryStatus, blocked_by: Sequence[st
 def with_blocked(
     stories: Sequence[str], status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """The stories and, transitively, those that they had blocked, in the order of the sprint."""
+    """Returns the stories and, transitively, those that they had blocked, in the order of the sprint."""
     chosen = set(stories)
     grown = True
     while grown:
@@ -107,7 +107,7 @@ def with_blocked(
 
 
 def done_as(order: Order, decision: Decision, sprint: str) -> str:
-    """What is said of an order that was carried out."""
+    """Returns what is said of an order that was carried out."""
     whom = f"sprint {sprint}" if order.story is None else order.story
     if order.verb is Verb.CANCEL and not decision.stories:
         return f"{whom} is cancelled already"
@@ -211,7 +211,7 @@ class CommandHandler:
         return f"{story} is merged already, as {commit[:10]}: it ends as done" if commit else ""
 
     async def _cut(self, story: str) -> StoryOutcome | None:
-        """How it had ended by itself, if it had."""
+        """Returns how it had ended by itself, if it had."""
         outcome = None
         workflow_id = self._state.record.workflow_id(story)
         if self._state.status[story] is StoryStatus.EXECUTING:
@@ -248,7 +248,7 @@ class CommandHandler:
 
 
 def cancelled(story: str, order: Order) -> StoryOutcome:
-    """How a story ends that people have cancelled."""
+    """Returns how a story ends that people have cancelled."""
     why = f"cancelled by {order.by}" + (f": {order.comment}" if order.comment else "")
     finding = minor(
         "story.cancelled", why, fix="`retry` runs it anew; until then what it had built stays on its branch"
@@ -257,7 +257,7 @@ def cancelled(story: str, order: Order) -> StoryOutcome:
 
 
 def settled_event(sprint: str, order: Order, result: Settled, clock: Clock) -> Event:
-    """What became of an order, as the log keeps it; once."""
+    """Returns what became of an order, as the log keeps it; once."""
     return Event(
         id=f"{sprint}{CONTROL_MARK}{order.id}:settled",
         time=clock.now(),

@@ -1,6 +1,6 @@
 """What a run would do and could cost, told without doing anything. Pure.
 
-How many calls of models a story takes: when all goes well, and when every loop uses its whole budget. Pure.
+How many calls of models a story takes: when all goes well, and when every loop uses its whole budget.
 
 The one place where the nested budgets are multiplied. A call is one request that ended, with a reply or
 with an error; `budget.calls_per_story` counts the same.
@@ -35,7 +35,7 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
 from orchestrator.core.story import BacklogContent, Story, closers, effective_needs, waves
-from orchestrator.core.value import Value, counted
+from orchestrator.core.value import Value
 from orchestrator.settings import Settings
 from orchestrator.sprint.selection import outside_dependencies
 
@@ -54,7 +54,7 @@ class StoryCalls(Value):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Returns the sum."""
         return sum(self.model_dump().values())
 
 
@@ -97,24 +97,14 @@ def capped(calls: StoryCalls, settings: Settings) -> int:
 
 def explained(settings: Settings, brought: Iterable[int | None]) -> tuple[str, str]:
     """What the two numbers of a dry run are made of, a line each; `brought` as for `expected_calls`, one per story."""
-    stories = [*brought]
-    plans = len([one for one in stories if one is None])
-    counts = sorted({settings.plan.expected_tasks if one is None else one for one in stories})
-    tasks = counted(counts[0], "task") if len(counts) == 1 else f"{' or '.join(map(str, counts))} tasks"
-    read = "a plan" if plans else "a person's plan read"
-    reviewers = len(settings.review.names)
-    reviewed = f" and {counted(reviewers, 'review')}" if reviewers else ""
+    stories = {*brought} or {None}
+    usual = max((expected_calls(settings, one) for one in stories), key=lambda one: one.total)
+    longest = max((most_calls(settings, one) for one in stories), key=lambda one: one.total)
     cap = settings.budget.calls_per_story
-    needed = max((expected_calls(settings, one).total for one in {*stories}), default=0)
-    short = f"; that is {needed}, and budget.calls_per_story ends a story at {cap}" if needed > cap else ""
-    expected = f"a story: {read}, a delivery{reviewed} for each of {tasks}, a suite{short}"
-    longest = max((most_calls(settings, one) for one in {*stories}), key=lambda one: one.total, default=StoryCalls())
-    parts = ", ".join(f"{count} {_WORDS[name]}" for name, count in longest.model_dump().items() if count)
-    ends = f"ends it at {cap}" if longest.total > cap else f"would end it at {cap}"
-    most = (
-        f"every loop of a story to its end, retries included: {longest.total} ({parts}); budget.calls_per_story {ends}"
+    return (
+        f"a story in which every answer is right at once: {_parts(usual)}",
+        f"every loop to its end, retries included: {_parts(longest)}; budget.calls_per_story ends it at {cap}",
     )
-    return expected, most
 
 
 _WORDS = {
@@ -126,6 +116,11 @@ _WORDS = {
     "analyses": "analyses",
     "single": "amendments and merge",
 }
+
+
+def _parts(calls: StoryCalls) -> str:
+    parts = ", ".join(f"{count} {_WORDS[name]}" for name, count in calls.model_dump().items() if count)
+    return f"{calls.total} ({parts})"
 
 
 class JudgedTasks(Value):
@@ -142,7 +137,7 @@ class CallEstimate(Value):
     expected: int
     """When every answer is right at once."""
     maximal: int
-    """When every loop uses its whole budget, at most the stories' own; see sprint/calls.py."""
+    """When every loop uses its whole budget, at most the stories' own; see the top of this module."""
 
 
 class DryRun(Value):

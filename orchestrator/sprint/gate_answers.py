@@ -22,7 +22,7 @@ class Question(NamedTuple):
 
 
 def questions(history: StoryHistory) -> tuple[Question, ...]:
-    """Every question of the story's present generation, oldest first."""
+    """Returns every question of the story's present generation, oldest first."""
     given = {
         answer.number: (answer, event.time)
         for event in history.events
@@ -47,7 +47,7 @@ def open_gate(story: str, history: StoryHistory, number: int | None, now: dateti
 
 
 def time_over(gate: Gate, now: datetime) -> str:
-    """What to say of a question that nobody answered before its deadline, "" while it can be answered."""
+    """Returns what to say of a question that nobody answered before its deadline, "" while it can be answered."""
     if gate.deadline is None or now < gate.deadline:
         return ""
     return (
@@ -76,7 +76,7 @@ def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
 
 
 def kept_comment(comment: str) -> str:
-    """A person's comment as it is kept and told to the architect: without secrets.
+    """Returns a person's comment as it is kept and told to the architect: without secrets.
 
     Raises ConfigError when it is no text, or one that no prompt should hold.
     """
@@ -90,7 +90,7 @@ def kept_comment(comment: str) -> str:
 
 
 def settled(gate: Gate, answer: GateAnswer) -> str:
-    """What was answered, in one line."""
+    """Returns what was answered, in one line."""
     if answer.choice is Choice.TIME_OUT:
         return "nobody answered in time"
     comment = " ".join(answer.comment.split())
@@ -100,7 +100,7 @@ def settled(gate: Gate, answer: GateAnswer) -> str:
 
 
 def answered_first(story: str, gate: Gate, answer: GateAnswer, at: datetime) -> str:
-    """What whoever comes second is told."""
+    """Returns what a second answer is refused with."""
     if answer.choice is Choice.TIME_OUT:
         ended = _at(gate.deadline or at)
         return f"nobody answered question {gate.number} of {story} in time, which ended at {ended}"

@@ -34,7 +34,6 @@ from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.contract.manifests import dependencies_of
 from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.core.action_plan import (
-    Action,
     ActionPlan,
     ActionResult,
     ActionState,
@@ -94,19 +93,19 @@ class Judged(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """The gravest one's; of a plan as PlanValidationResult says, where minor findings count for nothing."""
+        """Returns the gravest one's; of a plan as PlanValidationResult says, where minor findings count for nothing."""
         if self.is_plan:
             return PlanValidationResult.of(self.findings).severity
         return max((finding.severity for finding in self.findings), key=lambda one: one.rank, default=Severity.NONE)
 
     @property
     def valid(self) -> bool:
-        """Whether a run would take the answer as it is."""
+        """Returns whether a run would take the answer as it is."""
         return self.status in {Status.OK, Status.REPAIRED} and not blocking(self.findings)
 
 
 def judge(kind: str, text: str, around: Surroundings) -> Judged:
-    """What the checks of a run say about an answer of this kind (a key of KINDS). Never raises."""
+    """Returns what the checks of a run say about an answer of this kind (a key of KINDS). Never raises."""
     contract, check = KINDS[kind]
     extraction = extract(text, contract)
     problems = extraction.problems
@@ -117,7 +116,7 @@ def judge(kind: str, text: str, around: Surroundings) -> Judged:
 
 
 def read_plan(text: str, story: str | None) -> tuple[Breakdown | None, tuple[Finding, ...]]:
-    """The breakdown in a text, and why there is none."""
+    """Returns the breakdown in a text, and why there is none."""
     extraction = extract(text, BreakdownAnswer)
     if extraction.value is None:
         return None, extraction.problems
@@ -175,7 +174,7 @@ def _with_texts(around: Surroundings, paths: Iterable[str]) -> Surroundings:
 
 
 def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delivery | None, list[Finding]]:
-    """The delivery that an action plan comes to; it names no task: the one whose files it writes is meant."""
+    """Returns the delivery that an action plan comes to; it names no task: the one whose files it writes is meant."""
     written = {path for path in named_paths(plan) if path not in plan.reads}
     tasks = around.plan.tasks if around.plan is not None else ()
     task = next((task.task_id for task in tasks if written and written <= set(task.files_to_create)), "")
@@ -248,7 +247,7 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
 
 
 def suite_of_file(path: str, text: str) -> str:
-    """The answer that a test file is by itself: its name, its text, and its tests as cases."""
+    """Returns the answer that a test file is by itself: its name, its text, and its tests as cases."""
     names = test_functions(text) if path.endswith(".py") else test_names(text, path)
     return json.dumps({"test_file": path, "test_content": text, "test_cases": list(names)})
 
@@ -273,7 +272,7 @@ class JudgedPlan(NamedTuple):
 
 
 def paths_of(text: str) -> tuple[str, ...]:
-    """The safe paths that a plan in a text names: what a caller reads as the world's texts."""
+    """Returns the safe paths that a plan in a text names: what a caller reads as the world's texts."""
     plan = parse_plan(text).plan
     return named_paths(plan) if plan is not None else ()
 
@@ -313,7 +312,7 @@ Run = Callable[[Execute], Awaitable[CommandResult]]
 
 @dataclass(frozen=True, kw_only=True)
 class Hands:
-    """What carries a plan out: `write` does all changes or none (WorkspaceError), `run` is None when nobody may."""
+    """What carries a plan out: `write` does all changes or none (WorkspaceError), `run` is None where it may not."""
 
     write: Callable[[Mapping[str, str | None]], Awaitable[None]]
     run: Run | None
@@ -322,56 +321,54 @@ class Hands:
 
 
 async def carry_out(plan: ActionPlan, applied: Applied, hands: Hands) -> ExecutionReport:
-    """Files first, all or none, then the commands in their order; behind the first failure all is skipped."""
-    why = ""
-    broken = ""
+    """Writes the files, all or none, then runs the commands in order; behind the first failure all is skipped."""
+    skipped, broken = "", ""
     try:
         await hands.write(applied.changes)
     except WorkspaceError as error:
         broken = error.message
     results: list[ActionResult] = []
     for number, action in enumerate(plan.actions, start=1):
-        if why:
-            result = _result(number, action, ActionState.SKIPPED, why)
+        output = ""
+        if skipped:
+            state, reason = ActionState.SKIPPED, skipped
         elif isinstance(action, Read | Prune):
-            result = _result(number, action, ActionState.SKIPPED, "means something in a conversation only")
+            state, reason = ActionState.SKIPPED, "means something in a conversation only"
         elif broken:
-            result = _result(number, action, ActionState.FAILED, f"nothing was written: {broken}")
+            state, reason = ActionState.FAILED, f"nothing was written: {broken}"
         elif isinstance(action, Execute):
-            result = await _executed(number, action, hands)
+            state, reason, output = await _executed(action, hands)
         else:
-            result = _result(number, action, ActionState.DONE)
-        if result.state is ActionState.FAILED:
-            why = f"action {number} ({action.verb} {action.subject[:80]}) failed"
-        results.append(result)
+            state, reason = ActionState.DONE, ""
+        if state is ActionState.FAILED:
+            skipped = f"action {number} ({action.verb} {action.subject[:80]}) failed"
+        results.append(
+            ActionResult(
+                number=number,
+                verb=action.verb,
+                subject=action.subject,
+                line=action.line,
+                state=state,
+                reason=reason,
+                output=output,
+            )
+        )
     return ExecutionReport(title=plan.title, actions=tuple(results))
 
 
-def _result(number: int, action: Action, state: ActionState, reason: str = "", output: str = "") -> ActionResult:
-    return ActionResult(
-        number=number,
-        verb=action.verb,
-        subject=action.subject,
-        line=action.line,
-        state=state,
-        reason=reason,
-        output=output,
-    )
-
-
-async def _executed(number: int, action: Execute, hands: Hands) -> ActionResult:
+async def _executed(action: Execute, hands: Hands) -> tuple[ActionState, str, str]:
+    """Runs a command. Returns its state, the reason and the output."""
     if hands.run is None:
-        return _result(number, action, ActionState.SKIPPED, "commands were not confirmed")
+        return ActionState.SKIPPED, "commands were not confirmed", ""
     done = await hands.run(action)
     step, output = failed_step(action.command, hands.token, done.output)
     if done.ok:
-        return _result(number, action, ActionState.DONE, "", output)
+        return ActionState.DONE, "", output
     ended = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
-    how = f"hit its {done.limit} limit" if done.limit else ended
-    reason = f"`{step or action.subject}` {how}"
+    reason = f"`{step or action.subject}` {f'hit its {done.limit} limit' if done.limit else ended}"
     if action.allow_failure:
-        return _result(number, action, ActionState.DONE, f"{reason}, which is allowed", output)
-    return _result(number, action, ActionState.FAILED, reason, output)
+        return ActionState.DONE, f"{reason}, which is allowed", output
+    return ActionState.FAILED, reason, output
 
 
 NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
@@ -388,7 +385,7 @@ class PlanKind(StrEnum):
 
 
 def kind_of(text: str) -> PlanKind:
-    """Which plan a text holds; one that has a goal or nearly a task's heading is meant as a plan of tasks."""
+    """Returns which plan a text holds; one that has a goal or nearly a task's heading is meant as a plan of tasks."""
     found, reading = parse_plan(text), read_task_plan(text)
     acts = found.plan is not None or any(finding.code not in NO_PLAN for finding in found.findings)
     if acts:
@@ -412,7 +409,7 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
 
 
 def judge_no_plan(text: str, path: str) -> Judged:
-    """What is said of a text that holds no plan of either kind."""
+    """Returns what is said of a text that holds no plan of either kind."""
     plan = read_task_plan(text, path).plan
     length = check_length(text, path, Settings().plan.min_chars)
     said = [*parse_plan(text).findings, *check_task_plan(plan, ""), *length]
@@ -420,7 +417,7 @@ def judge_no_plan(text: str, path: str) -> Judged:
 
 
 def mixed(path: str) -> Judged:
-    """What is said of a text that holds both."""
+    """Returns what is said of a text that holds both."""
     message = "the text holds an action plan (`## Action Plan`) and tasks (`### Task N`)"
     fix = "Keep one: actions are carried out by `apply`, tasks are built by `run --plan`."
     said: Finding = major("task_plan.mixed", message, where=Where(file=path or None), fix=fix)

@@ -33,24 +33,23 @@ _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+# Only numbers that are written back as they were read: no leading zero, no more digits than a float holds.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _BROKEN = re.compile(r"-?\d{1,17}\.\d{1,17}")
-_YAML_LEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
-"""Comments and blank lines before anything else."""
 
 
 def read_written(text: str) -> tuple[Any, Problem | None]:
-    """The value in `text`, or why there is none. JSON where it begins as such, else YAML; never raises."""
-    lead = _YAML_LEAD.match(text)
-    start = lead.end() if lead else 0
-    # The lines of the lead stay, so that the problems name those of the text.
-    body = "\n" * text.count("\n", 0, start) + text[start:]
-    value, wrong = _yaml(body)
-    if text[start : start + 1] in {"{", "["}:
-        from_json, wrong_json = _json(body)
-        # `{a: 1}` is good YAML and no JSON; tabs and pairs of surrogates are good JSON and no YAML.
-        return (value, None) if wrong_json is not None and wrong is None else (from_json, wrong_json)
-    return value, wrong
+    """Returns the value in `text`, or why there is none: JSON where it is nothing else, else YAML. Never raises."""
+    try:
+        # JSON that is no YAML: tabs, and pairs of surrogates as programs write them.
+        value = json.loads(
+            body_of(text), object_pairs_hook=_once, parse_float=_number, parse_int=_number, parse_constant=_nan
+        )
+        json.dumps(value, ensure_ascii=False).encode()  # half a pair is no text
+        _expect_flat(value, 0)
+    except (ValueError, RecursionError):
+        return _yaml(text)
+    return value, None
 
 
 def write_data(value: Any) -> str:
@@ -88,40 +87,22 @@ class _Refused(ValueError):
         self.problem = Problem(message=message, line=line, fix=fix)
 
 
-def _json(text: str) -> tuple[Any, Problem | None]:
-    try:
-        value = json.loads(text, object_pairs_hook=_once, parse_float=_number, parse_int=_number, parse_constant=_nan)
-        json.dumps(value, ensure_ascii=False).encode()
-        _expect_flat(value, 0)
-    except _Refused as error:
-        return None, error.problem
-    except json.JSONDecodeError as error:
-        return None, Problem(line=error.lineno, column=error.colno, message=f"it is no JSON: {error.msg}")
-    except UnicodeEncodeError:
-        return None, Problem(message="it holds half of a surrogate pair (`\\ud8…`)")
-    except RecursionError:
-        return None, Problem(message="it is nested too deeply")
-    return value, None
-
-
 def _expect_flat(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise _Refused("it is nested too deeply")
+        raise ValueError("it is nested too deeply")
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _expect_flat(one, depth + 1)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise _Refused(f"the key `{shown(name)}` stands twice", fix="Write every key once.")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
     return found
 
 
 def _nan(word: str) -> Any:
-    raise _Refused(f"`{word}` is no value")
+    raise ValueError(f"`{word}` is no value")
 
 
 def _number(text: str) -> int | float | str:
@@ -221,12 +202,12 @@ class Edited(NamedTuple):
     """Why nobody can approve it, "" when somebody can."""
 
     def accepted(self, *, force: bool) -> bool:
-        """Whether it is a plan to be built; with `force` also one that only the checks speak against."""
+        """Returns whether it is a plan to be built; with `force` also one that only the checks speak against."""
         return self.plan is not None and not self.barred and (force or not blocking(self.findings))
 
 
 def plan_text(plan: Breakdown, head: Iterable[str]) -> str:
-    """The plan as YAML below comments; what nobody filled in is left out."""
+    """Returns the plan as YAML below comments; what nobody filled in is left out."""
     raw = plan.model_dump(mode="json")
     tasks = [
         {name: value for name, value in task.items() if value or name != "dependency_reason"} for task in raw["tasks"]
@@ -245,7 +226,7 @@ def commented(head: Iterable[str], body: str) -> str:
 
 
 def body_of(text: str) -> str:
-    """A text without the comments and blank lines that it begins with; "" when nothing else is in it."""
+    """Returns a text without the comments and blank lines that it begins with; "" when nothing else is in it."""
     lead = _LEAD.match(text)
     return text[lead.end() :] if lead else text
 
@@ -295,7 +276,7 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
 def read_markdown(
     given: BroughtPlan, story: str, files: frozenset[str], packages: frozenset[str], min_chars: int
 ) -> Edited:
-    """The same for a person's task plan in Markdown, read by the rules of `run --plan` without a model."""
+    """Returns the same for a person's task plan in Markdown, read by the rules of `run --plan` without a model."""
     read = read_by_rules(given, story)
     result = PlanValidationResult.of(judge_given(read, story, files, packages, min_chars))
     return Edited(read.breakdown, result.findings, cannot_be_carried_out(read.breakdown, result))

@@ -71,7 +71,7 @@ def _wireframes(files: Sequence[str]) -> str | None:
 
 
 def configuration(template: str, found: Found) -> str:
-    """The template with what was found filled in."""
+    """Returns the template with what was found filled in."""
     text = template
     if found.vision:
         text = _set(text, "vision", found.vision, "found in the repository")
@@ -91,7 +91,7 @@ def _set(text: str, name: str, value: str | None, why: str) -> str:
 
 
 def foundation_backlog(header: Sequence[str], found: Found, surface: Surface) -> str:
-    """A CSV backlog with one row, NFR-001, that says what new work stands on."""
+    """Returns a CSV backlog with one row, NFR-001, that says what new work stands on."""
     row = foundation_row(found, surface)
     out = io.StringIO()
     writer = csv.DictWriter(out, header, restval="", lineterminator="\n")

@@ -9,6 +9,7 @@ from orchestrator.core.finding import Finding, blocking, major, minor
 from orchestrator.core.story import BacklogContent, Story, closed_rows, closers, done_rows, effective_needs, id_problem
 from orchestrator.core.value import Value
 
+# Nine digits: a longer number is a name, not a count.
 _NUMBERED_SPRINT = re.compile(r"SP-(\d{1,9})", re.IGNORECASE)
 
 
@@ -80,7 +81,7 @@ def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
 
 
 def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, strict: bool) -> tuple[Finding, ...]:
-    """A finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`.
+    """Returns a finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`.
 
     What a closed row is needed for, or depends on, counts for the story that closes it.
     """
@@ -128,7 +129,7 @@ def _narrowed(
 
 
 def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], sprint: str | None) -> str:
-    """Why the story called `name` cannot be taken."""
+    """Returns why the story called `name` cannot be taken."""
     story = by_id.get(name)
     if story is None:
         return f"the backlog has no story {name[:80]!r}; {nearest(name, list(by_id)) or 'see its column Story_ID'}"

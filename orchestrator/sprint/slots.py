@@ -25,7 +25,7 @@ class Slots:
 
     @contextmanager
     def watched(self) -> Iterator[asyncio.Event]:
-        """An event that is set whenever a slot came free or a story began to wait; whoever looks clears it."""
+        """An event that is set whenever a slot came free or a story began to wait; the reader clears it."""
         changed = asyncio.Event()
         self._watching.append(changed)
         try:
@@ -45,7 +45,7 @@ class Slots:
 
     @property
     def free(self) -> bool:
-        """Whether a further story may start."""
+        """Returns whether a further story may start."""
         return len(self._held) < self._at_once and not self._returning
 
     @property
@@ -62,7 +62,7 @@ class Slots:
         )
 
     def take(self, workflow_id: str) -> None:
-        """A story starts. One that the engine had gone on with by itself, and that waits already, takes none."""
+        """A story starts. One that the engine resumed by itself, and that waits already, takes none."""
         if workflow_id not in self:
             self._held.add(workflow_id)
 
@@ -112,7 +112,7 @@ TURN = "turn_finished"
 
 
 class Spending:
-    """Adds up the paid calls of one sprint, those of stories that were begun anew included."""
+    """Adds up the paid calls of one sprint, those of stories that were restarted included."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.calls = self.tokens = 0
@@ -129,7 +129,7 @@ class Spending:
         self.usd += event.data["cost_usd"] or 0.0
 
     def over(self, budget: BudgetSettings) -> str:
-        """Which limit is used up, as a sentence; "" while none is."""
+        """Returns which limit is used up, as a sentence; "" while none is."""
         limits = (
             ("calls_per_sprint", budget.calls_per_sprint, self.calls, ""),
             ("tokens_per_sprint", budget.tokens_per_sprint, self.tokens, ""),
@@ -156,7 +156,7 @@ def story_cells(
 
 
 def closed_cells(record: SprintRecord, story_id: str, times: Mapping[str, datetime]) -> list[CellUpdate]:
-    """The rows that are closed with `story_id`, marked as done at its times."""
+    """Returns the rows that are closed with `story_id`, marked as done at its times."""
     done = story_cells(record, story_id, StoryStatus.DONE, f"closed_by {story_id}", times)
     return [CellUpdate(story_id=row, cells=done.cells) for row in record.closes.get(story_id, ())]
 
@@ -179,7 +179,7 @@ def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> 
 def cleared_cells(
     record: SprintRecord, stories: Sequence[str], done: Collection[str], *, whole: bool
 ) -> list[CellUpdate]:
-    """The cells of stories that are begun anew, and of the rows closed with those that were `done`, emptied.
+    """Returns the cells of stories that are restarted, and of the rows closed with those that were `done`, emptied.
 
     With `whole` the sprint's name goes too.
     """

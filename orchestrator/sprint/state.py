@@ -21,7 +21,7 @@ class StoryRunner(Protocol):
     """Runs or joins one story's workflow."""
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-        """The outcome, also when the workflow had ended before."""
+        """Returns the outcome, also when the workflow had ended before."""
         ...
 
     async def cut_story(self, workflow_id: str) -> None:
@@ -49,11 +49,11 @@ class Renewer(Protocol):
         ...
 
     async def merged(self, story: str) -> str | None:
-        """The commit that brought the story's work into the result, as it is run now."""
+        """Returns the commit that brought the story's work into the result, as it is run now."""
         ...
 
     async def renewed_by(self, order: Order) -> bool:
-        """Whether the order was carried out by a process that could not say so any more."""
+        """Returns whether the order was carried out by a process that could not say so any more."""
         ...
 
 
@@ -163,7 +163,7 @@ class SprintState:
 
 
 def _why(outcome: StoryOutcome) -> str:
-    """What concerns every story."""
+    """Returns the reason that concerns every story."""
     lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
     return next(lacks, "the provider refuses our credentials")
 
@@ -233,7 +233,7 @@ class CircuitBreaker:
             self._held = why
 
     def released(self) -> None:
-        """People want it to go on, and failures are counted anew."""
+        """People want it to resume: failures count from zero."""
         self.reason, self._failed = None, []
 
     async def budget(self, used_up: str) -> None:
@@ -268,7 +268,7 @@ def _nothing() -> str:
 
 
 class Board:
-    """The orders of one sprint: what they hold, and those that nobody has carried out yet."""
+    """The orders of one sprint: what they hold, and those that are not applied yet."""
 
     def __init__(self, sprint: str, over_budget: Callable[[], str] = _nothing, *, takes_slots: bool = True) -> None:
         """`over_budget` says why no further call may be paid for, "" when it may. `takes_slots`: whether each of its
@@ -323,7 +323,7 @@ class Board:
         return order.verb is Verb.RESET and order.id in self._settled
 
     def next_order(self) -> Order | None:
-        """The oldest order that is not carried out; it stays until `settled`."""
+        """Returns the oldest order that is not carried out; it stays until `settled`."""
         return self._open[0] if self._open else None
 
     def settled(self, result: Settled) -> None:
@@ -332,21 +332,21 @@ class Board:
         self._add_up()
 
     def paused_before(self, order: Order) -> Order | None:
-        """The earlier order under which the story, or the sprint, of this pause was held already."""
+        """Returns the earlier order under which the story, or the sprint, of this pause was held already."""
         orders = [self._given[number] for number in sorted(self._given)]
         pause, held = self._holding(takewhile(lambda one: one.id != order.id, orders))
         return pause if order.story is None else held.get(order.story)
 
     @property
     def reason(self) -> str:
-        """Why the sprint as a whole takes no further step that costs; "" when it does."""
+        """Returns why the sprint as a whole takes no further step that costs; "" when it does."""
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
         return self._over()
 
     @property
     def budget(self) -> str:
-        """Which budget is used up; "" when none is."""
+        """Returns which budget is used up; "" when none is."""
         return self._over()
 
     def paused(self, story: str) -> str:
@@ -355,11 +355,11 @@ class Board:
         return _told(story, order) if order is not None else ""
 
     def held(self, story: str) -> str:
-        """Why the story begins nothing, whatever the sprint does; "" when nothing holds it."""
+        """Returns why the story begins nothing, whatever the sprint does; "" when nothing holds it."""
         paused = self.paused(story)
         if paused:
             return paused
-        # What is to be ended or begun anew must not pay for a further call first.
+        # What is to be ended or restarted must not pay for a further call first.
         waits = next((one for one in self._open if one.story in {None, story} and one.verb in _ENDING), None)
         return f"{waits.verb} was ordered by {waits.by}" if waits is not None else ""
 
@@ -372,12 +372,12 @@ class Board:
         return self.held(story) or (self._over() if paid else "")
 
     def close(self) -> None:
-        """Nobody takes a further step in this process."""
+        """No story takes a further step in this process."""
         self._closing = True
         self.look_again()
 
     def look_again(self) -> None:
-        """Something may have changed: whoever waits looks."""
+        """Wakes all waiters: something may have changed."""
         self.version += 1
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()

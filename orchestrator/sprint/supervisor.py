@@ -56,12 +56,12 @@ class Supervisor:
 
     @property
     def cleared(self) -> bool:
-        """Whether the whole sprint was reset: it is as if it had not been."""
+        """Returns whether the whole sprint was reset: it is as if it had not been."""
         return self._state.cleared
 
     @property
     def paused(self) -> str | None:
-        """Why no further story is started, when that is so."""
+        """Returns why no further story is started, when that is so."""
         return self._breaker.reason or self._board.reason or None
 
     @property
@@ -99,7 +99,7 @@ class Supervisor:
         await self._state.cells.put(known_cells(self._state.record, self._histories))
 
     async def _is_ready(self) -> bool:
-        """Whether stories may begin. Raises what kept the sprint from being ready."""
+        """Returns whether stories may begin. Raises what kept the sprint from being ready."""
         if self._readying is None:
             return True
         if not self._readying.done():
@@ -179,10 +179,10 @@ class Supervisor:
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
-            # What had begun the engine goes on with by itself. Once that came to a person it is among the slots, and
+            # The engine resumes by itself what had begun. Once that came to a person it is among the slots, and
             # its outcome is awaited whether or not one is free: it gets its own when it was answered.
             known = self._state.record.workflow_id(story_id) in self._slots
-            # What had begun goes on, also when the sprint pauses, or a story it waited for was reset since.
+            # What had begun continues, also when the sprint pauses, or a story it waited for was reset since.
             begun = self._state.status[story_id] is StoryStatus.EXECUTING
             if not begun and self._board.held(story_id):
                 continue

@@ -72,7 +72,7 @@ class EventReader:
             self._engine.dispose()
 
     def sprints(self) -> frozenset[str]:
-        """Every sprint the log knows."""
+        """Returns every sprint the log knows."""
         return frozenset(row.sprint for row in self._look(sa.select(EVENTS.c.sprint).distinct()))
 
     def head(self) -> int:
@@ -94,7 +94,7 @@ class EventReader:
                 return
 
     def of_sprint(self, sprint: str) -> list[Event]:
-        """The events that are about the sprint itself and none of its stories, in order."""
+        """Returns the events that are about the sprint itself and none of its stories, in order."""
         query = sa.select(EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.story.is_(None))
         return [event_of(row.body) for row in self._look(query.order_by(EVENTS.c.seq))]
 
@@ -105,7 +105,7 @@ class EventReader:
         return self._look(query.order_by(EVENTS.c.seq).limit(READ_CHUNK))
 
     def _look(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """What the query finds; nothing when there is no log yet."""
+        """Returns what the query finds; nothing when there is no log yet."""
         until = time.monotonic() + self._patience_s
         while True:
             try:
@@ -123,9 +123,9 @@ __all__ = ["EVENTS", "FOREVER", "PATIENCE_S", "EventReader", "EventStore", "sqli
 _VERBATIM = frozenset({GATE_ANSWERED})
 """Events that the work goes on with."""
 PATIENCE_S = 60.0
-"""How long an event waits for a database that is away, unless the store is told otherwise, and who reads in a run."""
+"""How long an event waits for a database that is away, unless the store is given another time."""
 FOREVER = math.inf
-"""The patience of whoever runs stories: an outage must end none of them, and the engine waits as long."""
+"""The patience of a process that runs stories: an outage must end none of them, and the engine waits as long."""
 ENDING_S = 10.0
 """The same once the store is to end."""
 _COUNTED = {"preserve_rowcount": True}

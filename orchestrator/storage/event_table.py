@@ -28,7 +28,7 @@ EVENTS = sa.Table(
 
 
 def marked(mark: str) -> sa.ColumnElement[bool]:
-    """A condition: the id contains `mark`, in any case of its letters on SQLite."""
+    """Returns a condition: the id contains `mark`, in any case of its letters on SQLite."""
     # The pattern stands in the statement itself: an index over a part of the rows serves no bound parameter.
     return EVENTS.c.id.like(sa.bindparam("pattern", f"%{mark}%", literal_execute=True))
 
@@ -36,9 +36,11 @@ def marked(mark: str) -> sa.ColumnElement[bool]:
 # A holder of a sprint looks for new orders of people all the time, in a log that may be long.
 _ORDERS = marked(CONTROL_MARK)
 sa.Index("orchestrator_controls", EVENTS.c.seq, sqlite_where=_ORDERS, postgresql_where=_ORDERS)
+# "orchest" in ASCII: any constant that nobody else takes.
 LOG_LOCK = 0x6F726368657374
 """Who makes or writes the log on Postgres holds this advisory lock until the commit: numbers become visible in order,
 and none below the highest one that can be seen will ever appear."""
+# With the pauses below, about two seconds.
 _WAL_ATTEMPTS = 20
 _CONNECTING = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
@@ -53,12 +55,12 @@ _SQLITE_AWAY = frozenset({
 
 
 def sqlite_url(path: Path) -> str:
-    """The database URL of a SQLite file."""
+    """Returns the database URL of a SQLite file."""
     return f"sqlite:///{path}"
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database cannot be reached, or written, at the moment: the same may succeed later."""
+    """Returns whether the database cannot be reached, or written, at the moment: the same may succeed later."""
     if isinstance(error, sa.exc.TimeoutError):
         return True
     if not isinstance(error, sa.exc.DBAPIError):
@@ -72,7 +74,7 @@ def is_away(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """What the driver said, in one line."""
+    """Returns what the driver said, in one line."""
     said = str(getattr(error, "orig", None) or error).strip()
     return said.split("\n", 1)[0]
 
@@ -94,7 +96,7 @@ def usable() -> Iterator[None]:
 
 
 def connected(url: str, *, writes: bool) -> sa.Engine:
-    """An engine for the database; nothing is connected yet. Raises ConfigError for what is no address."""
+    """Returns an engine for the database; nothing is connected yet. Raises ConfigError for what is no address."""
     with usable():
         parsed = _parsed(url)
         if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
@@ -119,7 +121,7 @@ def _parsed(url: str) -> sa.URL:
 
 
 def prepare(engine: sa.Engine) -> None:
-    """The table with its indexes is there afterwards, whoever else makes it at the same moment."""
+    """Makes the table with its indexes, also when others make it at the same moment."""
     if engine.dialect.name == "sqlite":
         create_private(engine.url.database)
     with engine.begin() as connection:
@@ -140,7 +142,7 @@ def lock(connection: sa.Connection) -> None:
 
 
 def event_of(body: str) -> Event:
-    """The event of a row."""
+    """Returns the event of a row."""
     # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
     return Event.model_validate(json.loads(body))
 

@@ -111,6 +111,7 @@ DAEMONS = sa.Table(
     sa.Column("place", sa.Text, nullable=False),
     sa.Column("seen", sa.DateTime(timezone=True), nullable=False),
 )
+# Renewed four times in it: one lost renewal is no lost lease.
 TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
 _LOOK_S = 0.5

@@ -7,7 +7,7 @@ provider's return and the journal would be a hole in which a paid reply could be
 import json
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.sprint import PLAN_READING
@@ -52,7 +52,7 @@ class WorkflowJournal:
                 self._entries[(entry.step, entry.turn)] = entry
 
     def reply(self, step: int) -> Reply | None:
-        """The journalled reply of this step, if its call ended with one."""
+        """Returns the journalled reply of this step, if its call ended with one."""
         return next((e.reply for e in self._entries.values() if e.step == step and e.reply), None)
 
     def failures(self, step: int) -> tuple[FailedCall, ...]:
@@ -66,7 +66,7 @@ class WorkflowJournal:
 
     @property
     def calls(self) -> int:
-        """All ended calls of the story, replies and errors, those `beside` included."""
+        """Returns all ended calls of the story, replies and errors, those `beside` included."""
         return self._beside + len(self._entries)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
@@ -77,36 +77,22 @@ class WorkflowJournal:
 
     def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
         """Write a reply down, synchronously."""
-        self._record(
-            JournalEntry(
-                step=step,
-                key=prompt.key,
-                turn=prompt.turn,
-                ended="reply",
-                reply=reply,
-                prompt_hash=prompt.hash,
-                prompt=prompt.name,
-                prompt_version=prompt.version,
-                schema_name=prompt.schema_name,
-            )
-        )
+        self._record(step, prompt, ended="reply", reply=reply, schema_name=prompt.schema_name)
 
     def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
         """Write down that a call ended with an error, synchronously."""
-        self._record(
-            JournalEntry(
-                step=step,
-                key=prompt.key,
-                turn=prompt.turn,
-                ended="error",
-                failure=failure,
-                prompt_hash=prompt.hash,
-                prompt=prompt.name,
-                prompt_version=prompt.version,
-            )
-        )
+        self._record(step, prompt, ended="error", failure=failure)
 
-    def _record(self, entry: JournalEntry) -> None:
+    def _record(self, step: int, prompt: Prompt, **more: Any) -> None:
+        entry = JournalEntry(
+            step=step,
+            key=prompt.key,
+            turn=prompt.turn,
+            prompt_hash=prompt.hash,
+            prompt=prompt.name,
+            prompt_version=prompt.version,
+            **more,
+        )
         path = self._folder / f"{entry.step}-{entry.turn}.json"
         temporary = path.with_suffix(".tmp")
         data = memoryview(json.dumps(entry.model_dump(mode="json"), ensure_ascii=True).encode())
@@ -127,7 +113,7 @@ class ReplyJournal:
         self._folder = folder
 
     def workflow(self, workflow_id: str) -> WorkflowJournal:
-        """The journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
+        """Returns the journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
 
         Blocks: call it in a thread.
         """
@@ -143,7 +129,7 @@ class ReplyJournal:
         return sorted((path.parent.name, path.name) for path in found)
 
     def entries(self, sprint: str, story: str) -> list[JournalEntry]:
-        """Every ended call of one workflow by step and turn; nothing is created. Blocks."""
+        """Returns every ended call of one workflow by step and turn; nothing is created. Blocks."""
         found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
         return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
 

@@ -130,7 +130,7 @@ def _table(path: Path) -> Table:
 
 
 def _filled(connection: psycopg.Connection, there: list[Table], given: dict[Table, Path]) -> bool:
-    """Whether these very events are in already. Raises ConfigError for others."""
+    """Returns whether these very events are in already. Raises ConfigError for others."""
     events = next((table for table in there if table[1] == EVENTS), None)
     held: set[bytes] = set()
     if events is not None:
@@ -151,7 +151,7 @@ def _count(connection: psycopg.Connection, table: Table) -> int:
 
 
 def _tables(connection: psycopg.Connection) -> list[Table]:
-    """The engine's tables but the one of its versions, and the event log's."""
+    """Returns the engine's tables but the one of its versions, and the event log's."""
     query = (
         "SELECT schemaname, tablename FROM pg_tables WHERE (schemaname = %s AND tablename <> %s) "
         "OR (tablename = %s AND schemaname = current_schema()) ORDER BY 1, 2"
@@ -216,7 +216,7 @@ class SqliteMoment:
 
 
 def _held(path: Path) -> sqlite3.Connection:
-    """A connection with a transaction that reads."""
+    """Returns a connection with a transaction that reads."""
     connection = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:
         connection.execute("BEGIN")

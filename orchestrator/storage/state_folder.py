@@ -18,6 +18,7 @@ from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import narrow, private, replace_content, stage
 
 V = TypeVar("V", bound=Value)
+# What `secrets.token_urlsafe` makes; 32 characters are 192 bits.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
 BASES_KEPT = 100
 """Tried base commits whose results are kept."""
@@ -67,16 +68,16 @@ class StateFolder:
 
     @property
     def event_database(self) -> Path:
-        """The event log's SQLite file."""
+        """Returns the event log's SQLite file."""
         return self.home / "events.sqlite"
 
     @property
     def replies(self) -> Path:
-        """The reply journal."""
+        """Returns the reply journal."""
         return self.home / "replies"
 
     def mask_key(self) -> bytes:
-        """What the names of secrets in prompts are made with; made when it is not there yet.
+        """Returns what the names of secrets in prompts are made with; made when it is not there yet.
 
         Only its owner may read it: with it, a guessed secret could be told from its name.
         """
@@ -85,7 +86,7 @@ class StateFolder:
         return path.read_bytes()
 
     def mirror(self, repo: Path) -> Path:
-        """The bare mirror of one repository."""
+        """Returns the bare mirror of one repository."""
         return self.home / "mirrors" / f"{_slug(repo)}.git"
 
     def sprint(self, sprint: str) -> Path:
@@ -93,11 +94,11 @@ class StateFolder:
         return self.home / "sprints" / sprint
 
     def worktrees(self, sprint: str) -> Path:
-        """The sprint's worktrees."""
+        """Returns the sprint's worktrees."""
         return self.sprint(sprint) / "worktrees"
 
     def environments(self, sprint: str) -> Path:
-        """The sprint's dependency environments."""
+        """Returns the sprint's dependency environments."""
         return self.sprint(sprint) / "environments"
 
     def edits(self, sprint: str) -> Path:
@@ -105,7 +106,7 @@ class StateFolder:
         return self.home / "edits" / sprint
 
     def lock(self, sprint: str) -> Path:
-        """The sprint's lock file."""
+        """Returns the sprint's lock file."""
         return self.sprint(sprint) / "lock"
 
     def report(self, sprint: str) -> Path:
@@ -119,12 +120,12 @@ class StateFolder:
 
     @property
     def daemon_address(self) -> Path:
-        """Where the living daemon listens, as {"url", "pid"}."""
+        """Returns where the living daemon listens, as {"url", "pid"}."""
         return self.home / "daemon" / "address.json"
 
     @property
     def daemon_token(self) -> Path:
-        """What requests to the daemon carry where ORCHESTRATOR_TOKEN is not set."""
+        """Returns what requests to the daemon carry where ORCHESTRATOR_TOKEN is not set."""
         return self.home / "daemon" / "token"
 
     def make_token(self) -> str:
@@ -158,7 +159,7 @@ class StateFolder:
         return self.home / "backlogs"
 
     def last_good(self, backlog: Path) -> Path:
-        """What a watched backlog last was when it could be taken over."""
+        """Returns what a watched backlog last was when it could be taken over."""
         return self.home / "daemon" / "backlogs" / f"{_slug(backlog)}.json"
 
     def executor_id(self) -> str:
@@ -174,7 +175,7 @@ class StateFolder:
         return self.home / "sidecars" / f"{_slug(backlog)}.json"
 
     def records(self) -> list[SprintRecord]:
-        """All sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        """Returns all sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
         found = [self.record(path.parent.name) for path in (self.home / "sprints").glob("*/sprint.json")]
         return sorted((record for record in found if record), key=lambda record: record.started_at)
 
@@ -191,7 +192,7 @@ class StateFolder:
         return self.home / "analyses" / analysis
 
     def analyses(self) -> list[AnalysisRecord]:
-        """All analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        """Returns all analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
         found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
         return sorted((record for record in found if record), key=lambda record: record.started_at)
 
@@ -200,7 +201,7 @@ class StateFolder:
         self._save(self.analysis(record.analysis) / "analysis.json", record)
 
     def base(self, key: str) -> TriedBase | None:
-        """What came of a base commit when it was tried; None where that is not kept, or cannot be read."""
+        """Returns what came of a base commit when it was tried; None where that is not kept, or cannot be read."""
         try:
             return _read(self._bases / f"{key}.json", TriedBase)
         except ConfigError:
@@ -222,7 +223,7 @@ class StateFolder:
         self._save(self.analysis(analysis) / "codebase.json", packed)
 
     def packed(self, analysis: str) -> Packed | None:
-        """What `save_packed` kept, or None. Raises ConfigError when it cannot be read."""
+        """Returns what `save_packed` kept, or None. Raises ConfigError when it cannot be read."""
         return _read(self.analysis(analysis) / "codebase.json", Packed)
 
     def _save(self, path: Path, value: Value) -> None:

@@ -64,7 +64,7 @@ class Amendments:
         return longer
 
     async def for_texts(self, contract: ArchitectureContract, task: Task, texts: Iterable[str]) -> ArchitectureContract:
-        """The same for packages that an analysis, a review or a failed run names as missing."""
+        """Returns the same for packages that an analysis, a review or a failed run names as missing."""
         known = contract.allowed_dependencies | _own_modules(contract)
         named = dict.fromkeys(name for text in texts for name in missing_packages(text) if name.lower() not in known)
         fix = "Do without it, or have it planned."
@@ -77,7 +77,7 @@ class Amendments:
     async def for_fixes(
         self, contract: ArchitectureContract, task: Task, fixes: Sequence[FailureInstruction]
     ) -> ArchitectureContract:
-        """The same for files of no task that an analysis wants changed."""
+        """Returns the same for files of no task that an analysis wants changed."""
         asked = [
             policy(
                 "contract.file",
@@ -125,7 +125,7 @@ class Amendments:
         reasons: Sequence[Finding],
         near: Sequence[str],
     ) -> tuple[ArchitectureContract, str]:
-        """The extended contract, or the same one; and what the architect says."""
+        """Returns the extended contract, or the same one; and what the architect says."""
         stage, progress = self._stage, self._progress
         progress.amendments += 1
         brief = AmendmentBrief(
@@ -152,7 +152,7 @@ class Amendments:
         return longer, answer.reason
 
     async def _available(self, answer: Amended, contract: ArchitectureContract) -> Amended:
-        """The answer; refused where the packages that it grants cannot be installed here."""
+        """Returns the answer; refused where the packages that it grants cannot be installed here."""
         if answer.amendment is None or not answer.amendment.packages:
             return answer
         packages = PackageDependencies(dependencies=answer.amendment.packages)
@@ -185,7 +185,7 @@ class Amendments:
 
 
 def _own_modules(contract: ArchitectureContract) -> frozenset[str]:
-    """Names of the project's own folders and files, which may be called packages too."""
+    """Returns names of the project's own folders and files, which may be called packages too."""
     return frozenset(
         part.rpartition(".")[0] or part for path in contract.allowed_files for part in path.lower().split("/")
     )

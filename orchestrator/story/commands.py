@@ -16,10 +16,12 @@ from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_read,
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.suite import CommandResult
+from orchestrator.core.value import listed
 from orchestrator.story.context import Stage
 
 _NAMED = 5
 """Paths that are named of what a command left."""
+# A test run leaves files that nobody asked for; they are made again by the next one.
 _TESTS = re.compile(r"\b(?:pytest|unittest|jest|vitest|mocha|tox|nox|node --test|(?:npm|pnpm|yarn)(?: run)? test)\b")
 """In commands that are run for what they say, whatever they leave."""
 _LITTER = re.compile(r"(?:^|/)(?:\.?coverage|\.nyc_output|htmlcov|\.eslintcache)(?:/|$)|\.(?:pyc|log|tsbuildinfo)$")
@@ -61,6 +63,7 @@ async def run_commands(
     made: dict[str, FileChange] = {}
     told: list[Finding] = []
     ignored, again = list[str](), list[str]()
+    lacks: Finding | None = None
     planned = (Execute(command=task.command),) if task.command else ()
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
@@ -77,8 +80,9 @@ async def run_commands(
             return Commanded((*found, *told))
         if found:
             # What earlier commands made is kept: the delivery may go on without this one.
-            return Commanded(tuple(told), found[0], tuple(made.values()), tuple(ignored), tuple(again))
-    return Commanded(tuple(told), None, tuple(made.values()), tuple(ignored), tuple(again))
+            lacks = found[0]
+            break
+    return Commanded(tuple(told), lacks, tuple(made.values()), tuple(ignored), tuple(again))
 
 
 async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
@@ -128,23 +132,18 @@ async def _tell(
 def _kept(result: CommandResult) -> str:
     made = [change.path for change in result.made if change.path not in result.ignored]
     kept = f"; made {', '.join(made)}" if made else ""
-    kept += f"; made and not kept: {_listed(left)}" if (left := _left(result)) else ""
-    return kept + (f"; made, and again where it is needed: {_listed(result.ignored)}" if result.ignored else "")
+    kept += f"; made and not kept: {listed(left, _NAMED)}" if (left := _left(result)) else ""
+    return kept + (f"; made, and again where it is needed: {listed(result.ignored, _NAMED)}" if result.ignored else "")
 
 
 def _left(result: CommandResult) -> list[str]:
     return [path for path in result.left if path not in result.ignored]
 
 
-def _listed(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
-
-
 def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
     return minor(
         "command.not_kept",
-        f"`{command.subject}` made what is no file of its task and is not kept: {_listed(left)}",
+        f"`{command.subject}` made what is no file of its task and is not kept: {listed(left, _NAMED)}",
         where=Where(task=task.task_id),
         fix="List what belongs into the repository among the task's files, and what is made again each time in "
         ".gitignore; environment.build makes the rest anew.",
@@ -152,7 +151,7 @@ def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
 
 
 def _script(command: Execute, token: str) -> str:
-    """What the shell is given: folder and environment first; a plain command of the plan as it stands."""
+    """Returns what the shell is given: folder and environment first; a plain command of the plan as it stands."""
     if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
         return packages_ready(command.command)
     lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
@@ -223,6 +222,6 @@ async def _made(stage: Stage, texts: Mapping[str, str], locks: Sequence[str]) ->
 
 
 def lock_left(told: str, task: str) -> Finding:
-    """A lock file does not say what its manifest asks for now; `told` names it and why."""
+    """Says that a lock file is out of step with its manifest; `told` names it and why."""
     message = f"out of step with its manifest: {told}"
     return minor("delivery.lock_left", message, where=Where(task=task), fix="Make it with its own tool, and commit it.")

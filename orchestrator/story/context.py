@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Loop, decided
-from orchestrator.core.contract import STACK, Contribution, Endpoint, Surface, Table, Todo
+from orchestrator.core.contract import STACK, Contribution, Surface, Todo
 from orchestrator.core.delivery import Branch, CommitNote, Reviewed
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import StoryBrief
@@ -47,20 +47,20 @@ class Stage:
 
     @property
     def story_id(self) -> str:
-        """The story at work."""
+        """Returns the story at work."""
         return self.brief.story.id
 
     @property
     def environment_key(self) -> str:
-        """Names the story's dependency environment."""
+        """Returns the name of the story's dependency environment."""
         return environment_of(self.step.workflow_id)
 
     async def do(self, name: str, returns: type[T], work: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """What `work(*args)` returns, as a durable step of this name."""
+        """Returns what `work(*args)` returns, as a durable step of this name."""
         return await self.step.step(name, lambda _step_id: work(*args), returns)
 
     async def read(self, paths: Sequence[str], name: str = "read") -> dict[str, str]:
-        """Texts of files on the story's branch, as a durable step."""
+        """Returns texts of files on the story's branch, as a durable step."""
         return await self.do(name, dict[str, str], self.workspace.read, self.story_id, paths)
 
     async def decide(
@@ -108,7 +108,7 @@ class Trial:
 
     @property
     def red(self) -> TestReport | None:
-        """The run that keeps the story from being merged."""
+        """Returns the run that keeps the story from being merged."""
         return self.broken or (None if self.report.green else self.report)
 
 
@@ -200,10 +200,10 @@ def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation
     return Contribution(
         story=plan.story_id,
         conventions=tuple(dict.fromkeys(conventions)),
-        tables=tuple(table for table in tables if isinstance(table, Table)),
-        endpoints=tuple(entry for entry in endpoints if isinstance(entry, Endpoint)),
-        tables_gone=tuple(table for table in tables_gone if isinstance(table, Table)),
-        endpoints_gone=tuple(entry for entry in endpoints_gone if isinstance(entry, Endpoint)),
+        tables=tables,
+        endpoints=endpoints,
+        tables_gone=tables_gone,
+        endpoints_gone=endpoints_gone,
         design=tuple(design),
         todos=tuple(Todo(id=f"TODO-{plan.story_id}-{n:02d}", text=text) for n, text in enumerate(texts, start=1)),
         todos_done=tuple(dict.fromkeys(done for entry in plan.todos.remove if (done := _todo_id(entry)))),
@@ -217,16 +217,12 @@ def recorded_stack(settled: Sequence[str], plan: Breakdown) -> tuple[str, ...]:
 
 def lines_of(value: Any) -> list[str]:
     """A free field of an answer as short lines: of a text its lines, of a list its items, of a mapping its pairs."""
-    if value is None:
-        return []
     if isinstance(value, str):
         parts: Sequence[str] = value.splitlines()
-    elif isinstance(value, list):
-        parts = [_text(item) for item in value]
     elif isinstance(value, dict):
         parts = [f"{key}: {_text(item)}" for key, item in value.items()]
     else:
-        parts = [_text(value)]
+        parts = [_text(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
     return [text for part in parts if (text := _short(part))][:MAX_LINES]
 
 
@@ -243,16 +239,14 @@ def _short(text: str) -> str:
 
 
 def _todo_id(entry: str) -> str:
-    """The id at the beginning of an entry such as `TODO-US-001-01: done with this story`."""
+    """Returns the id at the beginning of an entry such as `TODO-US-001-01: done with this story`."""
     return (entry.split() or [""])[0].rstrip(":;,.")
 
 
-def _changed(
-    before: Sequence[Table] | Sequence[Endpoint], after: Sequence[Table] | Sequence[Endpoint]
-) -> tuple[list[Table | Endpoint], list[Table | Endpoint]]:
-    """(there now and not before, there before and not now); what changed is in both."""
+def _changed(before: Sequence[T], after: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """Returns what is there now and was not before, and what was there and is not now; what changed is in both."""
     then, now = frozenset(before), frozenset(after)
-    return [entry for entry in after if entry not in then], [entry for entry in before if entry not in now]
+    return tuple(entry for entry in after if entry not in then), tuple(entry for entry in before if entry not in now)
 
 
 def _summary(part: Contribution) -> str:
@@ -292,7 +286,7 @@ PROBLEMS = {
 
 
 def failure_text(report: TestReport) -> str:
-    """The failing tests' messages, else the end of the output."""
+    """Returns the failing tests' messages, else the end of the output."""
     ids = report.failing_ids
     failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in ids]
     return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
@@ -309,7 +303,7 @@ def summary(report: TestReport) -> str:
 
 
 def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) -> Finding:
-    """Why a story whose suite stays red, or that breaks older tests (`of_older`), needs a person."""
+    """Returns why a story whose suite stays red, or that breaks older tests (`of_older`), needs a person."""
     after = f"after {counted(attempts, 'attempt')}"
     if of_older:
         return major(

@@ -7,6 +7,7 @@ Not judged is a test that did not run there, or that speaks of what stays: const
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -25,9 +26,10 @@ from orchestrator.core.finding import Finding, minor
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import CaseOutcome
 from orchestrator.core.suite import CaseResult, TestReport, TestSuite
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, listed
 from orchestrator.story.context import Stage, recorded_stack, tests_outcome
 
+# `2`, `AC 2`, `criterion #2: the words of it`: by number, with or without the words behind it.
 _NUMBER = re.compile(
     r"^(?:acceptance\s+)?(?:criterion|criteria|ac)?\s*#?(?P<number>\d{1,3})(?:[.):\s-]+(?P<rest>.*))?$", re.I | re.S
 )
@@ -45,7 +47,7 @@ class Covered(NamedTuple):
 def coverage(
     criteria: Sequence[str], cases: Sequence[CaseOutcome]
 ) -> tuple[tuple[Covered, ...], tuple[CaseOutcome, ...]]:
-    """A row per criterion, in order, and the tests that belong to none.
+    """Returns a row per criterion, in order, and the tests that belong to none.
 
     A test names its criterion in words (as given, or nearly so) or by its number.
     """
@@ -80,6 +82,7 @@ def _place(named: str, criteria: Sequence[str]) -> int | None:
     return -place if score >= _ALIKE else None
 
 
+# Failed because the code under test is not there yet, in the words of Python and of Node.
 _NOT_THERE = re.compile(
     r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError|NameError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b"
     r"|^(?:E\s+)?AttributeError: .*has no attribute|\bis not (?:defined|a function|a constructor)\b"
@@ -99,30 +102,29 @@ class Ended(StrEnum):
 
 
 async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[str, str]:
-    """Result of each test of the suite, by name, where the story's branch began, as a durable step."""
+    """Returns the result of each test of the suite, by name, where the story's branch began, as a durable step."""
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def run(folder: Path) -> TestReport:
-        key = f"{stage.brief.sprint}-base"
-        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=key)
+        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=f"{stage.brief.sprint}-base")
 
     async def work(_step_id: str) -> dict[str, str]:
         report = await stage.workspace.start_tree(stage.story_id, suite.changes, run)
         return {name: result.value for name, result in results_before(suite, report).items()}
 
     results = await stage.step.step("tests_before", work, dict[str, str])
-    counts = {result: sum(found == result for found in results.values()) for result in Ended}
-    await stage.step.emit(
-        "tests_run_before",
-        "tests without the story's change: "
-        + ", ".join(f"{count} {result}" for result, count in counts.items() if count),
-        results=results,
-    )
+    told = f"tests without the story's change: {_counted(results)}"
+    await stage.step.emit("tests_run_before", told, results=results)
     return results
 
 
+def _counted(results: Mapping[str, str]) -> str:
+    counts = Counter(results.values())
+    return ", ".join(f"{counts[ended]} {ended}" for ended in Ended if counts[ended])
+
+
 def test_names(suite: TestSuite) -> tuple[str, ...]:
-    """The tests that are judged."""
+    """Returns the tests that are judged."""
     return suite.expected_names or tuple(case.name for case in suite.test_cases)
 
 
@@ -167,7 +169,7 @@ def unnoticed(
 
 
 def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, str]) -> str:
-    """Why a test shows nothing, "" when it shows something or failed."""
+    """Returns why a test shows nothing, "" when it shows something or failed."""
     if case.result == CaseResult.SKIPPED:
         return "test.skipped"
     if case.result != CaseResult.PASSED or before.get(case.name) == Ended.FAILED:
@@ -178,8 +180,10 @@ def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, 
 
 
 def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
-    """Why the tester is asked for the suite once more."""
-    listed = "\n".join(f"- {one.row.criterion}: {_tests(one.row)} {_why(one)}" for one in rows)
+    """Returns why the tester is asked for the suite once more."""
+    listed = "\n".join(
+        f"- {one.row.criterion}: {_tests(one.row)} {', or '.join(_WHY[code] for code in one.why)}" for one in rows
+    )
     return (
         f"The tests of these criteria show nothing about the story's change:\n{listed}\nFor each of these criteria, "
         "write at least one test that fails without the change and passes with it, and that a function which does "
@@ -202,13 +206,8 @@ def _finding(why: str, shown: str) -> Finding:
     return minor("test.skipped", f"{shown}, which was skipped", fix=fix)
 
 
-def _why(one: Unnoticed) -> str:
-    return ", or ".join(_WHY[code] for code in one.why)
-
-
 def _tests(row: Covered) -> str:
-    names = list(dict.fromkeys(case.name for case in row.cases))
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return listed(dict.fromkeys(case.name for case in row.cases), _NAMED)
 
 
 async def tell_not_stronger(stage: Stage, why: str) -> None:
@@ -229,12 +228,10 @@ class Hollow(Value):
 
 
 def hollow(texts: Mapping[str, str]) -> Hollow:
-    """The files with empty functions. A file that does not parse, or of another language, is left as a whole."""
-    python = {path: text for path, text in texts.items() if path.endswith(".py")}
-    javascript = {path: text for path, text in texts.items() if path.endswith(SUFFIXES)}
-    done, left = hollow_python(python)
-    more, names = hollow_javascript(javascript)
-    others = {splitext(basename(path))[0] for path in texts if path not in python and path not in javascript}
+    """Returns the files with empty functions. One that does not parse, or of another language, is left as a whole."""
+    done, left = hollow_python({path: text for path, text in texts.items() if path.endswith(".py")})
+    more, names = hollow_javascript({path: text for path, text in texts.items() if path.endswith(SUFFIXES)})
+    others = {splitext(basename(path))[0] for path in texts if not path.endswith((".py", *SUFFIXES))}
     return Hollow(texts={**done, **more}, left=frozenset(left | names | others))
 
 
@@ -270,13 +267,8 @@ async def run_hollow(stage: Stage, plan: Breakdown, suite: TestSuite, seconds: f
         return {name: result.value for name, result in results.items()}
 
     results = await stage.step.step("tests_hollow", work, dict[str, str])
-    counts = {result: sum(found == result for found in results.values()) for result in Ended}
-    await stage.step.emit(
-        "tests_run_hollow",
-        "tests with functions that return nothing: "
-        + ", ".join(f"{count} {result}" for result, count in counts.items() if count),
-        results=results,
-    )
+    told = f"tests with functions that return nothing: {_counted(results)}"
+    await stage.step.emit("tests_run_hollow", told, results=results)
     return results
 
 

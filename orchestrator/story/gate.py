@@ -43,7 +43,7 @@ DONE_AS = {
 
 
 def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, plan_file: str) -> Gate:
-    """The question about a plan; a person's own plan (`plan_file`) is not sent back to the architect."""
+    """Returns the question about a plan; a person's own plan (`plan_file`) is not sent back to the architect."""
     problem = cannot_be_carried_out(plan, result)
     choices = [Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
     if not plan_file:
@@ -66,7 +66,7 @@ def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, 
 
 
 def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
-    """The question about a conflict; to approve it is to override it."""
+    """Returns the question about a conflict; to approve it is to override it."""
     return Gate(
         kind=GateKind.CONFLICT,
         reason=f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
@@ -79,7 +79,7 @@ def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
 
 
 def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int, vanished: bool, asked: bool) -> Gate:
-    """The question about a merge that goes no further by itself.
+    """Returns the question about a merge that goes no further by itself.
 
     Only tests that vanished can be waved through: a person may know that they are gone for good. Nobody approves a
     conflict or a red tree away. `asked`: whether the developer can be asked about it at all.
@@ -103,7 +103,7 @@ def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int
 
 
 def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
-    """Why nobody can approve this plan, "" when somebody can."""
+    """Returns why nobody can approve this plan, "" when somebody can."""
     if not plan.tasks:
         return "it has no tasks"
     hard = [issue for issue in result.issues if issue.code in NOT_TO_BE_CARRIED_OUT]
@@ -134,13 +134,13 @@ async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
 
 
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
-    """A person's comment as feedback for the next plan."""
+    """Returns a person's comment as feedback for the next plan."""
     message = f"{answer.by} turned it down: {answer.comment or 'without a word'}"
     return major(COMMENT, message, where=Where(story=story), fix="Do what the person says; it goes first.")
 
 
 def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
-    """What a person approved in spite of it: told, and missed no more."""
+    """Returns what a person approved in spite of it: told, and missed no more."""
     if gate.valid:
         return []
     message = f"{by} approved the plan in spite of {counted(len(gate.issues), 'issue')}"
@@ -151,7 +151,7 @@ def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
 
 
 def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
-    """How the story ends that was given up, or about which nobody answered in time; a merge's work stays."""
+    """Returns how the story ends that was given up, or about which nobody answered in time; a merge's work stays."""
     merging, cancelled = gate.kind is GateKind.MERGE, answer.choice is Choice.CANCEL
     again = f"`orchestrator replan {stage.story_id} --comment TEXT`"
     fix = f"{again} or `reset` it; then give the same command again"

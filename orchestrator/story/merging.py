@@ -1,7 +1,7 @@
 """The end of a green story: merged, or resolved once by the developer and tested again, or put to a person (C5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.core.breakdown import Breakdown
@@ -12,12 +12,12 @@ from orchestrator.core.errors import BudgetExceeded, ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, blocking, critical, major, minor, questions
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import TestSuite
+from orchestrator.core.value import listed
 from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
-from orchestrator.story.older_tests import told
+from orchestrator.story.older_tests import NAMED
 from orchestrator.story.regression import Regression
-from orchestrator.story.resolution import Resolution, Tried, look, out_of_reach
+from orchestrator.story.resolution import Resolution, out_of_reach
 from orchestrator.story.suite_runs import flaky_findings, run_again
 
 FindingList = list[Finding]
@@ -26,7 +26,7 @@ FindingList = list[Finding]
 async def check_final_diff(
     stage: Stage, progress: Progress, contract: ArchitectureContract, suite_files: frozenset[str]
 ) -> Sequence[Finding]:
-    """The contract on what really is in the tree, against the story's base."""
+    """Checks the contract on what really is in the tree, against the story's base."""
 
     async def work(_step_id: str) -> FindingList:
         entries = await stage.workspace.diff(stage.story_id)
@@ -75,42 +75,8 @@ def stop_on(violations: Sequence[Finding]) -> None:
         raise StoryStopped(StoryStatus.FAILED, found)
 
 
-async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tried: Tried) -> MergeResult:
-    """Merge into the result branch, or say why not."""
-
-    async def work(step_id: str) -> MergeResult:
-        note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
-        regression = Regression(stage, progress, plan, suite, tried.may_go)
-        result = await stage.workspace.merge(stage.story_id, note, regression.check)
-        return regression.told(result)
-
-    result = await stage.step.step("merge", work, MergeResult)
-    said = merge_notes(result) if result.merged else [merge_finding(result)]
-    await stage.decide(
-        "story_merged" if result.merged else "merge_refused",
-        f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
-        Loop.MERGE,
-        verdict_of(result),
-        findings=said,
-        attempt=tried.attempt,
-        left=tried.requests_left,
-        level=Level.INFO if result.merged else Level.WARN,
-        commit=result.commit,
-    )
-    return result
-
-
-def verdict_of(result: MergeResult) -> Verdict:
-    """What became of a merge, in one word."""
-    if result.merged:
-        return Verdict.MERGED
-    if result.vanished:
-        return Verdict.VANISHED
-    return Verdict.CONFLICT if result.conflicts else Verdict.RED
-
-
 def merge_notes(result: MergeResult) -> list[Finding]:
-    """What a merge could not look at, and what it took for flaky."""
+    """Returns what a merge could not look at, and what it took for flaky."""
     flaky = flaky_findings(result.flaky)
     if not result.older_unknown:
         return flaky
@@ -122,11 +88,11 @@ def merge_notes(result: MergeResult) -> list[Finding]:
 
 
 def merge_finding(result: MergeResult) -> Finding:
-    """The finding of a merge that was refused."""
+    """Returns the finding of a merge that was refused."""
     if result.vanished:
         return major(
             "merge.vanished_tests",
-            f"tests that ran before do not run on the merged tree: {told(result.vanished)}",
+            f"tests that ran before do not run on the merged tree: {listed(result.vanished, NAMED)}",
             fix="look for what hides or removes them (settings of the test runner, imports, skips) and mend the branch "
             "by hand, or reset the story; a plan that means it lists their files under tests_to_change",
         )
@@ -147,17 +113,11 @@ REQUESTS = 1
 """How often the developer is asked about a story's merge, unless a person wants it once more (decisions.md#retries)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refused:
-    """A merge that did not come about."""
+class Refused(NamedTuple):
+    """A merge that did not come about, with both sides of it as git sees them."""
 
     result: MergeResult
     sides: Sides
-
-    @property
-    def finding(self) -> Finding:
-        """Why, for people."""
-        return merge_finding(self.result)
 
 
 class Merging:
@@ -170,9 +130,11 @@ class Merging:
         self._contract, self._trial = contract, trial
         self._requests, self._tries = REQUESTS, 0
         self._can_ask = True
-        self._refusal: Refused | None = None
+        self._refused: Refused | None = None
         self._may_go: frozenset[str] = frozenset()
+        """Older tests that a person let go."""
         self._said: tuple[Finding, ...] = ()
+        """What the next request shows: why the last answer was refused, what a person wants."""
 
     async def run(self) -> MergeResult:
         """The merge. Raises StoryStopped: needs_attention (nobody resolved it), failed (outside the contract)."""
@@ -182,57 +144,72 @@ class Merging:
 
     async def _next(self) -> MergeResult | Refused:
         """The first try; after one that was refused, another with the developer's resolution or a person's word."""
-        if self._refusal is None:
+        refused = self._refused
+        if refused is None:
             tried = await self._try()
         else:
-            why_not = out_of_reach(self._refusal.sides, self._contract)
+            why_not = out_of_reach(refused.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
             reachable = self._can_ask and not why_not
-            if reachable and self._requests > 0:
-                tried = await self._resolve(self._refusal)
-            else:
-                tried = await self._ask(self._refusal, reachable=reachable)
-        self._refusal = tried if isinstance(tried, Refused) else None
+            ask = reachable and self._requests > 0
+            tried = await (self._resolve(refused) if ask else self._ask(refused, reachable=reachable))
+        self._refused = tried if isinstance(tried, Refused) else None
         return tried
 
     async def _try(self) -> MergeResult | Refused:
-        """Under the lock, on the result as it is now: others may have been merged since the last try."""
+        """Merge on the result as it is now: others may have been merged since the last try."""
+        stage = self._stage
         self._tries += 1
-        result = await merge_story(self._stage, self._progress, self._plan, self._trial.suite, self._tried)
-        return result if result.merged else await self._refused(result)
 
-    @property
-    def _tried(self) -> Tried:
-        return Tried(attempt=self._tries, requests_left=self._requests, may_go=self._may_go)
+        async def work(step_id: str) -> MergeResult:
+            note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
+            regression = Regression(stage, self._progress, self._plan, self._trial.suite, self._may_go)
+            return regression.told(await stage.workspace.merge(stage.story_id, note, regression.check))
 
-    async def _refused(self, result: MergeResult) -> Refused:
-        return Refused(result=result, sides=await look(self._stage, result.onto))
+        result = await stage.step.step("merge", work, MergeResult)
+        said = merge_notes(result) if result.merged else [merge_finding(result)]
+        await stage.decide(
+            "story_merged" if result.merged else "merge_refused",
+            f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
+            Loop.MERGE,
+            _verdict(result),
+            findings=said,
+            attempt=self._tries,
+            left=self._requests,
+            level=Level.INFO if result.merged else Level.WARN,
+            commit=result.commit,
+        )
+        return result if result.merged else await self._refusal(result)
+
+    async def _refusal(self, result: MergeResult) -> Refused:
+        stage = self._stage
+        return Refused(result, await stage.do("sides", Sides, stage.workspace.sides, stage.story_id, result.onto))
 
     async def _resolve(self, refused: Refused) -> MergeResult | Refused:
-        """What the developer makes of it, on the story's branch, tested like any work of the story."""
+        """Has the developer bring both sides together on the story's branch, and tests that like other work."""
         self._requests -= 1
-        request = Resolution(
-            self._stage, self._progress, self._plan, self._contract, refused.sides, refused.result, self._tried
-        )
+        request = Resolution(self._stage, self._progress, self._plan, self._contract, refused.sides, refused.result.red)
         try:
-            asked = await request.ask(self._said)
+            resolved = await request.ask(self._said, attempt=self._tries, left=self._requests)
         except ProviderError as error:
             return self._not_asked(refused, error)
-        self._said = asked.refused
-        if asked.contract is None:
+        if not isinstance(resolved, ArchitectureContract):
+            self._said = resolved
             return refused
-        self._contract = asked.contract
+        self._said, self._contract = (), resolved
         suite = frozenset(self._trial.suite.files)
         stop_on(await check_final_diff(self._stage, self._progress, self._contract, suite))
-        red = await self._own_suite()
-        if not red:
+        report = await run_again(self._stage, self._plan, self._trial)
+        self._progress.trial = Trial(suite=self._trial.suite, report=report, attempts=self._trial.attempts)
+        if report.green:
             return await self._try()
-        return await self._refused(MergeResult(merged=False, red=red, onto=refused.result.onto))
+        red = f"the story's own: {summary(report)}\n{failure_text(report)}"
+        return await self._refusal(MergeResult(merged=False, red=red, onto=refused.result.onto))
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
         """The story is whole without an answer: it waits for a person. A refused key concerns the whole sprint."""
         if error.kind == "auth":
-            self._progress.note_findings([refused.finding])
+            self._progress.note_findings([merge_finding(refused.result)])
             raise error
         # Nobody is offered what the story's calls do not reach for any more.
         self._can_ask = not isinstance(error, BudgetExceeded)
@@ -240,21 +217,19 @@ class Merging:
         self._progress.note_findings([minor(error.code, error.message, fix=fix)])
         return refused
 
-    async def _own_suite(self) -> str:
-        """Why the story's own suite is red on its branch now, ""; the report tells this run."""
-        report = await run_again(self._stage, self._plan, self._trial)
-        self._progress.trial = Trial(suite=self._trial.suite, report=report, attempts=self._trial.attempts)
-        return "" if report.green else f"the story's own: {summary(report)}\n{failure_text(report)}"
-
     async def _ask(self, refused: Refused, *, reachable: bool) -> MergeResult | Refused:
-        """What a person says. Raises StoryStopped when nobody is to be asked, or when it stays where it is."""
+        """Asks a person. Raises StoryStopped when nobody is to be asked, or when the story stays where it is."""
+        finding, vanished = merge_finding(refused.result), refused.result.vanished
         if self._stage.policies.gate.mode == "auto":
-            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [refused.finding])
-        vanished = refused.result.vanished
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [finding])
         gate = gates.merge_gate(
-            self._plan, refused.finding, branch=self._progress.branch.name, iteration=self._tries,
-            vanished=bool(vanished), asked=reachable,
-        )  # fmt: skip
+            self._plan,
+            finding,
+            branch=self._progress.branch.name,
+            iteration=self._tries,
+            vanished=bool(vanished),
+            asked=reachable,
+        )
         answer = await gates.ask(self._stage, gate, self._requests)
         if answer.choice in {Choice.CANCEL, Choice.TIME_OUT}:
             raise gates.stopped(self._stage, gate, answer)
@@ -269,11 +244,19 @@ class Merging:
         return await self._try()
 
 
+def _verdict(result: MergeResult) -> Verdict:
+    if result.merged:
+        return Verdict.MERGED
+    if result.vanished:
+        return Verdict.VANISHED
+    return Verdict.CONFLICT if result.conflicts else Verdict.RED
+
+
 def _not_for_the_developer(why: str) -> Finding:
     message = f"the developer was not asked to bring both sides together: {why}"
     return minor("merge.not_asked", message, fix="look at both branches; a person decides this one")
 
 
 def _let_go(tests: Sequence[str], by: str) -> Finding:
-    message = f"{by} let tests go that ran before: {told(tests)}"
+    message = f"{by} let tests go that ran before: {listed(tests, NAMED)}"
     return minor("merge.tests_let_go", message, fix="see that what they showed is shown elsewhere, or no longer meant")

@@ -70,15 +70,8 @@ def _key(case: ReportedCase) -> str:
     return f"{case.id.partition('::')[0]}::{case.name}"
 
 
-def told(tests: Collection[str]) -> str:
-    """The names for people."""
-    names = [*tests][:NAMED]
-    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"{', '.join(names)}{more}"
-
-
 def holds_tests(files: Collection[str]) -> bool:
-    """Whether a tree with these paths can have a test at all."""
+    """Returns whether a tree with these paths can have a test at all."""
     return any(is_test_file(path) for path in files)
 
 
@@ -94,7 +87,7 @@ _NOTHING_TO_COLLECT = frozenset(
 
 
 def holds_something(files: Collection[str]) -> bool:
-    """Whether a tree with these paths has anything that can be tried: tests, or a manifest in its root."""
+    """Returns whether a tree with these paths has anything that can be tried: tests, or a manifest in its root."""
     return holds_tests(files) or any("/" not in path and is_manifest(path) for path in files)
 
 

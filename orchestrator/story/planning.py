@@ -31,7 +31,7 @@ _TOLD = 1500
 
 
 async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) -> list[Finding]:
-    """What is said of packages that cannot be had; `there` are those that the project declares.
+    """Returns what is said of packages that cannot be had; `there` are those that the project declares.
 
     Raises StoryStopped when it is the registry that cannot be reached.
     """
@@ -85,7 +85,7 @@ def judge_given(
 
 
 def read_by_rules(plan: BroughtPlan, story_id: str) -> GivenPlan:
-    """The plan as it is read without a model, with what its structural checks say."""
+    """Returns the plan as it is read without a model, with what its structural checks say."""
     reading = read_task_plan(plan.text, plan.path)
     findings = (*reading.findings, *check_task_plan(reading.plan, story_id))
     return GivenPlan(path=plan.path, text=plan.text, breakdown=breakdown_of(reading.plan, story_id), findings=findings)
@@ -95,7 +95,7 @@ MISSING_TASKS = "breakdown.missing_tasks"
 
 
 async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
-    """An accepted breakdown.
+    """Returns an accepted breakdown.
 
     Raises StoryStopped: failed (no answer), conflicted, needs_attention (escalated or unanswered), cancelled.
     """
@@ -153,7 +153,7 @@ class PlanLoop:
         return await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
 
     async def _draft(self) -> Planned:
-        """The next plan to be judged: a person's own, or the architect's."""
+        """Returns the next plan to be judged: a person's own, or the architect's."""
         self._iteration += 1
         if self._given is not None:
             given = self._given
@@ -170,7 +170,7 @@ class PlanLoop:
         self._invalid += not result.valid
         # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
         budget = 0 if self._given is not None else self._budget
-        route = route_plan(result, self._invalid, budget)
+        route = route_plan(result.valid, self._invalid, budget)
         if route is PlanRoute.APPROVED and self._asks(result):
             route = PlanRoute.REVISE
         await self._tell(plan, route, result)
@@ -190,7 +190,7 @@ class PlanLoop:
         return True
 
     async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
-        """A plan that goes no further by itself: built, or put to a person where the mode says so."""
+        """Builds a plan that goes no further by itself, or puts it to a person where the mode says so."""
         mode = self._stage.policies.gate.mode
         while not result.valid or mode == "always":
             if mode == "auto":
@@ -220,7 +220,7 @@ class PlanLoop:
         return PlanValidationResult.of([*said, *ignored, *packages])
 
     async def _ignored(self, plan: Breakdown) -> list[Finding]:
-        """Of files that are in no commit, whatever is delivered. The architect is told once; then they are left out."""
+        """Of files that no commit holds. The architect hears of it once; then they are left out."""
         paths = sorted({path for task in plan.tasks for path in task.files_to_create})
         if ".gitignore" in paths or not any(path.endswith(".gitignore") for path in self._progress.surface.files):
             return []
@@ -253,7 +253,7 @@ class PlanLoop:
             finding = _overridden(self._stage)
             self._invalid += 1
             result = PlanValidationResult.of([finding])
-            if route_plan(result, self._invalid, self._budget) is PlanRoute.REVISE:
+            if route_plan(result.valid, self._invalid, self._budget) is PlanRoute.REVISE:
                 await self._tell(plan, PlanRoute.REVISE, result)
                 self._feedback = self._stage.architect.revision(planned, [finding])
                 return
@@ -271,7 +271,7 @@ class PlanLoop:
         answer = await gates.ask(self._stage, gate, self._left(valid=True))
         if answer.choice is Choice.TIME_OUT:
             raise ended
-        # To approve a conflict is to override it, and the architect plans anew with that said.
+        # To approve a conflict is to override it, and the architect plans again with that said.
         over = answer.model_copy(update={"choice": Choice.REPLAN}) if answer.choice is Choice.APPROVE else answer
         self._sent_back(planned, gate, over, ())
 
@@ -302,7 +302,7 @@ class PlanLoop:
         return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
 
     async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
-        """The plan with what can be mended mended (A3-A5), and what is still said of it."""
+        """Returns the plan with what can be mended mended (A3-A5), and what is still said of it."""
         mended, said = mend(plan, frozenset(self._progress.surface.files))
         self._progress.note_findings(said)
         left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])

@@ -1,15 +1,17 @@
-"""Which files are worth reading, the Surface and the habits that they show; a story's neighbours."""
+"""Which files are worth reading, and the Surface and the habits that they show."""
 
 import asyncio
 import json
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
 from typing import NamedTuple
 
+from orchestrator.checks.lost_exports import Lost, users_of
+from orchestrator.checks.paths import Around
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.python import source as python_source
@@ -17,9 +19,10 @@ from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.contract.manifests import dependencies_of
-from orchestrator.core.contract import Endpoint, FileExports, Surface, Table, exports_of, sharing
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
 from orchestrator.core.paths import is_manifest, is_test_file
-from orchestrator.story.context import Stage
+from orchestrator.story.context import Progress, Stage, recorded_stack
 
 _remembered = lru_cache(maxsize=2048)
 """Stories of a sprint read the same files again and again: the sources of a few projects. Results are shared."""
@@ -99,7 +102,7 @@ def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, 
 
 
 def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Where the tests are, what they run with, and how they are written."""
+    """Returns where the tests are, what they run with, and how they are written."""
     tests = [path for path in files if is_test_file(path) and PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT]
     found = {True: Counter[str](), False: Counter[str]()}
     for path in tests:
@@ -164,6 +167,7 @@ def _places(tests: list[str]) -> Iterator[str]:
 
 SCAN_LIMIT = 600
 """Files read at most; manifests first, then SQL and sources nearest to the root, some tests on top."""
+# Each is opened and read whole: the first few show what the project keeps.
 MAX_DATABASES = 3
 MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
 """What a Surface holds at most, so that a story's record does not grow with the project."""
@@ -266,7 +270,7 @@ Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
 
 
 async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
-    """The project as a tree holds it, as a durable step."""
+    """Returns the project as a tree holds it, as a durable step."""
 
     async def work() -> Surface:
         async with stage.scans:
@@ -276,6 +280,29 @@ async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
             return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas)
 
     return sharing(await stage.do("scan", Surface, work))
+
+
+async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | None, read: Texts) -> dict[str, str]:
+    """Returns the texts of files that use what was lost, as a durable step; `files` None stands for the branch's."""
+
+    async def work() -> dict[str, str]:
+        paths = files if files is not None else await stage.workspace.files(stage.story_id)
+        texts = await read(scan_paths(paths))
+        using = {path for paths in users_of(lost, texts).values() for path in paths}
+        return {path: text for path, text in texts.items() if path in using}
+
+    return await stage.do("users", dict[str, str], work)
+
+
+def around_of(stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, about: str) -> Around:
+    """Returns what the contents of a delivery are held against; `about` is what was asked for, in words."""
+    return Around(
+        packages=frozenset(contract.allowed_dependencies),
+        stack=recorded_stack(stage.brief.tech_stack, plan),
+        task=about,
+        runtime=progress.surface.runtime,
+        runtimes=progress.surface.runtimes,
+    )
 
 
 class _Told(NamedTuple):
@@ -301,7 +328,7 @@ def _told(text: str, path: str) -> _Told:
 def _tables(
     read: Sequence[str], texts: Mapping[str, str], schemas: Mapping[str, str], models: Sequence[Table]
 ) -> Iterator[Table]:
-    """Database files, then SQL, then models; a table told twice in the same words is told once."""
+    """Database files, then SQL, then models; a table that two places describe in the same words is there once."""
     told: set[tuple[str, tuple[str, ...]]] = set()
     sql = [(path, texts[path]) for path in read if path.lower().endswith(".sql")]
     databases = [table for path in sorted(schemas) for table in read_tables([(path, schemas[path])])]
@@ -352,41 +379,3 @@ def _node_runtime(text: str) -> list[str]:
 
 def _short(text: str) -> str:
     return " ".join(text.split())[:80]
-
-
-MAX_STORIES = 40
-"""More would make every story's input grow with the sprint."""
-
-
-class Neighbours:
-    """The stories nearest to each story of a sprint. Built once; an answer costs the same however long the sprint is,
-    but for the stories that depend on the one asked for."""
-
-    def __init__(self, order: Sequence[str], needs: Mapping[str, Sequence[str]]) -> None:
-        """`order` is the backlog's, `needs` names for each story those it waits for."""
-        self._order, self._needs = tuple(order), needs
-        self._place = {story: number for number, story in enumerate(self._order)}
-        self._heirs: defaultdict[str, list[str]] = defaultdict(list)
-        for story in self._order:
-            for need in needs.get(story, ()):
-                self._heirs[need].append(story)
-
-    def of(self, story: str, limit: int = MAX_STORIES) -> tuple[str, ...]:
-        """At most `limit` others: what `story` depends on, what depends on it (nearest first), then its neighbours in
-        the backlog, nearest first."""
-        chosen: dict[str, None] = {}
-        for other in self._ranked(story):
-            if len(chosen) >= limit:
-                break
-            if other != story and other in self._place:
-                chosen[other] = None
-        return tuple(chosen)
-
-    def _ranked(self, story: str) -> Iterator[str]:
-        here = self._place[story]
-        yield from self._needs.get(story, ())
-        yield from sorted(self._heirs[story], key=lambda heir: (abs(self._place[heir] - here), self._place[heir]))
-        for distance in range(1, len(self._order)):
-            for place in (here - distance, here + distance):
-                if 0 <= place < len(self._order):
-                    yield self._order[place]

@@ -8,8 +8,9 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import MergeResult
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.value import listed
 from orchestrator.story.context import Progress, Stage, failure_text, summary
-from orchestrator.story.older_tests import Tests, holds_tests, told, vanished
+from orchestrator.story.older_tests import NAMED, Tests, holds_tests, vanished
 from orchestrator.story.suite_runs import flaky_findings, twice
 
 
@@ -57,7 +58,7 @@ class Regression:
         return report if report.problem is None and report.failed else None
 
     async def check(self, folder: Path) -> str:
-        """Why a merged tree is turned down, or ""."""
+        """Returns why a merged tree is turned down, or ""."""
         key = f"{self._stage.brief.sprint}-merge"
         self._report = report = await self._run(folder, (), key)
         red = "" if report.green else await self._red(folder, key, report)
@@ -69,10 +70,10 @@ class Regression:
             return ""
         gone = vanished(before, report, self._changed)
         self._vanished = tuple(test for test in gone if test not in self._may_go)
-        return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
+        return f"older tests do not run any more: {listed(self._vanished, NAMED)}" if self._vanished else ""
 
     async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
-        """Why older tests that passed are not believed: tests changed so that they must fail pass, or "".
+        """Returns why older tests that passed are not believed: tests changed so that they must fail pass, or "".
 
         The story's own files were proved on its branch; a file that proves nothing on the result either is let off.
         """
@@ -118,14 +119,14 @@ class Regression:
         return failing - {case.id for case in report.cases if case.file in self._suite.files}
 
     async def _mended(self, failing: frozenset[str]) -> frozenset[str]:
-        """Those that pass on the result branch as it is; none when that cannot be said."""
+        """Returns those that pass on the result branch as it is; none when that cannot be said."""
         stage = self._stage
         if not failing:
             return failing
         return failing & await stage.older.passing(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
 
     async def _settled(self, folder: Path, key: str, report: TestReport, known: frozenset[str]) -> TestReport:
-        """The run without the failures that are `known`, its fresh ones run once more alone."""
+        """Returns the run without the failures that are `known`, its fresh ones run once more alone."""
         fresh = report.failing_ids - known
         once = partial(self._again, folder, key)
         settled = await twice(self._stage, report, once, fresh) if fresh else report
@@ -136,7 +137,7 @@ class Regression:
         return await self._run(folder, only, key)
 
     async def at_base(self) -> TestReport:
-        """The whole suite at the sprint's base commit."""
+        """Returns the whole suite at the sprint's base commit."""
         stage = self._stage
         if stage.older.base is not None:
             return stage.older.base
@@ -154,7 +155,7 @@ class Regression:
         return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
 
     def told(self, result: MergeResult) -> MergeResult:
-        """The result with what was learned about older tests; what ran is kept for the next merge."""
+        """Returns the result with what was learned about older tests; what ran is kept for the next merge."""
         if result.merged and self._report is not None:
             self._stage.older.note(result.commit, self._report)
         learned = {"vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky}

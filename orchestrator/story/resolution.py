@@ -2,50 +2,34 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from orchestrator.checks.delivery import check_resolution
-from orchestrator.checks.lost_exports import lost_exports, users_of
-from orchestrator.checks.paths import Around
+from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract, Surface
-from orchestrator.core.delivery import Delivery, MergeResult, Sides, is_lock
+from orchestrator.core.delivery import Delivery, Sides, is_lock
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
+from orchestrator.core.exchange import MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding, blocking, minor
 from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
-from orchestrator.story.context import Progress, Stage, recorded_stack
+from orchestrator.story.context import Progress, Stage
 from orchestrator.story.gate import COMMENT
-from orchestrator.story.project_scan import scan_paths, scan_tree
+from orchestrator.story.project_scan import around_of, read_users, scan_tree
 
+# A file that a diff leaves behind, by its header.
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
 """What stands at git's markers instead of two commits."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tried:
-    """Which try of a story's merge this is, and what a person has said about it."""
-
-    attempt: int = 1
-    requests_left: int = 0
-    """How often the developer may still be asked."""
-    may_go: frozenset[str] = frozenset()
-    """Older tests that need not run any more."""
-
-
-async def look(stage: Stage, onto: str) -> Sides:
-    """Both sides of a merge as git sees them."""
-    return await stage.do("sides", Sides, stage.workspace.sides, stage.story_id, onto)
-
-
 def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
-    """Why the developer is not asked about this merge, "" when it is."""
+    """Returns why the developer is not asked about this merge, "" when it is."""
     if sides.unreadable:
         return f"{', '.join(sides.unreadable)} cannot be shown as two texts"
     tests = [one.path for one in sides.conflicts if is_test_file(one.path)]
@@ -54,72 +38,87 @@ def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
     return "" if contract.declared_files else "no task of the plan has a file"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What the developer made of it."""
-
-    contract: ArchitectureContract | None
-    """The story's contract on the result that its branch now has; None when nothing was accepted."""
-    refused: tuple[Finding, ...] = ()
-    """Why it was not."""
-
-
 class Resolution:
-    """One request to the developer. Raises ProviderError as its turn does."""
+    """One request to the developer about a merge that was refused; `red` is what the tests said on the merged tree."""
 
     def __init__(
-        self,
-        stage: Stage,
-        progress: Progress,
-        plan: Breakdown,
-        contract: ArchitectureContract,
-        sides: Sides,
-        refused: MergeResult,
-        tried: Tried,
+        self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, sides: Sides, red: str
     ) -> None:
-        self._stage, self._progress, self._plan, self._tried = stage, progress, plan, tried
-        self._before, self._refused = contract, refused
+        self._stage, self._progress, self._plan = stage, progress, plan
+        self._before, self._red = contract, red
         self._locks = [one.path for one in sides.conflicts if is_lock(one.path)]
         conflicts = tuple(one for one in sides.conflicts if one.path not in self._locks)
         self._sides = sides.model_copy(update={"conflicts": conflicts})
         self._paths = [one.path for one in conflicts]
-        theirs = _CHANGED.findall(sides.result_diff) if refused.red else []
+        theirs = _CHANGED.findall(sides.result_diff) if red else []
         theirs = [path for path in theirs if not is_test_file(path) and not is_lock(path)]
-        named = [path for path in theirs if path.rpartition("/")[2] in refused.red]
+        named = [path for path in theirs if path.rpartition("/")[2] in red]
         self._theirs = named or theirs
         """Files of stories merged meanwhile that a red run may be about: shown, and open to the answer."""
 
-    async def ask(self, said: Sequence[Finding]) -> Asked:
-        """Ask, judge, and take what was accepted into the branch with the result that it was made for."""
+    async def ask(
+        self, said: Sequence[Finding], *, attempt: int, left: int
+    ) -> ArchitectureContract | tuple[Finding, ...]:
+        """Ask, judge, and take what was accepted into the branch with the result that it was made for.
+
+        Returns the story's contract on that result, or why the answer was refused. Raises ProviderError as its turn
+        does. `attempt` and `left` count the tries of the merge, for the record.
+        """
         stage, tree = self._stage, self._sides.tree
         files = await stage.do("files", tuple[str, ...], stage.workspace.files_at, tree)
         contract = await self._rebased()
         task = self._owner(contract)
         if self._locks and not self._paths:  # no text of the two stories is in conflict
-            nothing = Delivery(story_id=self._stage.story_id, task_id=task.task_id, files=())
-            await self._take_in(task, nothing)
+            await self._take_in(task, Delivery(story_id=stage.story_id, task_id=task.task_id, files=()))
             self._progress.surface = await self._scan(self._sides.onto)
-            return Asked(contract=contract)
+            return contract
         own = sorted({*contract.declared_files, *self._paths, *self._theirs} & set(files))
         texts = await self._texts(own)
         brief = await self._brief(task, files, texts, contract, said)
+        wider = widened(contract, task.task_id, [*self._paths, *self._theirs])
 
         async def judge(delivery: Delivery) -> Sequence[Finding]:
-            return await self._judge(
-                delivery, widened(contract, task.task_id, [*self._paths, *self._theirs]), texts, files, said
-            )
+            return await self._judge(delivery, wider, texts, files, said)
 
-        delivered = await self._stage.developer.merge(brief, judge)
+        delivered = await stage.developer.merge(brief, judge)
+        counts: dict[str, Any] = {"attempt": attempt, "left": left, "task": task.task_id}
         if not delivered.accepted or delivered.delivery is None:
-            return await self._unresolved(task, delivered)
+            blocked = blocking(delivered.findings)
+            found = _unresolved(blocked[0].message if blocked else "no answer could be read")
+            self._progress.note_findings([found])
+            await stage.decide(
+                "merge_unresolved",
+                found.message,
+                Loop.MERGE,
+                Verdict.REFUSED,
+                findings=blocked,
+                level=Level.WARN,
+                **counts,
+            )
+            return blocked
         self._progress.note_findings(delivered.findings)
         commit = await self._take_in(task, delivered.delivery)
         self._progress.surface = await self._scan(self._sides.onto)
-        await self._tell(task, delivered, delivered.delivery, commit, contract)
-        return Asked(contract=contract)
+        paths = delivered.delivery.paths
+        stories = ", ".join(one.story for one in self._sides.merged if one.story)
+        what = f"brought {', '.join(paths)} together" + (f" with what {stories} changed" if stories else "")
+        await stage.decide(
+            "merge_resolved",
+            f"{delivered.by} {what}; tested again",
+            Loop.MERGE,
+            Verdict.RESOLVED,
+            findings=delivered.findings,
+            files=list(paths),
+            by=delivered.by,
+            commit=commit,
+            onto=self._sides.onto,
+            contract=contract.model_dump(mode="json"),
+            **counts,
+        )
+        return contract
 
     async def _rebased(self) -> ArchitectureContract:
-        """The story's contract on the result: what was merged before is there, as files and as packages."""
+        """Returns the story's contract on the result: what was merged before is there, as files and as packages."""
 
         async def work(_step_id: str) -> ArchitectureContract:
             workspace, onto = self._stage.workspace, self._sides.onto
@@ -137,11 +136,11 @@ class Resolution:
             if owners:
                 return owners[0]
         with_files = [(task, files) for task, files in owned if files]
-        named = [task for task, files in with_files if any(path in self._refused.red for path in files)]
+        named = [task for task, files in with_files if any(path in self._red for path in files)]
         return named[0] if named else with_files[-1][0]
 
     async def _texts(self, paths: Sequence[str]) -> dict[str, str]:
-        """The story's files as merged; the markers tell the sides by name."""
+        """Returns the story's files as merged; the markers tell the sides by name."""
         read_at = self._stage.workspace.read_at
         texts = await self._stage.do("read", dict[str, str], read_at, self._sides.tree, paths)
         return {path: self._labelled(text) if path in self._paths else text for path, text in texts.items()}
@@ -173,7 +172,7 @@ class Resolution:
             work=work,
             merged=self._sides.merged,
             conflicts=self._sides.conflicts,
-            red=self._refused.red,
+            red=self._red,
             result_diff=self._sides.result_diff,
             story_diff=self._sides.story_diff,
             said=tuple(said),
@@ -195,35 +194,17 @@ class Resolution:
         results = {one.path: one.result for one in self._sides.conflicts}
         # Why an earlier answer was refused names what it lost: that is no leave to lose it again.
         about = "\n".join(finding.message for finding in said if finding.code == COMMENT)
-        around = Around(
-            packages=frozenset(contract.allowed_dependencies),
-            stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
-            task=about,
-            runtime=self._progress.surface.runtime,
-            runtimes=self._progress.surface.runtimes,
-            others=await self._users(delivery, texts, files, about),
-        )
+        around = around_of(self._stage, self._progress, self._plan, contract, about)
+        # What a file that was in conflict loses is looked at with both of its sides.
+        lost = lost_exports(delivery, {path: text for path, text in texts.items() if path not in self._paths}, about)
+        if any(not one.route for one in lost):
+            read = partial(self._stage.workspace.read_at, self._sides.tree)
+            around = around.model_copy(update={"others": await read_users(self._stage, lost, files, read)})
         silent = delivery.model_copy(update={"commands": ()})
         return [
             *check_resolution(delivery, self._sides.conflicts, texts, around),
             *map(without_question, check_delivery(contract, silent, {**texts, **results}, self._progress.installed)),
         ]
-
-    async def _users(
-        self, delivery: Delivery, texts: Mapping[str, str], files: tuple[str, ...], about: str
-    ) -> dict[str, str]:
-        """The texts of files that use what a file that was not in conflict loses."""
-        settled = {path: text for path, text in texts.items() if path not in self._paths}
-        lost = lost_exports(delivery, settled, about)
-        if all(one.route for one in lost):
-            return {}
-
-        async def work(_step_id: str) -> dict[str, str]:
-            found = await self._stage.workspace.read_at(self._sides.tree, scan_paths(files))
-            using = {path for paths in users_of(lost, found).values() for path in paths}
-            return {path: text for path, text in found.items() if path in using}
-
-        return await self._stage.step.step("users", work, dict[str, str])
 
     async def _take_in(self, task: Task, delivery: Delivery) -> str:
         """Lock files in conflict are made again of what the manifests have become."""
@@ -241,34 +222,10 @@ class Resolution:
 
         return await self._stage.step.step("take_in", work, str)
 
-    async def _unresolved(self, task: Task, delivered: Delivered) -> Asked:
-        blocked = tuple(blocking(delivered.findings))
-        why = blocked[0].message if blocked else "no answer could be read"
-        found = minor(
-            "merge.unresolved",
-            f"the developer was asked to bring both sides together, and the answer was refused: {why}",
-            fix="look at the answer in the story's record; a comment to the gate's question asks once more",
-        )
-        self._progress.note_findings([found])
-        await self._stage.decide(
-            "merge_unresolved", found.message, Loop.MERGE, Verdict.REFUSED, findings=blocked,
-            attempt=self._tried.attempt, left=self._tried.requests_left, level=Level.WARN, task=task.task_id,
-        )  # fmt: skip
-        return Asked(contract=None, refused=blocked)
 
-    async def _tell(
-        self,
-        task: Task,
-        delivered: Delivered,
-        delivery: Delivery,
-        commit: str,
-        contract: ArchitectureContract,
-    ) -> None:
-        stories = ", ".join(one.story for one in self._sides.merged if one.story)
-        what = f"brought {', '.join(delivery.paths)} together" + (f" with what {stories} changed" if stories else "")
-        await self._stage.decide(
-            "merge_resolved", f"{delivered.by} {what}; tested again", Loop.MERGE, Verdict.RESOLVED,
-            findings=delivered.findings, attempt=self._tried.attempt, left=self._tried.requests_left, task=task.task_id,
-            files=list(delivery.paths), by=delivered.by, commit=commit, onto=self._sides.onto,
-            contract=contract.model_dump(mode="json"),
-        )  # fmt: skip
+def _unresolved(why: str) -> Finding:
+    return minor(
+        "merge.unresolved",
+        f"the developer was asked to bring both sides together, and the answer was refused: {why}",
+        fix="look at the answer in the story's record; a comment to the gate's question asks once more",
+    )

@@ -12,24 +12,23 @@ from orchestrator.core.finding import Finding, Severity, Where, blocking, critic
 from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
 from orchestrator.core.value import counted
 from orchestrator.story.context import Progress, Stage, TaskReviews
-from orchestrator.story.routing import ReviewRoute, ReviewStep, all_approve, route_review
+from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
 MOST_ADVICE = 20
 """Lines of a change that a reviewer is shown; the report names them all."""
 
 
-async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewStep:
-    """Where the task goes now that a delivery of it is on the branch.
+async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewRoute:
+    """Returns where the task goes now that a delivery of it is on the branch.
 
     A change that was approved as it stands, or that changes nothing from the start, is not read again. One that comes
     after the last review goes on unapproved: nobody approves what nobody saw.
     """
     known, most = progress.reviews[task.task_id], stage.policies.review.max_iterations
     change = await _change(stage, contract, task, known)
-    is_last = TaskStatus.PENDING not in progress.tasks.values()
     known.unread = change != known.read
     if not known.unread and (not known.rounds or _approved(known)):
-        return route_review(True, len(known.rounds) or 1, most, is_last=is_last)
+        return ReviewRoute.APPROVED
     if len(known.rounds) < most:
         advice = tuple(runner_reach(change))
         progress.note_findings(advice)
@@ -39,9 +38,9 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
         known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
         known.read, known.unread = change, False
     approved = not known.unread and _approved(known)
-    step = route_review(approved, len(known.rounds), most, is_last=is_last)
-    await _tell(stage, task, known, step)
-    return step
+    route = route_review(approved, len(known.rounds), most)
+    await _tell(stage, task, known, route)
+    return route
 
 
 async def _change(stage: Stage, contract: ArchitectureContract, task: Task, known: TaskReviews) -> str:
@@ -54,24 +53,24 @@ def _approved(known: TaskReviews) -> bool:
 
 
 def unsettled(known: TaskReviews | None) -> tuple[Reviewed, ...]:
-    """The last review of a task that not everybody approved in."""
+    """Returns the last review of a task that not everybody approved in."""
     return () if known is None or not known.rounds or _approved(known) else known.rounds[-1]
 
 
 def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
-    """The comments of all reviewers in the last review, numbered through; none when all approved."""
+    """Returns the comments of all reviewers in the last review, numbered through; none when all approved."""
     issues = (issue for reviewed in unsettled(known) for issue in reviewed.comments)
     return tuple(issue.model_copy(update={"number": number}) for number, issue in enumerate(issues, start=1))
 
 
-async def _tell(stage: Stage, task: Task, known: TaskReviews, step: ReviewStep) -> None:
+async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute) -> None:
     most, done = stage.policies.review.max_iterations, len(known.rounds)
     last = () if known.unread else known.rounds[-1]
     against = ", ".join(reviewed.by for reviewed in last if not reviewed.approved)
-    if step.unapproved:
+    if route is ReviewRoute.UNAPPROVED:
         why = f"{against} did not approve" if last else "nobody has read its last change"
         verdict, told = Verdict.UNAPPROVED, f"goes on without approval after {counted(done, 'review')}: {why}"
-    elif step.route is ReviewRoute.DEVELOPER:
+    elif route is ReviewRoute.DEVELOPER:
         comments = counted(len(open_comments(known)), "comment")
         verdict, told = Verdict.SENT_BACK, f"goes back after review {done} of {most}: {comments} of {against}"
     else:
@@ -86,7 +85,7 @@ async def _tell(stage: Stage, task: Task, known: TaskReviews, step: ReviewStep) 
 
 
 def _findings(task: Task, reviews: Iterable[Reviewed]) -> list[Finding]:
-    """Why a review did not approve: its comments, else its own faults, else its reason."""
+    """Returns why a review did not approve: its comments, else its own faults, else its reason."""
     found: list[Finding] = []
     for reviewed in reviews:
         if reviewed.approved:
@@ -134,7 +133,7 @@ def _short(reviewed: Reviewed, iteration: int) -> ReviewOutcome:
 
 
 def task_outcomes(progress: Progress) -> tuple[TaskOutcome, ...]:
-    """How far each task came, with what reviewers said of it."""
+    """Returns how far each task came, with what reviewers said of it."""
     return tuple(_outcome(task, status, progress.reviews.get(task)) for task, status in progress.tasks.items())
 
 
@@ -153,10 +152,10 @@ def unapproved(progress: Progress) -> list[Finding]:
 
 def _unapproved(task: str, known: TaskReviews) -> Finding:
     done = counted(len(known.rounds), "review")
+    left = [f"{_place(issue)}{_words(issue)}" for issue in open_comments(known)]
+    left += [f"{one.by}: {_line(why)}" for one in unsettled(known) if not one.approved for why in _besides(one)]
     unread = f"nobody has read its last change, after {done}"
-    comments = [f"{_place(issue)}{_words(issue)}" for issue in open_comments(known)]
-    others = [f"{one.by}: {_line(why)}" for one in unsettled(known) if not one.approved for why in _besides(one)]
-    reason = unread if known.unread else f"not approved in {done}; open: {'; '.join((*comments, *others))}"
+    reason = unread if known.unread else f"not approved in {done}; open: {'; '.join(left)}"
     return major(
         "review.unapproved",
         reason,
@@ -166,7 +165,7 @@ def _unapproved(task: str, known: TaskReviews) -> Finding:
 
 
 def _besides(reviewed: Reviewed) -> list[str]:
-    """Why a reviewer does not approve, beside the comments: what was wrong with the review, or its reason."""
+    """Returns why a reviewer does not approve, beside the comments: what was wrong with the review, or its reason."""
     faults = [finding.message for finding in blocking(reviewed.findings)]
     return faults or ([] if reviewed.comments else [reviewed.review.rationale or "no comment"])
 

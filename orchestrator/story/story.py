@@ -23,7 +23,7 @@ from orchestrator.story.task import Order, TaskRun
 
 
 async def run_story(stage: Stage) -> StoryOutcome:
-    """The story's outcome; every failure of the story is one, never an exception."""
+    """Returns the story's outcome; every failure of the story is one, never an exception."""
     result = await work_through(stage)
     if result.branch is not None and result.commit is None:
         head = await stage.do("head", str, stage.workspace.head, stage.story_id)
@@ -80,16 +80,15 @@ async def begin(stage: Stage) -> Progress:
 
 
 async def scan(stage: Stage) -> Surface:
-    """The project on the story's branch as it is now."""
+    """Returns the project on the story's branch as it is now."""
     files, read = partial(stage.workspace.files, stage.story_id), partial(stage.workspace.read, stage.story_id)
     return await scan_tree(stage, files, read)
 
 
 def in_order(plan: Breakdown) -> list[Task]:
-    """The tasks so that each comes after those it depends on."""
-    needs = {task.task_id: task.dependencies for task in plan.tasks}
+    """Returns the tasks so that each comes after those it depends on."""
     by_id = {task.task_id: task for task in plan.tasks}
-    return [by_id[task_id] for task_id in topological(by_id, needs)]
+    return [by_id[task_id] for task_id in topological(by_id, {task.task_id: task.dependencies for task in plan.tasks})]
 
 
 async def conclude(
@@ -97,12 +96,9 @@ async def conclude(
 ) -> StoryOutcome:
     """Green and whole is merged; everything else waits for a person on its branch."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
-    if trial.red is not None:
-        progress.note_findings(_still_red(progress))
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
-    if unfinished:
-        progress.note_findings(_unfinished(progress))
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
+    if trial.red is not None or unfinished:
+        left = _still_red(progress) or _unfinished(progress)
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, extra=left)
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
     try:
@@ -113,7 +109,7 @@ async def conclude(
 
 
 def _concerns_all(stage: Stage, findings: Sequence[Finding]) -> bool:
-    """Whether the environment lacks what no story can do without."""
+    """Returns whether the environment lacks what no story can do without."""
     codes = {finding.code for finding in findings if finding.code.startswith(PREFIX)}
     return bool(codes) and (stage.brief.story.foundation or BASE in codes)
 
@@ -132,7 +128,7 @@ def outcome(
     commit: str | None = None,
     stop_sprint: bool = False,
 ) -> StoryOutcome:
-    """The story's result as a value."""
+    """Returns the story's result as a value."""
     if progress is not None:
         progress.note_findings([*extra, *unapproved(progress)])
     trial = progress.trial if progress else None

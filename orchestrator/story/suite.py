@@ -32,7 +32,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
 async def replace_suite(
     stage: Stage, progress: Progress, plan: Breakdown, faulty: Faulty, older: Mapping[str, str]
 ) -> TestSuite | None:
-    """The suite written once more for a reason that is recorded; None where no other one came.
+    """Has the suite written once more, for a reason that is recorded. Returns None where no other one came.
 
     `older` are the texts that files of the suite had before the story: one that it has no more gets its text back.
     """
@@ -138,5 +138,5 @@ async def _judge(
 
 
 def story_files(plan: Breakdown) -> list[str]:
-    """All files of the tasks, once each, in task order."""
+    """Returns all files of the tasks, once each, in task order."""
     return list(dict.fromkeys(path for task in plan.tasks for path in task.files_to_create))

@@ -26,7 +26,7 @@ from orchestrator.story.fail_before import (
     unnoticed_findings,
 )
 from orchestrator.story.regression import Regression
-from orchestrator.story.routing import TestRoute, route_test
+from orchestrator.story.routing import TestRoute, route_red
 from orchestrator.story.suite import kept, put_in_place, replace_suite, story_files
 from orchestrator.story.suite_runs import Signature, flaky_findings, run_suite, signature, tell_run
 from orchestrator.story.task import Order, TaskRun
@@ -36,7 +36,7 @@ Owned = Mapping[str, Sequence[str]]
 
 
 def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport) -> list[Order]:
-    """Which tasks are asked for again: each gets the instructions for its own files only.
+    """Returns which tasks are asked for again: each gets the instructions for its own files only.
 
     Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
     get the output itself.
@@ -56,19 +56,19 @@ def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport
 
 
 def with_files(task: Task, owned: Owned) -> Task:
-    """The task with the files that an amendment gave to it."""
+    """Returns the task with the files that an amendment gave to it."""
     given = [path for path in owned.get(task.task_id, ()) if path not in task.files_to_create]
     return task.model_copy(update={"files_to_create": (*task.files_to_create, *given)}) if given else task
 
 
 def outside(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[FailureInstruction]:
-    """Those for files of no task."""
+    """Returns those for files of no task."""
     files = {path for paths in owned.values() for path in paths}
     return [instruction for instruction in instructions if instruction.file not in files]
 
 
 def unassigned(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[Finding]:
-    """What is said of instructions for files outside every task."""
+    """Returns what is said of instructions for files outside every task."""
     return [
         minor(
             "analysis.outside_tasks",
@@ -81,20 +81,20 @@ def unassigned(owned: Owned, instructions: Sequence[FailureInstruction]) -> list
 
 
 def nearest_task(plan: Breakdown, path: str) -> Task:
-    """The task with the file whose folders begin most alike; of several the last, which knows most."""
+    """Returns the task with the file whose folders begin most alike; of several the last, which knows most."""
     able = [task for task in plan.tasks if task.files_to_create] or list(plan.tasks)
     near = [max((_alike(path, other) for other in task.files_to_create), default=0) for task in able]
     return next(task for task, count in reversed([*zip(able, near, strict=True)]) if count == max(near))
 
 
 def _alike(one: str, two: str) -> int:
-    """How many folders two paths share from the root on."""
+    """Returns how many folders two paths share from the root on."""
     folders = zip(one.split("/")[:-1], two.split("/")[:-1], strict=False)
     return len([*takewhile(lambda pair: pair[0] == pair[1], folders)])
 
 
 def about(owned: Owned, task: Task, history: Sequence[PastAttempt]) -> tuple[PastAttempt, ...]:
-    """The attempts that concerned a task, each with the instructions for its files only."""
+    """Returns the attempts that concerned a task, each with the instructions for its files only."""
     files = {*owned.get(task.task_id, ()), *task.files_to_create}
     mine = (past.model_copy(update={"instructions": _of(files, past.instructions)}) for past in history)
     return tuple(past for past in mine if past.instructions)
@@ -128,7 +128,7 @@ class _Attempts:
         return self._tasks.contract.task_files
 
     def _left(self, report: TestReport) -> int:
-        """How many more runs there may be after this one."""
+        """Returns how many more runs there may be after this one."""
         most = self._attempt if report.problem in NO_RUNNER else self._stage.policies.test.max_attempts
         return most - self._attempt
 
@@ -163,7 +163,7 @@ class _Attempts:
         came_back = self._note(red)
         lacks, in_vain = self._environment(red)
         left = 0 if in_vain else self._left(red)
-        route = route_test(False, self._attempt, self._attempt + left, self._repeats)
+        route = route_red(self._attempt, self._attempt + left, self._repeats)
         await tell_run(self._stage, red, route, self._attempt, left, of_older=broken is not None)
         if in_vain:
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
@@ -177,7 +177,7 @@ class _Attempts:
         return None
 
     async def _noticed(self, report: TestReport) -> TestReport:
-        """The green run, or that of a suite with tests that notice the story's change and the code under test.
+        """Returns the green run, or that of a suite with tests that notice the story's change and the code under test.
 
         Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so it stays when
         the request fails, or when what comes does not pass in the last attempt; before that, it is a red run.
@@ -215,7 +215,7 @@ class _Attempts:
         return unnoticed(criteria, self._suite, report, self._before, self._hollow)
 
     def _note(self, red: TestReport) -> bool:
-        """Whether the story failed like this before."""
+        """Returns whether the story failed like this before."""
         self._seen.append(signature(red))
         came_back = self._times() > 1
         self._repeats += came_back
@@ -264,7 +264,7 @@ class _Attempts:
             await self._tasks.run(more)
 
     async def _replace(self, reason: str) -> bool:
-        """The suite written once more, as the tester says that it is wrong; whether it is another one now."""
+        """Asks for the suite once more, for this reason. Returns whether it is another one now."""
         older = await self._older(self._suite.files)
         faulty = Faulty(suite=self._suite, reason=reason)
         suite = await replace_suite(self._stage, self._progress, self._plan, faulty, older)
@@ -272,7 +272,7 @@ class _Attempts:
         return suite is not None
 
     async def _older(self, files: Sequence[str]) -> dict[str, str]:
-        """Texts of these files before the story."""
+        """Returns texts of these files before the story."""
 
         workspace = self._stage.workspace
         return await self._stage.do("read", dict[str, str], workspace.read_base, self._stage.story_id, files)
@@ -312,7 +312,7 @@ class _Attempts:
         )
 
     async def _broken_base(self) -> str:
-        """Why nothing can be run without the story's change either, "" when something can."""
+        """Returns why nothing can be run without the story's change either, "" when something can."""
 
         async def work(_step_id: str) -> str:
             base = await Regression(self._stage, self._progress, self._plan, self._suite).at_base()
@@ -354,18 +354,18 @@ class _Attempts:
 
 
 def _messages(red: TestReport) -> list[str]:
-    """What failed tests say."""
+    """Returns what failed tests say."""
     return [case.message for case in red.cases if case.id in red.failing_ids]
 
 
 def _files_of(red: TestReport) -> set[str]:
-    """Files that failed tests stand in."""
+    """Returns files that failed tests stand in."""
     ids = red.failing_ids
     return {case.file for case in red.cases if case.file and case.id in ids}
 
 
 def same_failure(seen: Signature, times: int) -> Finding:
-    """A failure that came back although it was to be mended."""
+    """Returns a failure that came back although it was to be mended."""
     return major(
         "test.same_failure",
         f"the same failure {counted(times, 'time')} (signature {seen.id}): {seen.text}",

@@ -13,7 +13,7 @@ from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import Value
 from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, recorded_stack, red_finding, summary
-from orchestrator.story.routing import route_test
+from orchestrator.story.routing import route_red
 
 MOST = 50
 """Failed tests up to which a second run is worth it: where more fail, it is no coincidence."""
@@ -35,7 +35,7 @@ def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None 
 
 
 def counted_again(report: TestReport, second: TestReport) -> TestReport:
-    """The run with what the second run of its failed tests showed; one with a problem shows nothing."""
+    """Returns the run with what the second run of its failed tests showed; one with a problem shows nothing."""
     passed = frozenset(case.id for case in second.cases if case.result is CaseResult.PASSED)
     if second.problem is not None or not passed & report.failing_ids:
         return report
@@ -48,7 +48,7 @@ def counted_again(report: TestReport, second: TestReport) -> TestReport:
 
 
 def flaky_findings(ids: Sequence[str]) -> list[Finding]:
-    """What is said of tests that failed once and passed by themselves; one finding, none for no test."""
+    """Returns what is said of tests that failed once and passed by themselves; one finding, none for no test."""
     if not ids:
         return []
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
@@ -66,7 +66,7 @@ Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
 
 
 async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
-    """The frozen suite on the story's branch. It shows nothing when its files are not what the tester wrote."""
+    """Runs the frozen suite on the story's branch; it shows nothing when its files are not what the tester wrote."""
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def once(only: Sequence[ReportedCase]) -> TestReport:
@@ -102,7 +102,7 @@ async def twice(stage: Stage, report: TestReport, once: Once, among: Collection[
 async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
     """The frozen suite once more, on the branch as it is now: no attempt of its own, nothing is mended after it."""
     report = await run_suite(stage, plan, trial.suite)
-    verdict = Verdict.GREEN if report.green else route_test(False, trial.attempts, trial.attempts)
+    verdict = Verdict.GREEN if report.green else route_red(trial.attempts, trial.attempts)
     await tell_run(stage, report, verdict, trial.attempts, 0)
     return report
 
@@ -138,24 +138,32 @@ MOST_TEXT = 300
 """Characters of a signature's text for people."""
 _FILE = r"[\w@+-][\w.@+-]{0,80}\.(?:py|pyi|[cm]?[jt]sx?|json|toml|ya?ml|sql|html?|css|txt|md|db|sqlite)"
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+    # colours of a terminal
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
+    # UUIDs
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    # date and time, then a time alone
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<address>"),
+    # an absolute path of a source or data file keeps the file's name; folders of this machine keep nothing
     (re.compile(r"(?:file://)?(?<![\w.@+~/-])(?:/[\w.@+~-]{1,80}){1,20}/(" + _FILE + r")\b"), r"\1"),
     (re.compile(r"(?:file://)?(?<![\w/])/(?:tmp|var|private|home|root|Users)(?:/[\w.@+~-]{1,80}){0,20}"), "<path>"),
+    # `app.py:12:3` after its path was cut
     (re.compile(r"(?<![\w.@+-])(" + _FILE + r")(?::\d+)+"), r"\1"),
     (re.compile(r"\b((?:line|column|pid|port|process|thread)[ =:#]{1,3})\d+", re.IGNORECASE), r"\1<n>"),
     (re.compile(r"(\b127\.0\.0\.1|\blocalhost|\[::1?\]):\d+"), r"\1:<n>"),
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b"), "<duration>"),
+    # commit ids and hashes: hexadecimal, with a letter and a digit
     (re.compile(r"(?<![^\W_])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE), "<hex>"),
     (re.compile(r"\b(tmp|temp)[-_]?[0-9a-z_]{6,}\b"), r"\1<name>"),
+    # times as numbers, ids of processes and objects
     (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
 )
 """Form → what stands for it, in this order: a path before the line number behind it, a time before its parts."""
 _TOLD_BY_NAME = frozenset({RunProblem.FAKED, RunProblem.TAMPERED})
 """What such a run prints shows nothing, and need not be the same twice."""
+# pytest marks what was raised with E; a JavaScript stack is lines of `at …`
 _SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)
 _CALLED_FROM = re.compile(r"^[ \t]*at .*\n?", re.MULTILINE)
 
@@ -191,7 +199,7 @@ def signature(report: TestReport) -> Signature:
 
 
 def _said(case: ReportedCase) -> str:
-    """What a test says for itself: not the code around it, which may change while the failure stays."""
+    """Returns what a test says for itself: not the code around it, which may change while the failure stays."""
     own = _SAID.findall(case.message)
     text = "\n".join(own) if own else _CALLED_FROM.sub("", case.message)
     return normalised(text[:MOST_SAID])

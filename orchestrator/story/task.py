@@ -3,11 +3,11 @@
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from orchestrator.checks.content import check_content, check_whole
-from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
-from orchestrator.checks.paths import Around
+from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop
@@ -21,8 +21,8 @@ from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.suite import FailureInstruction, InstalledPackages
 from orchestrator.story.amendment import Amendments
 from orchestrator.story.commands import Commanded, check_shell, follow_locks, lock_left, run_commands
-from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews, recorded_stack
-from orchestrator.story.project_scan import scan_paths
+from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews
+from orchestrator.story.project_scan import around_of, read_users
 from orchestrator.story.review import review_task, unsettled
 from orchestrator.story.routing import ReviewRoute
 
@@ -79,16 +79,18 @@ class TaskRun:
         return status
 
     async def _reviewed(self, order: Order) -> TaskStatus | None:
-        """What one delivery and its review made of the task; None when it goes back to the developer."""
+        """Asks for one delivery and its review. Returns None when the task goes back to the developer."""
         task = order.task
         status, findings = await self._delivered(order)
         if status is not TaskStatus.DONE or not self._stage.reviewers:
             return await self._ended(order, status, findings)
         # Until it is approved, also when a reviewer cannot be reached.
         self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
-        step = await review_task(self._stage, self._progress, self.contract, task)
-        if step.route is not ReviewRoute.DEVELOPER:
-            return await self._ended(order, TaskStatus.UNAPPROVED if step.unapproved else status, findings)
+        route = await review_task(self._stage, self._progress, self.contract, task)
+        if route is not ReviewRoute.DEVELOPER:
+            return await self._ended(
+                order, status if route is ReviewRoute.APPROVED else TaskStatus.UNAPPROVED, findings
+            )
         said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
         self.contract = await self.amendments.for_texts(self.contract, task, said)
         return None
@@ -110,15 +112,15 @@ class TaskRun:
         return status, blocking(delivered.findings)
 
     def _own(self, task: Task) -> tuple[str, ...]:
-        """The task's files as the contract spells them."""
+        """Returns the task's files as the contract spells them."""
         return self.contract.task_files.get(task.task_id, ())
 
     async def _look(self, paths: Sequence[str]) -> Mapping[str, str]:
-        """The texts of files that the developer asks to see."""
+        """Returns the texts of files that the developer asks to see."""
         return await self._stage.read(paths, "look")
 
     def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
-        """The files there are: the scan was before the first task. Of a partial task some may be."""
+        """Returns the files there are: the scan was before the first task. Of a partial task some may be."""
         done = (
             path
             for other, status in self._progress.tasks.items()
@@ -129,7 +131,7 @@ class TaskRun:
         return tuple(sorted((there - set(self._own(task))) | set(before)))
 
     def _wanted(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Files of a task without those that were taken away: nobody has to bring them back."""
+        """Returns files of a task without those that were taken away: nobody has to bring them back."""
         return tuple(path for path in paths if path not in self._progress.removed)
 
     def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
@@ -155,38 +157,22 @@ class TaskRun:
         )
 
     def _unsettled(self, task: Task) -> tuple[Reviewed, ...]:
-        """What the reviewers said last, unless all of them approved."""
+        """Returns what the reviewers said last, unless all of them approved."""
         return unsettled(self._progress.reviews.get(task.task_id))
 
     async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
-        """What the files hold. Who uses what they lost is read only when something is."""
+        """Checks the contents. The users of what is lost are read only when something is."""
         instructed = (f"{one.issue} {one.fix}" for one in order.instructions)
         reviewed = (
             f"{one.title} {one.issue} {one.fix}" for said in self._unsettled(order.task) for one in said.comments
         )
         about = "\n".join((order.task.description, *instructed, *reviewed))
-        around = Around(
-            packages=frozenset(self.contract.allowed_dependencies),
-            stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
-            task=about,
-            runtime=self._progress.surface.runtime,
-            runtimes=self._progress.surface.runtimes,
-        )
+        around = around_of(self._stage, self._progress, self._plan, self.contract, about)
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):
-            around = around.model_copy(update={"others": await self._users(lost)})
+            read = partial(self._stage.workspace.read, self._stage.story_id)
+            around = around.model_copy(update={"others": await read_users(self._stage, lost, None, read)})
         return check_content(delivery, before, around, lost)
-
-    async def _users(self, lost: tuple[Lost, ...]) -> dict[str, str]:
-        """The texts of the files that use what was lost; the delivered ones among them are told by what they become."""
-
-        async def work(_step_id: str) -> dict[str, str]:
-            files = await self._stage.workspace.files(self._stage.story_id)
-            texts = await self._stage.workspace.read(self._stage.story_id, scan_paths(files))
-            using = {path for paths in users_of(lost, texts).values() for path in paths}
-            return {path: text for path, text in texts.items() if path in using}
-
-        return await self._stage.step.step("users", work, dict[str, str])
 
     async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         task = order.task
@@ -286,7 +272,7 @@ class TaskRun:
     async def _settle(
         self, order: Order, delivered: Delivered, before: dict[str, str]
     ) -> tuple[Delivery | None, TaskStatus]:
-        """What of the delivery is committed and what the task has become."""
+        """Returns what of the delivery is committed and what the task has become."""
         progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
@@ -354,7 +340,7 @@ class TaskRun:
 
 
 def with_made(delivery: Delivery, made: Sequence[FileChange]) -> Delivery:
-    """The delivery with files as its commands left them."""
+    """Returns the delivery with files as its commands left them."""
     files = {change.path: change for change in (*delivery.files, *made)}
     return delivery.model_copy(update={"files": tuple(files.values())})
 
@@ -375,6 +361,6 @@ def _subject(task: Task) -> str:
 
 
 def _violates(finding: Finding) -> bool:
-    """Whether the answer reached beyond the contract; a source that could not be read may just be broken."""
+    """Returns whether the answer reached beyond the contract; a source that could not be read may just be broken."""
     beyond = finding.code.startswith("contract.") and finding.severity is Severity.CRITICAL
     return beyond or finding.code == UNSAFE_PATH

@@ -1,25 +1,21 @@
-"""Spans of sprints, stories, tasks and turns, folded from events: same events, same spans, whoever folds them.
+"""Traces of sprints, stories, tasks and turns, where the environment names a collector (OpenTelemetry's own variables).
 
-Spans on their way to a collector over OTLP/HTTP, in a thread that nobody waits for.
-
-Traces, where the environment names a collector (OpenTelemetry's own variables).
+Spans are folded from events: same events, same spans, in whichever process. The SDK sends them, over OTLP/HTTP.
 """
 
 import hashlib
 import logging
-import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -87,7 +83,7 @@ class SpanFold:
         self._sprints: dict[str, _Sprint] = {}
 
     def add(self, event: Event) -> list[Span]:
-        """The spans that this event ends. Blocks when a sprint goes on."""
+        """Returns the spans that this event ends. Blocks when a sprint goes on."""
         if event.name not in TOLD:
             return []
         if event.name == "sprint_continued" and event.sprint not in self._sprints:
@@ -149,7 +145,7 @@ class SpanFold:
             yield self._ended(event.sprint, sprint)
 
     def _ended(self, name: str, sprint: _Sprint) -> Span:
-        """Once more, and longer, when a story is begun anew and ends."""
+        """Once more, and longer, when a story is restarted and ends."""
         return Span(
             name=f"sprint {name}",
             trace=sprint.trace,
@@ -226,89 +222,76 @@ def _task_id(sprint: _Sprint, workflow: str, story: _Story, task: str) -> int:
 
 
 def _number(size: int, *parts: object) -> int:
+    # Ids are derived, not drawn: a restart continues the trace. An id of 0 is invalid.
     digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:size], "big") or 1
 
 
 NAME = "sprint-orchestrator"
 UNREACHED = "traces_unreached"
-QUEUE = 10_000
-"""Events that wait at most; what comes while the collector hangs is left out of the traces, never of the log."""
-BATCH, EVERY_S, TIMEOUT_S, ENDING_S = 256, 2.0, 5.0, 3.0
-"""Spans that are sent at once; longest wait of a span; what one request may take; what the last ones get."""
-_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+QUEUE, BATCH, EVERY_S, TIMEOUT_S, ENDING_S = 10_000, 256, 2.0, 5.0, 3.0
+"""Spans that wait at most; that are sent at once; longest wait of one; time of a request; time of the last ones."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _SCOPE = InstrumentationScope(NAME, __version__)
 
 
+class _Exporter(SpanExporter):
+    """Sends spans, and calls `unreached` when the collector did not take some."""
+
+    def __init__(self, endpoint: str, unreached: Callable[[], None]) -> None:
+        self._otlp, self._unreached = OTLPSpanExporter(endpoint=endpoint, timeout=TIMEOUT_S), unreached
+        self.failing = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._otlp.export(spans)
+        self.failing = result is not SpanExportResult.SUCCESS
+        if self.failing:
+            self._unreached()
+        return result
+
+    def shutdown(self) -> None:
+        self._otlp.shutdown()  # type: ignore[no-untyped-call]
+
+
 class Traces:
     """Give each event to `listen`; `close` in the end. `tell` hears once when the collector cannot be reached."""
 
-    def __init__(
-        self, endpoint: str, variables: Mapping[str, str], earlier: Earlier, tell: Callable[[Event], None]
-    ) -> None:
-        """`endpoint` is where traces go; `variables` may hold headers, the service's name and attributes of it."""
+    def __init__(self, endpoint: str, earlier: Earlier, tell: Callable[[Event], None]) -> None:
+        """`endpoint` is where traces go; headers, service name and attributes come from OpenTelemetry's variables."""
         logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
         logging.getLogger("opentelemetry").propagate = False
-        headers = _pairs(variables.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS") or variables.get(_HEADERS, ""))
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, headers=headers, timeout=TIMEOUT_S)
-        told = _pairs(variables.get("OTEL_RESOURCE_ATTRIBUTES", ""))
-        named = variables.get("OTEL_SERVICE_NAME") or told.get("service.name") or NAME
-        self._resource = Resource({**told, "service.name": named, "service.version": __version__})
-        self._endpoint, self._tell = endpoint, tell
+        self._endpoint, self._tell, self._told = endpoint, tell, False
+        self._exporter = _Exporter(endpoint, self._unreached)
+        self._processor = BatchSpanProcessor(self._exporter, QUEUE, EVERY_S * 1000, BATCH)
+        own = Resource({"service.name": NAME, "service.version": __version__})
+        self._resource = own.merge(OTELResourceDetector().detect())
         self._fold = SpanFold(earlier)
-        self._events: queue.Queue[Event | None] = queue.Queue(QUEUE)
-        self._told = self._failing = False
-        self._thread = threading.Thread(target=self._work, name="traces", daemon=True)
-        self._thread.start()
+        # Folding may read the log once: not on the thread that tells of events.
+        self._folding = ThreadPoolExecutor(1, thread_name_prefix="traces")
 
     def listen(self, event: Event) -> None:
         """An event was recorded; returns at once, whatever the collector does."""
         if event.name in TOLD:
-            try:
-                self._events.put_nowait(event)
-            except queue.Full:
-                self._unreached("it does not keep up: spans are left out")
+            self._folding.submit(self._take, event)
 
     def close(self) -> None:
         """Send what is left, for a moment at most; nothing to a collector that was not there just now. Blocks."""
-        with suppress(queue.Full):
-            self._events.put_nowait(None)
-            self._thread.join(0.0 if self._failing else ENDING_S)
-        if self._thread.is_alive():
-            self._unreached("what it has not taken by now is not sent")
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+        ending = threading.Thread(target=self._end, name="traces-end", daemon=True)
+        ending.start()
+        ending.join(0.0 if self._exporter.failing else ENDING_S)
+        if ending.is_alive():
+            self._unreached()
+        self._exporter.shutdown()
 
-    def _work(self) -> None:
-        ended = False
-        while not ended:
-            spans, ended = self._batch()
-            if spans:
-                self._failing = self._exporter.export(spans) is not SpanExportResult.SUCCESS
-            if self._failing:
-                self._unreached("what it did not take is not sent again")
+    def _end(self) -> None:
+        self._folding.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
 
-    def _batch(self) -> tuple[list[ReadableSpan], bool]:
-        """Spans that are ready, and whether there are no more to come."""
-        spans: list[ReadableSpan] = []
-        until = datetime.now(UTC) + timedelta(seconds=EVERY_S)
-        while len(spans) < BATCH:
-            left = (until - datetime.now(UTC)).total_seconds() if spans else None
-            try:
-                event = self._events.get(timeout=left if left is None else max(left, 0.0))
-            except queue.Empty:
-                break
-            if event is None:
-                return spans, True
-            spans += [self._readable(span) for span in self._ended_by(event)]
-        return spans, False
-
-    def _ended_by(self, event: Event) -> list[Span]:
-        try:
-            return self._fold.add(event)
-        except OrchestratorError:  # the log cannot be read now: this sprint has no spans of what came before
-            return []
+    def _take(self, event: Event) -> None:
+        with suppress(OrchestratorError):  # the log cannot be read now: this sprint has no spans of what came before
+            for span in self._fold.add(event):
+                self._processor.on_end(self._readable(span))
 
     def _readable(self, span: Span) -> ReadableSpan:
         return ReadableSpan(
@@ -324,19 +307,13 @@ class Traces:
             instrumentation_scope=_SCOPE,
         )
 
-    def _unreached(self, what: str) -> None:
+    def _unreached(self) -> None:
         if self._told:
             return
         self._told = True
+        text = f"traces cannot be sent to {self._endpoint}: what it does not take is lost, and nothing else is"
         now = datetime.now(UTC)
-        text = f"traces cannot be sent to {self._endpoint}; {what}, and nothing else depends on it"
         self._tell(Event(id="", time=now, level=Level.WARN, name=UNREACHED, message=text, sprint="", data={}))
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """`a=1,b=2` with values as in an address."""
-    parts = (part.partition("=") for part in text.split(","))
-    return {name.strip(): unquote(value.strip()) for name, sign, value in parts if sign and name.strip()}
 
 
 def _nanoseconds(time: datetime) -> int:
@@ -344,14 +321,11 @@ def _nanoseconds(time: datetime) -> int:
     return (time - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-if TYPE_CHECKING:
-    pass
-
 ENDPOINT, TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 
 def collector(environment: Environment) -> str | None:
-    """Where traces go; None when nobody wants them."""
+    """Returns where traces go; None when no collector is named."""
     variables = environment.variables
     if variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
@@ -361,20 +335,19 @@ def collector(environment: Environment) -> str | None:
     return variables.get(TRACES_ENDPOINT, "").strip() or (f"{base}/v1/traces" if base else None)
 
 
-def open_traces(environment: Environment, tell: Callable[[Event], None]) -> "Traces | None":
-    """What takes events to the collector (`listen`, and `close` in the end); None when there is none.
+def open_traces(environment: Environment, tell: Callable[[Event], None]) -> Traces | None:
+    """Returns what takes events to the collector (`listen`, and `close` in the end); None when there is none.
 
     `tell` hears once, from another thread, that it cannot be reached.
     """
     endpoint = collector(environment)
     if endpoint is None:
         return None
-    # Imported here: most have no collector.
 
     def earlier(sprint: str) -> Iterator[Event]:
         return (event for _, event in Reader(environment).events(sprint))
 
-    return Traces(endpoint, environment.variables, earlier, tell)
+    return Traces(endpoint, earlier, tell)
 
 
 @contextmanager

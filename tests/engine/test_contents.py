@@ -20,7 +20,6 @@ from orchestrator.core.errors import (
     AnswerInvalid,
     AnswerRefused,
     AnswerTruncated,
-    PermanentProviderError,
     ProviderError,
     SchemaValidationError,
 )
@@ -160,7 +159,7 @@ def real(kind: type[ModelProvider], said: Callable[[Content], Answer], fine: Ans
         log = CallLog(folder / "calls.jsonl", SystemClock())
         with model_server(*map(said, cases), fine) as server:
             access = ModelAccess(model="m", api_key="sk-1", base_url=server.url, timeout_s=20, max_output_tokens=9)
-            provider = await asyncio.to_thread(kind, access, price={}.get, clock=SystemClock(), on_paid=log.write)
+            provider = await asyncio.to_thread(kind, access, price={}.get, on_paid=log.write)
             yield Stand(provider, folder / "calls.jsonl", lambda: len(server.asked))
             await provider.close()
 
@@ -283,33 +282,3 @@ async def test_content_heals_by_one_more_answer(opened: Opened, name: str, tmp_p
         assert stand.requests() == taken.journal.calls == await stand.paid() == 2 + case.repairs
         (sent_back,) = taken.sink.named("answer_sent_back")
         assert [finding["code"] for finding in sent_back.data["findings"]] == case.codes
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "<!doctype html><title>Sign in</title>",
-        "",
-        {"error": {"message": "upstream failed"}},
-        {"status": "ok", "usage": {"cpu": 5}, "choices": None, "content": None},
-        {"type": "message", "content": None, "choices": [{"text": GOOD}]},
-    ],
-    ids=["login page", "nothing", "error", "other service", "envelope"],
-)
-@pytest.mark.parametrize("kind", [AnthropicProvider, OpenAIProvider], ids=["anthropic", "openai"])
-async def test_a_success_that_no_model_gave_is_retried_as_transport_and_not_paid(
-    kind: type[ModelProvider], body: Any, tmp_path: Path
-) -> None:
-    async with real(kind, lambda _: Answer(body=body), Answer(body=body))(tmp_path, [CONTENTS["nothing"]]) as stand:
-        with pytest.raises(PermanentProviderError, match="gave up after 4 calls") as caught:
-            await analysed(stand, tmp_path)
-        error = caught.value
-        assert not isinstance(error, SchemaValidationError)
-        told = body if isinstance(body, str) else json.dumps(body)
-        assert (error.code, error.provider_name) == ("provider.shape", stand.provider.name)
-        assert error.original_message == told[:500]
-        assert (stand.requests(), await stand.paid()) == (4, 0)
-        with pytest.raises(PermanentProviderError) as again:
-            await analysed(stand, tmp_path)
-        assert (str(again.value), vars(again.value)) == (str(error), vars(error))
-        assert stand.requests() == 4

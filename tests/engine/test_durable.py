@@ -17,7 +17,7 @@ from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
+from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock
@@ -88,11 +88,13 @@ class House:
                 url=address(self.folder, "engine"),
                 executor_id="run-SP-001",
                 bodies={WORKFLOW_NAME: body},
-                turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
-                journals=ReplyJournal(self.folder / "replies"),
-                gates=gates,
-                sink=sink,
-                clock=SystemClock(),
+                services=Services(
+                    turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
+                    journals=ReplyJournal(self.folder / "replies"),
+                    gates=gates,
+                    sink=sink,
+                    clock=SystemClock(),
+                ),
                 is_current=self._is_current,
             ) as engine,
         ):
@@ -239,22 +241,6 @@ async def test_our_errors_keep_their_class_and_are_replayed(tmp_path: Path) -> N
     (outcome,) = await House(tmp_path, provider).run(body(False))
     assert outcome.findings[0].message == "git said no x.git auth"
     assert len(tried) == provider.calls == 1
-
-
-async def test_the_budget_of_a_story_ends_it_with_its_own_error(tmp_path: Path) -> None:
-    provider = Counting()
-
-    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
-        for _ in range(3):
-            await step.turn(PROMPT)
-        with pytest.raises(BudgetExceeded):
-            await step.turn(PROMPT)
-        return done()
-
-    house = House(tmp_path, provider)
-    assert await house.run(body) == [done()]
-    assert provider.calls == 3
-    assert [event.data["turn"] for event in house.shown if event.name == "turn_finished"] == [1, 2, 3]
 
 
 async def test_a_crash_gives_no_story_a_new_budget(tmp_path: Path) -> None:

@@ -93,24 +93,6 @@ async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
     assert texts(result) == FILES
 
 
-async def test_a_delivery_cut_in_its_first_file_is_completed_by_whole_files_or_by_the_rest() -> None:
-    cut = WHOLE[: WHOLE.index("A = 1") + 3]
-    for rest in (WHOLE, WHOLE[len(cut) :]):
-        at = bench(says(cut), says(rest, "continuation"))
-        result = await delivered(at)
-        assert result.accepted, result.findings
-        assert texts(result) == FILES
-        assert at.asked == ["delivery 1", "continuation 1"]
-
-
-async def test_a_missing_continuation_counts_and_the_loop_goes_on() -> None:
-    at = bench(says(CUT), says(WHOLE))
-    result = await delivered(at)
-    assert result.accepted
-    assert at.asked == ["delivery 1", "continuation 1", "delivery 2"]
-    assert "cut off before b.py was whole" in at.segment(2, "feedback")
-
-
 async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> None:
     (text,) = LIBRARY.worked("developer/delivery")
     code = json.loads(text)["files"][1]["content"]
@@ -118,10 +100,3 @@ async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> No
     assert texts(await delivered(at)) == FILES
     assert at.asked == ["delivery 1", "delivery 2"]
     assert "the prompt's own example" in at.segment(1, "feedback")
-
-
-async def test_a_delivery_that_is_none_gives_none() -> None:
-    at = bench(says("no"), says("no"), says({"files": []}))
-    result = await delivered(at)
-    assert result.delivery is None
-    assert at.asked == ["delivery 1", "repair 1", "delivery 2", "delivery 3"]

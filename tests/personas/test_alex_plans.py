@@ -74,12 +74,6 @@ async def test_a_plan_is_asked_for_and_gives_the_delivery_that_json_gives() -> N
     assert [one["given"] for at in (by_plan, by_json) for one in events(at, "answer_read")] == ["plan", "json"]
 
 
-async def test_json_is_asked_for_where_that_is_set() -> None:
-    at = bench(says(plan(A, B)), policies=Policies(formats={"alex": "json"}))
-    assert (await delivered(at)).accepted, "a plan is taken all the same"
-    assert "JSON Schema" in at.segment(0, "contract")
-
-
 async def test_read_then_edit() -> None:
     edit = Edit(path="a.py", pairs=(Pair(find="A = 0\n", replace="A = 1\n"),))
     at = bench(says(plan(Read(resource="app.py"))), says(plan(edit, B)))
@@ -152,13 +146,6 @@ async def test_a_cut_plan_keeps_its_whole_actions_and_asks_for_the_rest() -> Non
     assert "- b.py" in at.segment(1, "feedback")
 
 
-async def test_a_plan_cut_between_two_actions_is_told_by_the_stop_reason() -> None:
-    at = bench(says(plan(A), stop_reason="max_tokens"), says(plan(B), "continuation"))
-    result = await delivered(at)
-    assert result.accepted
-    assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}
-
-
 async def test_what_a_cut_may_have_taken_is_asked_for_too() -> None:
     old = {"a.py": "A = 0\n", "b.py": "B = 0\n"}
     edits = [
@@ -199,13 +186,6 @@ async def test_a_plan_cut_anywhere_is_whole_with_the_rest_of_its_text() -> None:
         assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}, text[:end][-30:]
 
 
-async def test_a_cut_json_answer_is_continued_as_json() -> None:
-    cut = JSON[: JSON.index("B = 2") + 3]
-    at = bench(says(cut), says(json.dumps(delivery(STORY, 1, {"b.py": "B = 2\n"})), "continuation"))
-    assert (await delivered(at)).accepted
-    assert "JSON Schema" in at.segment(1, "contract")
-
-
 async def test_what_is_shown_already_is_said() -> None:
     at = bench(says(plan(Read(resource="a.py"))), says(plan(Create(path="a.py", content="A = 1\n", overwrite=True), B)))
     assert (await delivered(at, old=OLD)).accepted
@@ -223,25 +203,6 @@ async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None
     assert alone.delivery is not None
     assert alone.delivery.removed == ("a.py",)
     assert alone.delivery.files == ()
-
-
-async def test_a_plan_that_a_filter_ended_between_two_actions_is_completed() -> None:
-    at = bench(says(plan(A), stop_reason="refusal"), says(plan(B), "continuation"))
-    assert sorted(texts(await delivered(at))) == ["a.py", "b.py"]
-    whole = bench(says(plan(A, B), stop_reason="refusal"))
-    assert (await delivered(whole)).accepted
-    assert (at.asked, whole.asked) == (["delivery 1", "continuation 1"], ["delivery 1"])
-
-
-async def test_what_is_no_try_at_a_plan_is_asked_for_again_as_a_plan() -> None:
-    stops = ("refusal", "tool_use", "refusal")
-    at = bench(*(says("I would rather not.", stop_reason=stop) for stop in stops))
-    result = await delivered(at)
-    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"], "no repair of what is no answer"
-    assert all("### `CREATE`" in at.segment(number, "rules") for number in range(3))
-    assert "the model declined to answer" in at.segment(1, "feedback")
-    assert "a tool was called" in at.segment(2, "feedback")
-    assert (result.accepted, result.findings[0].code) == (False, "answer.refused")
 
 
 async def test_the_judges_word_goes_back_with_the_plan() -> None:

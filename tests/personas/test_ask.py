@@ -4,10 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from orchestrator.checks.suite import read_analysis
-from orchestrator.core.errors import AnswerRefused
 from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.wire import AnalysisAnswer
@@ -47,15 +44,6 @@ async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None)
     return await ask(at.desk, request, read=read, judge=judge)
 
 
-async def test_a_good_answer_costs_one_call_and_has_no_feedback() -> None:
-    at = said(GOOD)
-    result = await asked(at)
-    assert result.accepted
-    assert result.previous == GOOD
-    assert at.asked == ["analysis 1"]
-    assert "Corrections Required" not in at.step.prompts[0].text
-
-
 async def test_the_repair_request_shows_the_broken_text_in_a_fence_and_its_answer_counts() -> None:
     at = said(REFUSED, repair=GOOD)
     result = await asked(at)
@@ -64,25 +52,6 @@ async def test_the_repair_request_shows_the_broken_text_in_a_fence_and_its_answe
     assert f"```\n{REFUSED}\n```" in at.segment(1, "task")
     assert "```json\n{" in at.segment(1, "contract")
     assert at.sink.named("answer_repaired_by_model")
-
-
-async def test_without_a_repair_entry_the_loop_goes_on_and_ends() -> None:
-    at = said(REFUSED, REFUSED, REFUSED)
-    with pytest.raises(AnswerRefused) as caught:
-        await asked(at)
-    assert all(finding.severity.blocks for finding in caught.value.findings)
-    assert at.asked == ["analysis 1", "repair 1", "analysis 2", "analysis 3"]
-    feedback = at.segment(2, "feedback")
-    assert "## Corrections Required" in feedback
-    assert REFUSED in feedback
-
-
-async def test_a_failed_repair_leaves_the_first_text_for_the_feedback() -> None:
-    at = said(REFUSED, GOOD, repair="no better")
-    assert (await asked(at)).accepted
-    assert at.asked == ["analysis 1", "repair 1", "analysis 2"]
-    assert REFUSED in at.segment(2, "feedback")
-    assert "no better" not in at.segment(2, "feedback")
 
 
 async def test_repair_requests_can_be_switched_off() -> None:

@@ -58,14 +58,6 @@ async def test_a_plan_with_its_one_file_is_whole_wherever_the_model_stopped() ->
     assert at.asked == ["suite 1"]
 
 
-async def test_a_suite_without_tests_is_sent_back_until_the_budget_ends() -> None:
-    at = bench(*[says(suite(STORY, EMPTY)) for _ in range(4)])
-    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
-    assert written.suite is None
-    assert at.asked == ["suite 1", "suite 2", "suite 3"]
-    assert "suite.no_tests" in {finding.code for finding in written.findings}
-
-
 @pytest.mark.parametrize(
     ("mode", "criteria", "told"),
     [("auto", True, "each of the 2"), ("smoke", True, "smoke tests"), ("acceptance", False, "acceptance criteria")],

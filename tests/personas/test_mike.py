@@ -44,14 +44,6 @@ async def test_a_cut_plan_is_completed_by_a_request_for_the_rest() -> None:
     assert at.sink.named("breakdown_completed")
 
 
-async def test_fewer_tasks_than_announced_are_asked_for_too() -> None:
-    short = breakdown(STORY, *TASKS[:2]) | {"task_count": 3}
-    at = bench(says("breakdown", short), says("breakdown_missing", {"tasks": [TASKS[2]]}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert len(ids(planned)) == 3
-    assert not [finding for finding in planned.findings if finding.severity.blocks]
-
-
 async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     at = bench(says("breakdown", CUT))
     planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
@@ -73,14 +65,6 @@ async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
     assert planned.breakdown is not None
     assert planned.breakdown.architectural_conflict.detected
     assert at.asked == ["breakdown 1"]
-
-
-async def test_no_plan_within_the_budget() -> None:
-    at = bench(*[says("breakdown", {"nothing": number}) for number in range(5)])
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert planned.breakdown is None
-    assert planned.findings
-    assert [one for one in at.asked if "repair" not in one] == ["breakdown 1", "breakdown 2", "breakdown 3"]
 
 
 async def test_an_entry_that_is_no_path_is_left_out_when_it_keeps_coming() -> None:

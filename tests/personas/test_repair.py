@@ -87,14 +87,6 @@ async def test_a_repair_that_is_none_is_told_and_the_loop_asks_anew() -> None:
     assert at.sink.named("answer_repair_failed")
 
 
-async def test_what_stopped_at_the_limit_is_no_text_to_repair() -> None:
-    at = bench(says(UNREADABLE_PLAN, stop_reason="max_tokens"), says(SMALL, "repair"), says(SMALL))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert planned.breakdown is not None
-    assert at.asked == ["breakdown 1", "breakdown 2"]
-    assert "the answer was cut off" in at.segment(1, "feedback")
-
-
 async def test_a_whole_answer_that_stopped_at_the_limit_is_whole() -> None:
     at = bench(says(SMALL, stop_reason="max_tokens"))
     planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)

@@ -60,7 +60,7 @@ def real(kind: type[ModelProvider], body: Callable[..., dict[str, Any]], words: 
             if error == "connection":
                 server.close()
             paid = CallLog(log, SystemClock()).write
-            provider = await asyncio.to_thread(kind, access, price={}.get, clock=SystemClock(), on_paid=paid)
+            provider = await asyncio.to_thread(kind, access, price={}.get, on_paid=paid)
             yield provider, log
             await provider.close()
 

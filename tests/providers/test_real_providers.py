@@ -6,15 +6,12 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.files.process import SystemClock
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
@@ -55,9 +52,7 @@ async def call(
     paid: Callable[[Prompt], None] | None = None,
 ) -> Reply:
     access = ModelAccess(model="asked", api_key=SECRET, base_url=url, timeout_s=timeout_s, max_output_tokens=30_000)
-    provider = await asyncio.to_thread(
-        service.provider, access, price=(prices or {}).get, clock=SystemClock(), on_paid=paid
-    )
+    provider = await asyncio.to_thread(service.provider, access, price=(prices or {}).get, on_paid=paid)
     try:
         return await provider.complete(prompt)
     finally:
@@ -174,13 +169,6 @@ async def test_an_answer_whose_usage_cannot_be_read_is_read_at_an_unknown_cost(s
 
 
 @both
-async def test_what_cannot_be_read_beside_the_tokens_does_not_take_them_away(service: Service) -> None:
-    more = {"prompt_tokens_details": 3, "cache_read_input_tokens": "x", "cache_creation_input_tokens": -1}
-    usage = {"prompt_tokens": 20, "completion_tokens": 5, "input_tokens": 20, "output_tokens": 5, **more}
-    assert (await answers(service, service.body("plan", usage=usage))).usage == Usage(input=20, output=5)
-
-
-@both
 async def test_cost_comes_from_the_price_of_the_told_or_the_asked_model(service: Service) -> None:
     price = PriceSettings(input=10, cached=1, cache_write=12.5, output=50)
     expected = (11 * 10 + 7 * 1 + 2 * 12.5 + 5 * 50) / 1_000_000
@@ -203,7 +191,6 @@ async def fails(service: Service, answer: Answer, **options: Any) -> TransientPr
     return caught.value
 
 
-FAR = "Wed, 21 Oct 2915 07:28:99999999999999999999 GMT"
 """A date that no machine can hold."""
 
 
@@ -266,15 +253,7 @@ async def test_the_servers_wish_to_wait_is_told_in_seconds(
 
 
 @both
-async def test_the_servers_wish_to_wait_is_told_as_a_date(service: Service) -> None:
-    wish = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    error = await fails(service, Answer(status=429, body=refusal("slow down"), headers={"Retry-After": wish}))
-    assert error.retry_after_s is not None
-    assert 30 <= error.retry_after_s <= 90
-
-
-@both
-@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf", FAR])
+@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf"])
 async def test_an_unusable_wish_leaves_the_wait_to_us(service: Service, wish: str) -> None:
     error = await fails(service, Answer(status=503, body=refusal("busy"), headers={"retry-after": wish}))
     assert error.retry_after_s is None
@@ -328,5 +307,5 @@ async def test_a_server_that_is_not_there_is_a_lost_connection(service: Service)
 @both
 def test_a_key_does_not_show_in_a_representation(service: Service) -> None:
     access = ModelAccess(model="m", api_key=SECRET, base_url="http://h", timeout_s=1, max_output_tokens=1)
-    provider = service.provider(access, price={}.get, clock=SystemClock())
+    provider = service.provider(access, price={}.get)
     assert SECRET not in repr(access) + repr(provider)

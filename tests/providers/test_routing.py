@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from orchestrator.core.errors import ConfigError, PermanentProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import (
-    Replaced,
     RoutedProvider,
-    Seat,
     formats_of,
     open_providers,
     require_seat,
@@ -222,49 +220,3 @@ async def test_each_prompt_goes_to_its_personas_server_with_its_key_and_model(tm
     assert (asked.path, asked.body["model"], asked.body["max_tokens"]) == ("/v1/chat/completions", "qwen", 5)
     assert "sk-anthropic-key" not in str(asked)
     assert log.read_text().count("\n") == 3
-
-
-class Slow:
-    """A provider whose calls end when they are told."""
-
-    name = "slow"
-
-    def __init__(self) -> None:
-        self.answers, self.closed = asyncio.Event(), 0
-
-    async def complete(self, prompt: Prompt) -> Reply:
-        await self.answers.wait()
-        raise PermanentProviderError("no", kind="auth", provider_name=self.name)
-
-    async def close(self) -> None:
-        self.closed += 1
-
-    def routed(self) -> RoutedProvider:
-        seat = Seat(provider="scripted", model=None, base_url=None, timeout_s=1, max_output_tokens=1)
-        return RoutedProvider({}, {seat: self}, seat, (self.close,), {})
-
-
-async def test_a_provider_that_was_replaced_is_closed_when_its_last_call_has_ended() -> None:
-    slow, unused, cut = Slow(), Slow(), Slow()
-    providers = {one: one.routed() for one in (slow, unused, cut)}
-    calls = [asyncio.create_task(providers[one].complete(prompt("mike"))) for one in (slow, slow, cut)]
-    await asyncio.sleep(0)
-    replaced = Replaced()
-    for provider in providers.values():
-        replaced.add(provider)
-    async with asyncio.timeout(10):
-        while not unused.closed:
-            await asyncio.sleep(0)
-        calls[0].cancel()
-        await asyncio.gather(calls[0], return_exceptions=True)
-        assert not slow.closed, "a call is under way"
-        slow.answers.set()
-        while not slow.closed:
-            await asyncio.sleep(0)
-    assert not cut.closed
-    await replaced.close()
-    for provider in providers.values():
-        await provider.close()
-    assert (slow.closed, unused.closed, cut.closed) == (1, 1, 1)
-    calls[2].cancel()
-    await asyncio.gather(*calls, return_exceptions=True)

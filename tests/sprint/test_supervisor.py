@@ -191,25 +191,6 @@ async def test_ready_stories_start_by_priority_then_by_place() -> None:
     assert play.order == ["C", "B", "D", "A"]
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
-async def test_never_more_stories_at_once_than_allowed(at_once: int) -> None:
-    play = Play({f"S{number}": [] for number in range(9)})
-    await play.run(at_once=at_once)
-    assert play.runner.most == at_once
-
-
-@pytest.mark.parametrize("end", [FAILED, StoryStatus.NEEDS_ATTENTION, StoryStatus.CONFLICTED])
-async def test_what_is_not_done_blocks_its_dependants_and_they_say_by_which(end: StoryStatus) -> None:
-    play = Play({"A": [], "B": ["A"], "C": ["B"], "D": []}, {"A": end})
-    await play.run()
-    assert play.statuses() == {"A": end.value, "B": "blocked", "C": "blocked", "D": "done"}
-    assert play.outcome("B").blocked_by == ("A",)
-    assert f"blocked by A ({end.value})" in play.outcome("B").findings[0].message
-    assert play.outcome("C").blocked_by == ("B",)
-    assert play.cells.rows["B"]["Execution_Status"] == "blocked"
-    assert sorted(play.order) == ["A", "D"]
-
-
 async def test_a_story_waits_for_all_before_it_is_blocked_by_one() -> None:
     play = Play({"A": [], "B": [], "C": ["A", "B"]}, {"A": FAILED, "B": FAILED})
     await play.run(at_once=1)
@@ -272,19 +253,6 @@ async def test_stories_that_wait_for_a_person_or_were_reset_are_no_failures_and_
     assert failed_in_a_row(fold(play.record, until_c), play.histories()["A"].finished) == ("C",)
 
 
-async def test_ending_a_paused_sprint_by_hand_is_having_seen_it() -> None:
-    play = Play({name: [] for name in "ABC"}, {"A": FAILED})
-    play.runner.people["B"] = asyncio.Event()
-    task = asyncio.create_task(play.run(at_once=2, stop_after=1))
-    while not play.sink.named("sprint_paused"):
-        await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    play.runner = Runner({})
-    assert (await play.run(at_once=2, stop_after=1)).paused is None
-    assert play.statuses() == {"A": "failed", "B": "done", "C": "done"}
-
-
 async def test_refused_credentials_pause_at_once_and_let_running_stories_end() -> None:
     refused = StoryOutcome(id="A", status=FAILED, stop_sprint=True)
     play = Play({name: [] for name in "ABC"}, {"A": refused})
@@ -325,15 +293,6 @@ async def test_stories_that_all_wait_keep_the_sprint_alive_and_others_wait_for_t
 
     await asyncio.gather(play.run(at_once=2), answer())
     assert set(play.statuses().values()) == {"done"}
-
-
-async def test_a_paused_sprint_waits_for_no_person() -> None:
-    refused = StoryOutcome(id="B", status=FAILED, stop_sprint=True)
-    play = Play({"A": [], "B": [], "C": []}, {"B": refused})
-    play.priorities = {"A": Priority.CRITICAL}
-    play.runner.people["A"] = asyncio.Event()
-    assert (await play.run(at_once=1)).paused is not None
-    assert play.statuses() == {"A": "executing", "B": "failed", "C": "pending"}
 
 
 async def test_a_story_that_people_have_paused_half_way_is_told_of_once_and_waited_for() -> None:

@@ -87,15 +87,6 @@ async def test_many_at_once_are_all_there_each_once(url: str) -> None:
     assert len(set(shown)) == 300
 
 
-async def test_two_stores_write_one_log(url: str) -> None:
-    async with EventStore(url) as one, EventStore(url) as two:
-        calls = [store.emit(event(f"{name}{n}")) for n in range(60) for name, store in (("a", one), ("b", two))]
-        both = [store.emit(event(f"both{n}")) for n in range(20) for store in (one, two)]
-        results = await asyncio.gather(*calls, *both)
-    assert sum(results) == 140
-    assert len(await asyncio.to_thread(read, url)) == 140
-
-
 async def test_reading_by_sprint_and_from_a_place_on(url: str) -> None:
     async with EventStore(url) as store:
         await asyncio.gather(*(store.emit(event(n, "SP-001" if n % 2 else "SP-002")) for n in range(5000)))
@@ -185,10 +176,6 @@ async def test_an_event_that_is_no_json_fails_its_emitter_only(url: str) -> None
         with pytest.raises(ValueError, match="serialize"):
             await asyncio.wait_for(store.emit(event(1, what=object())), 5)
         assert await asyncio.wait_for(store.emit(event(2)), 5)
-
-
-def test_a_log_that_is_not_there_is_empty(url: str) -> None:
-    assert read(url) == []
 
 
 def test_levels_rise() -> None:

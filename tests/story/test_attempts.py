@@ -69,13 +69,6 @@ async def test_failures_that_come_in_turns_come_back_too_and_other_ones_do_not(t
     assert (outcome.status, outcome.attempts, repeated) == (StoryStatus.DONE, 4, [])
 
 
-async def test_plans_are_kept_to_where_only_plans_are_wanted(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[RED, RED])
-    mended(stand, 2, 3, 1)
-    await told(stand, tmp_path, formats={"alex": "plan"})
-    assert {one.name for one in stand.step.prompts if one.key.purpose == "delivery"} == {"developer/delivery_plan"}
-
-
 FAILED = TestReport(cases=(of("test_us_1", CaseResult.FAILED), of("test_b", CaseResult.PASSED)), exit_code=1)
 PASSED = TestReport(cases=(of("test_us_1", CaseResult.PASSED),), exit_code=0)
 

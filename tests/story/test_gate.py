@@ -75,14 +75,6 @@ class Playing(Stand):
 GOOD, BAD = breakdown(A, ["us_1.py"]), breakdown(A, EMPTY)
 
 
-@pytest.mark.parametrize("mode", ["auto", "escalations"])
-async def test_a_valid_plan_needs_nobody(tmp_path: Path, mode: str) -> None:
-    play = Playing(tmp_path, [GOOD])
-    assert (await play.ends(mode)).status is StoryStatus.DONE
-    assert (play.judged, play.people.asked) == ([("approved", 2)], [])
-    assert "Plan Revision Required" not in play.plans_asked[0]
-
-
 async def test_in_mode_always_each_plan_is_shown(tmp_path: Path) -> None:
     play = Playing(tmp_path, [GOOD], Choice.APPROVE)
     assert (await play.ends("always")).status is StoryStatus.DONE
@@ -137,13 +129,6 @@ async def test_a_rejection_is_one_more_revision_with_the_comment(tmp_path: Path)
     last = play.plans_asked[-1].split("## Plan Revision Required", 1)[1]
     assert comment in last
     assert "neither files nor a command" in last
-
-
-async def test_a_rejected_plan_that_stays_invalid_comes_back_to_the_person(tmp_path: Path) -> None:
-    play = Playing(tmp_path, [BAD] * 4, said(Choice.REJECT, "x"), Choice.CANCEL)
-    assert (await play.ends("escalations")).status is StoryStatus.CANCELLED
-    assert [gate.iteration for gate in play.people.asked] == [3, 4]
-    assert play.judged[-1] == ("escalate", 0)
 
 
 async def test_a_valid_plan_can_be_turned_down_too(tmp_path: Path) -> None:
@@ -209,14 +194,6 @@ async def test_an_overridden_conflict_is_planned_anew_with_the_comment(tmp_path:
     assert "keep the file" in play.plans_asked[1]
     assert "a local file cannot be shared" in play.plans_asked[1]
     assert "counts as settled" in play.plans_asked[2].split("## Plan Revision Required", 1)[1]
-
-
-async def test_a_conflict_that_a_person_doubts_is_looked_at_again(tmp_path: Path) -> None:
-    conflicting = breakdown(A) | {"architectural_conflict": CONFLICT, "tasks": []}
-    play = Playing(tmp_path, [conflicting, GOOD], said(Choice.REJECT, "the file is shared already"))
-    assert (await play.ends("escalations")).status is StoryStatus.DONE
-    assert "the file is shared already" in play.plans_asked[1]
-    assert "Conflict that a person has overridden" not in play.plans_asked[1]
 
 
 @pytest.mark.parametrize(

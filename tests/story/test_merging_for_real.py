@@ -80,31 +80,6 @@ def rates(folder: Path) -> Sprint:
 THREE = "from invoice import invoice\n\n\ndef test_invoice():\n    assert invoice() == 3\n"
 
 
-def test_a_story_that_merges_without_a_conflict_is_tested_on_the_merged_tree(tmp_path: Path) -> None:
-    sprint = rates(tmp_path)
-    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE)
-    first, second = sprint.run()
-    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
-    assert second.tests.passed == 1, "green alone"
-    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
-    assert "test_invoice" in red.message
-    assert "assert 6 == 3" in red.message
-
-
-def test_what_is_red_together_is_mended_in_the_storys_own_files(tmp_path: Path) -> None:
-    sprint = rates(tmp_path)
-    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED})
-    first, second = sprint.run()
-    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.DONE), second.findings
-    assert "return 3" in sprint.result("invoice.py")
-    assert "RATE = 2" in sprint.result("rates.py")
-    (prompt,) = sprint.prompts
-    assert "assert 6 == 3" in prompt
-    assert "-RATE = 1\n+RATE = 2" in prompt.partition("## What was changed meanwhile")[2]
-    assert "- US-1: US-1: tests" in prompt or "T-US-1-01: Work 1" in prompt
-    assert second.tests.passed == 1
-
-
 def test_a_mend_may_change_what_was_merged_meanwhile_but_not_undo_it(tmp_path: Path) -> None:
     sprint = rates(tmp_path)
     sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"rates.py": RATES})
@@ -122,22 +97,6 @@ def test_a_resolution_that_breaks_the_storys_own_test_is_not_merged(tmp_path: Pa
     (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
     assert "assert 4 == 3" in red.message
     assert second.tests.failed == 1, "the report tells the last run"
-
-
-def test_what_the_other_story_brought_may_be_used(tmp_path: Path) -> None:
-    """Its modules and its packages are part of the closed world of the resolution."""
-    base = {"app.py": "def steps():\n    return []\n"}
-    sprint = Sprint(tmp_path, base, "US-1", "US-2")
-    for story, name in (("US-1", "one"), ("US-2", "two")):
-        app = f"from {name} import {name}\n\n\ndef steps():\n    return [{name}]\n"
-        files = {"app.py": app, f"{name}.py": f"def {name}():\n    return '{name}'\n"}
-        test = f"from app import steps\n\n\ndef test_{name}():\n    assert '{name}' in [step() for step in steps()]\n"
-        both = "from one import one\nfrom two import two\n\n\ndef steps():\n    return [one, two]\n"
-        sprint.deliver(story, files, test, merge={"app.py": both} if story == "US-2" else None)
-    outcomes = sprint.run()
-    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, outcomes[1].findings
-    assert "return [one, two]" in sprint.result("app.py")
-    assert sprint.prompts[0].count("<<<<<<< merged meanwhile") >= 1
 
 
 @pytest.mark.parametrize("whose", ["its own", pytest.param("another story's", marks=pytest.mark.soak)])

@@ -21,16 +21,6 @@ def planned(stand: Stand, *plans: bool) -> None:
     stand.team.suite(A, suite_text(A))
 
 
-async def test_the_architect_is_told_the_installers_words(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base=MANIFEST, packages=[GONE])
-    planned(stand, True, False)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "breakdown 2", "delivery 1", "suite 1"]
-    assert GONE.refusal in _text(stand.step, "breakdown", 2)
-    assert stand.runner.resolved == [{"tiny": "^1.0"}], "what is declared already is not asked for"
-
-
 async def test_a_plan_that_insists_ends_the_story_before_code_is_paid_for(tmp_path: Path) -> None:
     stand = Stand(tmp_path, base=MANIFEST, packages=[GONE] * 9)
     planned(stand, *[True] * 4)
@@ -66,12 +56,6 @@ async def test_a_registry_that_is_away_is_nobodys_fault_and_ends_it_at_once(tmp_
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert (outcome.status, codes(outcome)) == (StoryStatus.NEEDS_ATTENTION, {"environment.registry"})
     assert stand.asked == ["breakdown 1"]
-
-
-async def test_what_the_base_cannot_have_either_is_not_said_of_the_plan(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base=MANIFEST, packages=[NewPackages(refusal="no versions of attrs", base_too=True)])
-    planned(stand, True)
-    assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
 
 
 def _text(step: SimulatedStep, purpose: str, turn: int) -> str:

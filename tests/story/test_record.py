@@ -6,7 +6,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureRecord, Endpoint, Surface, Table, Todo
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.feedback import render_record
-from orchestrator.story.context import MAX_LINE, MAX_LINES, contribution, lines_of, recorded_stack
+from orchestrator.story.context import MAX_LINE, MAX_LINES, contribution, lines_of
 from tests.support import breakdown
 
 USERS = Table(name="users", columns=("id INT",), file="schema.sql")
@@ -29,21 +29,6 @@ def test_what_the_branch_changed_counts_and_the_plans_words_only_where_sources_s
     assert part.design == ("interface: GET /users: all users",)
     both = contribution(told, surface(), surface(tables=(USERS,), endpoints=(ROUTE,)), foundation=False)
     assert (both.endpoints, both.design) == ((ROUTE,), ())
-
-
-def test_only_the_foundation_locks_conventions() -> None:
-    told = plan(conventions=["- snake_case", "no globals"], tech_stack={"language": "Python"})
-    locked = contribution(told, surface(), surface(), foundation=True)
-    assert locked.conventions == ("tech stack: language: Python", "snake_case", "no globals")
-    assert contribution(told, surface(), surface(), foundation=False).conventions == ()
-
-
-def test_the_recorded_stack_is_the_foundations_then_the_plans() -> None:
-    told = plan(conventions=["snake_case"], tech_stack={"language": "Python", "tests": "pytest"})
-    record = ArchitectureRecord.of([contribution(told, surface(), surface(), foundation=True)])
-    assert record.tech_stack == ("language: Python", "tests: pytest")
-    assert recorded_stack(record.tech_stack, plan(tech_stack="Node")) == ("language: Python\ntests: pytest", "Node")
-    assert recorded_stack((), plan()) == ()
 
 
 def test_todos_get_ids_and_settle_others() -> None:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.delivery import Verdict
 from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
 from orchestrator.core.suite import CommandResult
-from tests.answers.reviews import TEMPLATE, ended
+from tests.answers.reviews import ended
 from tests.events_tool import untrue
 from tests.story.test_story import RED, A, Stand, codes, good, provider, statuses
 from tests.support import APPROVED, module_of, reviewed, suite_text, task
@@ -50,17 +49,6 @@ def judged(stand: Stand) -> list[tuple[str, int, int]]:
     return [(data["verdict"], data["attempt"], data["budget_left"]) for data in told]
 
 
-async def test_a_yes_goes_on_to_the_tests(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, APPROVED)
-    outcome = await outcome_of(stand)
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
-    assert judged(stand) == [("approved", 1, 4)]
-    (one,) = only_task(outcome).reviews
-    assert (one.iteration, one.by, one.verdict, one.approved) == (1, "reviewer", Verdict.YES, True)
-    assert "+    return 0" in stand.step.prompts[2].text
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -86,28 +74,6 @@ async def test_what_is_not_approved_goes_back_with_the_comments_and_is_read_agai
     assert "cannot be merged" in told[0] or f"1. ({'critical' if text is CRITICAL else 'major'}" in second
     assert [one.approved for one in only_task(outcome).reviews] == [False, True]
     assert only_task(outcome).comments == ()
-
-
-@pytest.mark.parametrize("text", ["LGTM, approved!", "", '{"approved": true}', ended(TEMPLATE)])
-async def test_no_verdict_twice_is_no_approval(tmp_path: Path, text: str) -> None:
-    stand = prepared(tmp_path, text, text, APPROVED, deliveries=2)
-    outcome = await outcome_of(stand)
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked[2:6] == ["review 1", "review 2", "delivery 2", "review 3"]
-    (told,) = [event for event in stand.sink.named("review_judged") if event.data["verdict"] == "sent_back"]
-    assert [finding["code"] for finding in told.data["findings"]] == ["review.no_verdict"]
-    assert "What to mend was not said" in stand.step.prompts[4].text
-
-
-async def test_comments_of_a_review_that_was_cut_off_are_kept(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, deliveries=2)
-    for _ in range(2):
-        stand.team.review(A, 1, CUT, stop_reason="max_tokens")
-    stand.team.review(A, 1, APPROVED)
-    assert (await outcome_of(stand)).status is StoryStatus.DONE
-    again = stand.step.prompts[4].text
-    assert "The wrong value" in again
-    assert "A name" in again
 
 
 @pytest.mark.parametrize("last", [True, False])
@@ -164,15 +130,6 @@ async def test_review_can_be_switched_off(tmp_path: Path) -> None:
     assert outcome.status is StoryStatus.DONE
     assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
     assert only_task(outcome).reviews == ()
-
-
-async def test_a_change_for_a_red_test_is_read_too_while_reviews_are_left(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, APPROVED, APPROVED, deliveries=2, stories=[RED])
-    stand.team.analyse(A, ("us_1.py", "return 1"))
-    outcome = await outcome_of(stand)
-    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2)
-    assert stand.asked[-3:] == ["analysis 1", "delivery 2", "review 2"]
-    assert judged(stand) == [("approved", 1, 4), ("approved", 2, 3)]
 
 
 @pytest.mark.parametrize("same", [False, True])

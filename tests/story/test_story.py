@@ -10,7 +10,6 @@ from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.exchange import GivenPlan, StoryBrief
-from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
@@ -92,15 +91,6 @@ async def test_a_story_without_trouble_is_merged(tmp_path: Path) -> None:
     assert stand.runner.ran == [("tests/test_us_1.py",), None]
 
 
-async def test_the_recorded_stack_reaches_the_runner(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.team.plan(A, ["us_1.py"], tech_stack=["Python", "pytest"])
-    stand.team.deliver(A, 1, good())
-    stand.team.suite(A, suite_text(A))
-    await stand.run(await provider(stand.team, tmp_path))
-    assert stand.runner.stacks[0] == ("Python\npytest",)
-
-
 async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     stand.team.plan(A, task(A, 1, ["one.py"], dependencies=[]), task(A, 2, ["us_1.py"]), task(A, 3, [], "make it"))
@@ -130,35 +120,6 @@ async def test_a_red_suite_is_analysed_mended_and_run_again(tmp_path: Path) -> N
     assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
 
 
-async def test_attempts_end_and_what_is_there_waits_for_a_person(tmp_path: Path) -> None:
-    hung = TestReport(problem=RunProblem.TIMEOUT, output="us_1.py hangs")
-    stand = Stand(tmp_path, stories=[RED, RED, hung])
-    stand.team.plan(A, ["us_1.py"])
-    for _ in range(3):
-        stand.team.deliver(A, 1, good(value=2))
-        stand.team.analyse(A, ("us_1.py", "return 1"))
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 3)
-    assert "test.timeout" in codes(outcome)
-    assert stand.asked.count("analysis 3") == 0
-    assert stand.workspace.result == {}
-    assert outcome.commit == await stand.workspace.head(A)
-
-
-async def test_an_analysis_without_use_hands_on_the_output(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[RED])
-    stand.team.plan(A, ["us_1.py"])
-    stand.team.deliver(A, 1, good(value=2))
-    stand.team.deliver(A, 1, good())
-    stand.team.suite(A, suite_text(A))
-    for _ in range(3):
-        stand.team.say("jordan", A, "analysis", "no idea")
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert "us_1.py: assert 2 == 1" in stand.step.prompts[-1].text
-
-
 async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     for _ in range(9):
@@ -167,39 +128,6 @@ async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) ->
     assert outcome.status is StoryStatus.FAILED
     assert all(finding.severity.blocks for finding in outcome.findings)
     assert stand.asked == ["breakdown 1", "repair 1", "breakdown 2", "breakdown 3"]
-
-
-async def test_plans_that_break_a_rule_are_revised_then_mended(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    for _ in range(3):
-        stand.team.plan(A, ["us_1.py", "tests/test_us_1.py"])
-    stand.team.deliver(A, 1, good())
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked[:3] == ["breakdown 1", "breakdown 2", "breakdown 3"]
-    assert "## Plan Revision Required" in stand.step.prompts[1].text
-    assert [event.data["verdict"] for event in stand.sink.named("plan_judged")] == ["revise", "revise", "escalate"]
-
-
-async def test_a_plan_that_cannot_be_mended_waits_for_a_person(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    for _ in range(3):
-        stand.team.plan(A, task(A, 1, ["us_1.py"], "pip install leftpad"))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert "breakdown.undeclared_package" in codes(outcome)
-
-
-async def test_a_conflict_is_told_in_its_own_words(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    texts = {name: f"the {name}" for name in ("current_architecture", "story_requirement", "conflict_reason")}
-    conflict = {"detected": True, **texts, "recommended_action": "split it"}
-    stand.team.plan(A, architectural_conflict=conflict)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.CONFLICTED
-    assert "split it" in outcome.findings[-1].message
-    assert stand.asked == ["breakdown 1"]
 
 
 async def test_a_violation_that_survives_the_retries_fails_the_story_and_nothing_is_written(tmp_path: Path) -> None:
@@ -292,19 +220,6 @@ async def test_no_suite_within_the_budget_fails(tmp_path: Path) -> None:
     assert outcome.status is StoryStatus.FAILED
     assert "suite.no_tests" in codes(outcome)
     assert statuses(outcome) == {"T-US-1-01": TaskStatus.DONE}
-
-
-async def test_a_missing_entry_prints_its_key_and_bad_credentials_stop_the_sprint(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    (finding,) = outcome.findings
-    assert (outcome.status, finding.code, finding.severity) == (StoryStatus.FAILED, "script.missing", Severity.CRITICAL)
-    assert "persona=mike story=US-1 task=None purpose=breakdown turn=1" in finding.message
-    assert not outcome.stop_sprint
-    stand.team.say("mike", A, "breakdown", "", error="auth")
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.FAILED
-    assert outcome.stop_sprint
 
 
 class Tampered(MemoryWorkspace):

@@ -129,13 +129,15 @@ def test_a_restart_goes_on_with_the_same_trace(events: list[Event]) -> None:
         assert first | second == whole, cut
 
 
-def test_a_collector_gets_them(events: list[Event], receiver: Collector) -> None:
+def test_a_collector_gets_them(events: list[Event], receiver: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = {
         "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc,x-team = a", "OTEL_SERVICE_NAME": "ours",
         "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test",
     }  # fmt: skip
     shown: list[Event] = []
-    traces = Traces(f"{receiver.url}/v1/traces", variables, lambda _: (), shown.append)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    traces = Traces(f"{receiver.url}/v1/traces", lambda _: (), shown.append)
     for event in events:
         traces.listen(event)
     traces.close()
@@ -153,7 +155,7 @@ def test_a_collector_gets_them(events: list[Event], receiver: Collector) -> None
 
 def test_a_collector_that_is_not_there_is_told_once_and_costs_nothing(events: list[Event]) -> None:
     shown: list[Event] = []
-    traces = Traces("http://127.0.0.1:9/v1/traces", {}, lambda _: (), shown.append)
+    traces = Traces("http://127.0.0.1:9/v1/traces", lambda _: (), shown.append)
     begun = time.monotonic()
     for _ in range(2 * QUEUE // len(events) + 1):
         for event in events:
