@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from orchestrator.backlogs.files import open_backlog
-from orchestrator.checks.backlog import all_problems, refusal
+from orchestrator.app.sprints import read_checked
 from orchestrator.core.errors import BacklogError, ConfigError
-from orchestrator.core.finding import Finding, blocking
+from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent, Story, closers
 from orchestrator.files.atomic_file import replace_content
@@ -71,6 +70,9 @@ class Watched:
     def _read(self, settings: Settings, now: datetime) -> News | None:
         self._unread = False
         try:
+            if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
+                # A pipe would keep the daemon waiting.
+                raise BacklogError(f"the backlog {self.path} is neither a file nor a folder")
             content = read_checked(self.path, settings, self._folder)
             if content != self.content:
                 self._kept.parent.mkdir(parents=True, exist_ok=True)
@@ -131,17 +133,6 @@ def _words(content: BacklogContent) -> list[Story]:
 def _stamp(file: Path) -> tuple[int, int, int]:
     told = os.stat(file)
     return told.st_mtime_ns, told.st_size, told.st_ino
-
-
-def read_checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
-    """Returns the content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise BacklogError(f"the backlog {path} is neither a file nor a folder")  # a pipe would keep us waiting
-    content = open_backlog(path, settings, folder).read()
-    problems = all_problems(content)
-    if blocking(problems):
-        raise refusal(content.source, problems)
-    return content
 
 
 def find_backlogs(path: Path) -> list[Path]:

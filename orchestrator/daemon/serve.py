@@ -249,7 +249,7 @@ class Daemon:
 
     async def _close_providers(self) -> None:
         await self._replaced.close()
-        if self._opened.is_set():  # else whoever opened it closes it
+        if self._opened.is_set():  # else its opener closes it
             await self._provider.close()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from orchestrator.app.sprints import read_checked
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding
-from orchestrator.daemon.backlog_watcher import SUFFIXES, read_checked
+from orchestrator.daemon.backlog_watcher import SUFFIXES
 from orchestrator.files.atomic_file import private, replace_content
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
@@ -72,12 +73,12 @@ def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
 
 
 def _renamed(text: str, name: str, beside: Path) -> str:
-    """Returns JSON that names the file as whoever handed it in knows it."""
+    """Returns JSON that names the file as its sender knows it."""
     return text.replace(json.dumps(str(beside))[1:-1], name)
 
 
 def _about(name: str, beside: Path, error: BacklogError) -> BacklogError:
-    """Returns the error as whoever handed the file in knows it: by its name."""
+    """Returns the error with the file as its sender knows it: by its name."""
     findings = [
         Finding.model_validate_json(_renamed(finding.model_dump_json(), name, beside)) for finding in error.findings
     ]
