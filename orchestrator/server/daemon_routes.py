@@ -9,7 +9,7 @@ from starlette.responses import Response
 from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.story import id_problem
-from orchestrator.daemon.submitting import plan_backlog
+from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.server.access import AUTHORIZED
 from orchestrator.server.metrics import CONTENT_TYPE
 from orchestrator.server.models import Health, Id, Readiness, Reloaded
