@@ -1,13 +1,20 @@
-"""A daemon on loopback that says what a test tells it to, and keeps what it was asked."""
+"""Daemons of tests: one that says what it is told to and keeps what it was asked, and a real `serve`."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.support import plain_environment
 
 STREAM = {"content-type": "text/event-stream; charset=utf-8"}
 
@@ -132,3 +139,38 @@ def log_event(seq: int, **more: Any) -> str:
     line = {"timestamp": "2026-01-02T03:04:05Z", "level": "info", "message": f"m{seq}", "event": "turn_finished"}
     told = {**line, "sprint": "SP-001", "story": "US-1", "seq": seq, **more}
     return f"id: {seq}\nevent: log\ndata: {json.dumps(told)}\n\n"
+
+
+class RealDaemon:
+    """A `serve` in a folder, as a process; what it prints goes to serve.log."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder, self.state, self.log = folder, folder / ".orchestrator", folder / "serve.log"
+        self._words = [sys.executable, "-m", "orchestrator", "serve", "--port", "0", *words]
+
+    def start(self) -> "RealDaemon":
+        """Begin it again, and wait until it listens."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._words, cwd=self.folder, env=plain_environment(), stdout=log, stderr=log
+            )
+        self.until(lambda: self._address().get("pid") == self.process.pid)
+        self.url = self._address()["url"]
+        return self
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def until(self, what: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 90
+        while not what():
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)
+
+    def _address(self) -> dict[str, Any]:
+        try:
+            read: dict[str, Any] = json.loads((self.state / "daemon" / "address.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return read

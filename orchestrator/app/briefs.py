@@ -38,7 +38,7 @@ class Briefs:
             for story in chosen.record.story_ids
             if (row := rows.get(story)) is not None
         }
-        self._neighbours = Neighbours(tuple(self._others), chosen.record.needs)
+        self._needs = chosen.record.needs
         self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
         vision, wireframes = settings.project.vision, settings.project.wireframes
         self._vision = environment.base_dir / vision if vision else None
@@ -61,7 +61,7 @@ class Briefs:
         return StoryBrief(
             story=story,
             sprint=self._record.sprint,
-            sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
+            sprint_stories=tuple(self._others[other] for other in nearest(story.id, [*self._others], self._needs)),
             vision=vision,
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),

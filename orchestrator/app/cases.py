@@ -58,6 +58,7 @@ def export(folder: Path, choice: Choice, environment: Environment, *, replace: b
     secrets = secrets_of(environment.variables)
     done = Exported()
     for sprint, story, entry in _replies(StateFolder(environment.home), choice):
+        # Without a contract of its own, as a repair has none, a reply cannot be replayed alone.
         if entry.schema_name not in WIRE_SCHEMAS or entry.reply is None:
             done.left_out += 1
             continue
@@ -131,6 +132,7 @@ def _name(source: CaseSource) -> str:
     """Returns one folder name per reply: no id holds a `+`."""
     parts = (source.sprint, source.story, source.persona, source.purpose, source.task, str(source.turn))
     name = "+".join(re.sub(r"[^\w.@-]", "_", part) for part in parts if part)
+    # The hash keeps two long names apart.
     return name if len(name) <= LONGEST_NAME else f"{name[:180]}+{hashlib.sha256(name.encode()).hexdigest()[:10]}"
 
 

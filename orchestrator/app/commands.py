@@ -30,7 +30,7 @@ from orchestrator.core.command import (
     Verb,
     answer_id,
 )
-from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName, WorkspaceError
+from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED, conflict_of, expect_kept, fold
 from orchestrator.core.paths import is_manifest
@@ -199,7 +199,7 @@ class SprintCommands:
     async def replan(self, sprint: str | None, story: str, given: ReplanBody) -> dict[str, Any]:
         """Has a story planned from the start. Returns the answer that counts of one that waits for a person, else the
         stories that are run again."""
-        if given.gate is not None or await asyncio.to_thread(self._waits, sprint, story):
+        if given.gate is not None or await asyncio.to_thread(self.is_at_question, sprint, story, answered=False):
             choice = AnswerBody(choice=Choice.REPLAN, comment=given.comment, gate=given.gate, by=given.by)
             return await self.answer(sprint, story, choice)
         record = await asyncio.to_thread(self._record, sprint, story)
@@ -209,20 +209,15 @@ class SprintCommands:
         stories = list(done.stories or (story,))
         return {"sprint": record.sprint, "stories": stories, "begun_by": begun_by(record), "warning": None}
 
-    def is_at_question(self, sprint: str | None, story: str) -> bool:
-        """Returns whether the last that the story did was to ask, also when somebody has answered and it has not
-        resumed yet; False for an unknown story. Blocks."""
+    def is_at_question(self, sprint: str | None, story: str, *, answered: bool = True) -> bool:
+        """Returns whether the last that the story did was to ask, with `answered` also when somebody has answered and
+        it has not resumed yet; False for an unknown story. Blocks."""
         try:
             history = find_history(self._reader.sprint(sprint, story=story), story)
         except ConfigError:
             return False
-        return history.waits_for is not None or (bool(history.events) and history.events[-1].name == GATE_ANSWERED)
-
-    def _waits(self, sprint: str | None, story: str) -> bool:
-        try:
-            return find_history(self._reader.sprint(sprint, story=story), story).waits_for is not None
-        except ConfigError:
-            return False
+        last = history.events[-1].name if history.events else ""
+        return history.waits_for is not None or (answered and last == GATE_ANSWERED)
 
     def _log(self) -> EventStore:
         url = event_url(self._environment, self._folder)
@@ -230,8 +225,8 @@ class SprintCommands:
 
     def _record(self, sprint: str | None, story: str | None) -> SprintRecord:
         view = self._reader.sprint(sprint, story=story)
-        if story is not None and story not in view.histories:
-            raise UnknownName(f"sprint {view.record.sprint} has no story {story}")
+        if story is not None:
+            find_history(view, story)
         return view.record
 
     def _question(self, sprint: str | None, story: str, given: AnswerBody) -> tuple[SprintView, Gate]:

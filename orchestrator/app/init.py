@@ -22,6 +22,7 @@ from orchestrator.story.project_scan import build_surface, scan_paths
 from orchestrator.test_runners.choice import RUNNERS
 
 CONFIG, BACKLOG, TEAM = "config.yaml", "backlog.csv", "team.jsonl"
+# In a repository no scripted team is proposed: it would build the example.
 _SCRIPT, _NO_SCRIPT = "script: team.jsonl      #", "script: null            #"
 
 
@@ -85,6 +86,7 @@ async def _proposed(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     wanted = {*scan_paths(files), *(path for path in files if path in {"package.json", "pyproject.toml"})}
     texts = await asyncio.to_thread(read_texts, folder, sorted(wanted))
+    # A name that does not print would break the proposed CSV.
     surface = build_surface("", tuple(path for path in files if path.isprintable()), texts)
     name = (await asyncio.to_thread(folder.resolve)).name
     found = look(name, surface, texts, RUNNERS)

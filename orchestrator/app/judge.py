@@ -73,6 +73,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
+    # Reading every file of a large folder would take longer than the checks.
     wanted = {path for path in files or () if worth_freezing(path)}
     if kind == "suite":
         wanted |= set(context) & set(files or ())
@@ -127,6 +128,7 @@ TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 
 def check_any_plan(text: str, options: CheckOptions) -> tuple[PlanKind, Judged]:
     """Returns which plan a text holds, and what the checks say about it. Raises ConfigError. Blocks."""
+    # Both kinds are Markdown: headings decide.
     kind = kind_of(text)
     if kind is PlanKind.ACTIONS:
         return kind, check_plan(text, options.repo, options.context, options.story).judged

@@ -32,6 +32,7 @@ async def project_files(folder: Path) -> tuple[str, ...]:
     At most MAX_FILES. Raises ConfigError when the folder cannot be read.
     """
     if await asyncio.to_thread((folder / ".git").exists):
+        # The folder may belong to another user: git would not list it without `safe.directory`.
         asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         try:
             said = await run_git(asked, cwd=folder, settings=("safe.directory=*",))
@@ -62,6 +63,7 @@ def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> di
     texts: dict[str, str] = {}
     for path in paths:
         try:
+            # A link may lead out of the folder, and a pipe would keep us waiting.
             status = (folder / path).lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
                 texts[path] = (folder / path).read_bytes().decode("utf-8")
@@ -147,6 +149,7 @@ def _unknown(name: str, selected: Sequence[str], content: BacklogContent) -> str
 
 def _read(path: str, known: BroughtPlan | None) -> BroughtPlan:
     try:
+        # Editors on Windows write a byte order mark.
         return BroughtPlan(path=path, text=Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         if known is not None:

@@ -69,6 +69,7 @@ def diff_plan(judged: JudgedPlan) -> Iterator[str]:
         elif old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
             body = ["@@ line ends only @@"]
         else:
+            # Without its two lines of names, which are written below.
             body = list(difflib.unified_diff(*lines, lineterm=""))[2:]
         yield from (f"--- {names[0]}", f"+++ {names[1]}", *(line.rstrip("\r") for line in body))
 
@@ -80,6 +81,7 @@ async def apply(
 
     Raises ConfigError, before anything is written, for commands that cannot be confined as the settings ask for.
     """
+    # Marks the parts of a command in its output: the command cannot guess it.
     token = f"step-{secrets.token_hex(8)}"
     sandbox = await sandbox_for(settings, environment) if commands else None
     runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
@@ -110,6 +112,7 @@ def _is_below(repo: Path, folder: str) -> bool:
 
 def _write(repo: Path, world: PlanWorld, changes: Mapping[str, str | None]) -> None:
     """Writes all changes or none, and only to files that are still as they were when the plan was checked."""
+    # A person or another program may have changed a file since the check.
     was = {path: world.texts[path] for path in changes if path in world.texts}
     if read_texts(repo, changes, MAX_TEXT) != was or find_existing(repo, changes) != world.paths & changes.keys():
         raise WorkspaceError("a file was changed since the plan was checked")

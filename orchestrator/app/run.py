@@ -18,12 +18,12 @@ from orchestrator.app.sprints import (
     find_sprints_elsewhere,
     is_sprint_finished,
     make_sprint_record,
+    read_checked,
     read_histories,
     workspace_of,
 )
 from orchestrator.app.team import plan_payload, prompt_library
 from orchestrator.backlogs.files import open_backlog
-from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.command import Gate
 from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, WorkspaceError
 from orchestrator.core.event import Event
@@ -70,11 +70,13 @@ class Run:
 
     async def go(self) -> RunResult:
         """Runs the whole sprint. Raises UserError before anything is spent."""
-        content = await asyncio.to_thread(self._read)
+        # Before anything else is looked at or made.
+        content = await asyncio.to_thread(read_checked, self._options.backlog, self._settings, self._folder)
         provider = await asyncio.to_thread(
             open_providers, self._options, self._settings, self._environment, self._clock
         )
         try:
+            # From here on no process that is started inherits a key.
             forget_secrets()
             return await self._go(content, provider)
         finally:
@@ -97,6 +99,7 @@ class Run:
             executor_id = f"run-{chosen.record.sprint}"
             works = Works(self._settings, environment, provider, executor_id=executor_id, listen=self._listen)
             try:
+                # Killed runs leave scratch folders behind.
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
                 secrets = await find_secrets(workspace, secrets_of(environment.variables), self._tell)
@@ -125,14 +128,6 @@ class Run:
 
     def _warn(self, text: str) -> None:
         self._tell(f"warning: {text}")
-
-    def _read(self) -> BacklogContent:
-        """Reads the backlog, before anything else is looked at or made. Raises BacklogError for a broken one."""
-        content = open_backlog(self._options.backlog, self._settings, self._folder).read()
-        problems = all_problems(content)
-        if blocking(problems):
-            raise refusal(content.source, problems)
-        return content
 
     async def _check_push(self, chosen: Chosen, workspace: GitWorkspace, repo: Path, branch: str) -> None:
         """Raises RepositoryError; a sprint that this command was to begin has then not begun."""
@@ -181,6 +176,7 @@ class Run:
         if self._options.plans:
             found = read_plans(self._options.plans, record.story_ids, chosen.content, record.plans)
             record = add_plans(record, found, read_histories(self._environment, self._folder, record), self._warn)
+        # Saved under the lock only: before it, another process may have begun the same sprint.
         if record != current:
             self._folder.save(record)
         return Chosen(record=record, continued=continued, content=chosen.content)

@@ -88,6 +88,7 @@ class Works:
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
+            # The engine comes last and ends first: its workflows use the others.
             for part in (self.sink, self.gates, self.switchboard):
                 await stack.enter_async_context(part)
             stack.push_async_callback(self.halt)
@@ -139,6 +140,7 @@ class Works:
 
     def change(self, settings: Settings, provider: RoutedProvider) -> None:
         """Uses these for everything that begins from now on."""
+        # Other settings may make a base usable.
         self.refused.clear()
         self.slots.resize(settings.concurrency.stories)
         self._lanes.total_tokens = settings.concurrency.turns

@@ -10,7 +10,7 @@ from orchestrator.storage.state_folder import StateFolder
 MAX_FILES, MAX_CHARS = 300, 200_000
 """Files looked into at most, those nearest to the root first; a longer one is data."""
 TOLD = 5
-"""Secrets that are named one by one; of more only the number is told."""
+"""Secrets that are reported one by one; of more only the number is."""
 _NAMES = frozenset({".netrc", ".npmrc", ".pypirc", ".pgpass", "credentials", "secrets", "id_rsa", "id_ed25519"})
 _SUFFIXES = frozenset(
     {
@@ -39,11 +39,12 @@ def masks_of(folder: StateFolder, secrets: Sequence[str]) -> Masks:
 
 
 async def find_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
-    """`own`, and the secrets in files of the repository's result where they usually lie; each is told by its place.
+    """`own`, and the secrets in files of the repository's result where they usually lie; reports each by its place.
 
     What is printed of them is then known although nothing shows it. Samples (`.env.example`) hold none.
     """
     head = await workspace.result_head()
+    # Secrets usually lie near the root.
     paths = sorted(filter(_may_hold, await workspace.files_at(head)), key=lambda path: (path.count("/"), path))
     texts = await workspace.read_at(head, paths[:MAX_FILES])
     found = [

@@ -156,12 +156,6 @@ class Reader:
         if story not in known:
             raise UnknownName(f"unknown story {story}{_nearest(story, sorted(known))}")
 
-    def expect(self, sprint: str, story: str | None = None) -> None:
-        """Raises UnknownName naming the nearest when there is no such sprint, or none of its stories is this one."""
-        record = _named(self._records(), sprint)
-        if story is not None and story not in record.story_ids:
-            raise UnknownName(f"sprint {sprint} has no story {story}{_nearest(story, list(record.story_ids))}")
-
     def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
         """Returns the latest sprints (with `story`), oldest first. Raises UnknownName for a story that none has."""
         records = [record for record in self._folder.records() if not record.cleared]
@@ -187,6 +181,7 @@ class Reader:
     def markdown(self, view: SprintView) -> str:
         """Returns the sprint's report for people, without what looks like a secret; a pruned one's as it was."""
         kept = self._folder.report(view.record.sprint).with_suffix(".md")
+        # The events that it was made of are gone.
         if view.record.pruned is not None and kept.exists():
             return kept.read_text(encoding="utf-8", errors="replace")
         places = find_places(self._folder, view.record)

@@ -144,6 +144,7 @@ class Site:
         works, library = self._works, equipment.library
         works.sink.hide(secrets)
         masks = masks_of(works.folder, secrets)
+        # One for all stories: the base's older tests are run once.
         older = OlderTests()
         runner = self._runner(lock_fd)
         self.bodies: dict[str, Body] = {
@@ -177,6 +178,7 @@ class Site:
     async def __aenter__(self) -> "Site":
         """Reports that the sprint starts or resumes, and reads its whole log."""
         await self._report_start()
+        # Follow first, then read: an event in between is seen twice rather than never.
         self._following.__enter__()
         events = await asyncio.to_thread(
             read_numbered_events, self._environment, self._works.folder, self._chosen.record

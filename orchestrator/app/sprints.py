@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from orchestrator.backlogs.files import open_backlog
+from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.event import Event
+from orchestrator.core.finding import blocking
 from orchestrator.core.history import (
     StoryHistory,
     expect_kept,
@@ -23,7 +26,7 @@ from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import BacklogContent
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.settings import Environment
+from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
 from orchestrator.storage.event_store import EventReader
@@ -119,6 +122,15 @@ def find_failed_before(
     return failed_in_a_row(histories, max(seen, default=None))
 
 
+def read_checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
+    """Returns the content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
+    content = open_backlog(path, settings, folder).read()
+    problems = all_problems(content)
+    if blocking(problems):
+        raise refusal(content.source, problems)
+    return content
+
+
 def find_resumable_sprint(
     options: RunOptions, repo: Path, folder: StateFolder, unfinished: Callable[[SprintRecord], bool]
 ) -> SprintRecord | None:
@@ -131,6 +143,7 @@ def find_resumable_sprint(
         if record is not None and record.executor and not record.cleared:
             raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` goes on with it")
         return record
+    # A selection is part of what identifies a sprint: other stories of the same backlog are another one.
     fitting = [
         record
         for record in folder.records()
@@ -163,6 +176,7 @@ def make_sprint_record(
     selection = select(
         content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
     )
+    # A sprint that was reset as a whole keeps its generations: no workflow id is used twice.
     known = folder.record(selection.sprint)
     rows = [story for story in content.stories if story.id in selection.needs]
     return SprintRecord(

@@ -52,6 +52,7 @@ def story_body(
     older: OlderTests | None = None,
 ) -> StoryBody:
     """Returns what the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
+    # The tests of one base are the same for every story.
     older = OlderTests() if older is None else older
     schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
 

@@ -34,6 +34,7 @@ def find_plan(history: StoryHistory) -> dict[str, Any] | None:
             plans.append(event.data["gate"]["plan"])
         elif event.name == GATE_ANSWERED:
             plans.append(event.data["answer"].get("plan"))
+    # The last event that carries a plan has the one that counts.
     return next((plan for plan in reversed(plans) if plan), None)
 
 

@@ -204,18 +204,13 @@ def _begin(daemon: Daemon, request: AnalysisRequest) -> str:
 
 def _wait(daemon: Daemon, name: str) -> AnalysisView:
     known: set[str] = set()
-    away = False
     while True:
-        shown = daemon.analysis_while_there(name)
-        if shown is None and not away:
-            say(f"the daemon at {daemon.url} cannot be reached; waiting for it")
-        away = shown is None
-        if shown is not None:
-            for stage in [stage for stage in shown.stages if stage not in known]:
-                say(f"{stage}: {shown.stages[stage].replace('_', ' ')}")
-                known.add(stage)
-            if shown.status is not AnalysisStatus.RUNNING:
-                return shown
+        shown = daemon.follow_analysis(name, say)
+        for stage in [stage for stage in shown.stages if stage not in known]:
+            say(f"{stage}: {shown.stages[stage].replace('_', ' ')}")
+            known.add(stage)
+        if shown.status is not AnalysisStatus.RUNNING:
+            return shown
         time.sleep(POLL_S)
 
 

@@ -53,6 +53,7 @@ def apply_command(
     Example: orchestrator apply plan.md --yes --json
     """
     settings, environment, as_json = call.settings, call.environment, call.as_json
+    # No command of the plan inherits a key.
     forget_secrets()
     judged = check_plan(_action_plan(file), repo, split_context(context))
     plan = judged.extraction.plan
@@ -110,6 +111,7 @@ def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
 
 def _show(judged: JudgedPlan, plan: ActionPlan) -> None:
     """The difference, coloured where a person looks at it, and the commands."""
+    # A line of a diff is never broken or coloured by its content.
     console = Console(soft_wrap=True, highlight=False)
     for line in diff_plan(judged):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")

@@ -80,6 +80,7 @@ def check_options(
             fail("--batch takes no command: each line names its kind")
         return
     if batch is None:
+        # Typer would end with 0 here.
         print(context.get_help())
         raise typer.Exit(Exit.USAGE)
     bad = refused = count = 0

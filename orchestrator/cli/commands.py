@@ -36,7 +36,7 @@ WhyOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="The r
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
 CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="The reason; kept with the answer.")]
 FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
-"""Suffix → the form of a backlog, as a daemon is told it."""
+"""Suffix → the format of a backlog, as sent to a daemon."""
 
 
 @command(app, "pause")
@@ -208,7 +208,7 @@ def replan_command(
     if context.as_json:
         print_json({"sprint": done["sprint"], "stories": stories})
         return Exit.GOOD
-    print(safe(f"to be planned anew in sprint {done['sprint']}: {story}; {_resumer(done)} with it"))
+    print(safe(f"to be planned again in sprint {done['sprint']}: {story}; {_resumer(done)} with it"))
     if len(stories) > 1:
         print(safe(f"reset with it: {', '.join(other for other in stories if other != story)}"))
     return Exit.GOOD

@@ -141,6 +141,7 @@ class Context:
         return connect_named(self.environment, self.url)
 
 
+# Option → its type and its default, in the order of --help.
 _SHARED: dict[str, tuple[Any, Any]] = {
     "url": (UrlOption, None),
     "config": (ConfigOption, None),
@@ -169,6 +170,7 @@ def command(
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         own = [one.replace(kind=keyword) for one in list(inspect.signature(function).parameters.values())[1:]]
+        # Typer reads options from the signature, so that the shared ones are added there.
         more = [
             inspect.Parameter(option, keyword, default=default, annotation=kind)
             for option, (kind, default) in shared.items()

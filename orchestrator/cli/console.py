@@ -37,7 +37,7 @@ OF_A_MERGE = {
     Choice.REJECT: "the developer is asked once more, with your comment",
     Choice.CANCEL: "leave it unmerged on its branch",
 }
-OVERRIDES = "override it: planned anew with the conflict as settled"
+OVERRIDES = "override it: planned again with the conflict as settled"
 
 
 def describe_answers(story: str, gate: Gate) -> str:
@@ -210,6 +210,7 @@ class EventPrinter:
         for name in (True, True, False):
             table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
         for story, (status, message) in self._stories.items():
+            # Ended stories have their own line above the table.
             if status in _RUNNING:
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
                 table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
@@ -229,6 +230,7 @@ def _style(event: Event) -> str:
 
 def make_printer(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
     """Returns the printer a command's options ask for: with --json the events go to stderr."""
+    # With --json stdout is for the one object.
     form = log_format or settings.log.format
     if form not in {"auto", "plain", "json"}:
         raise ConfigError(f"--log-format {form}: use plain or json")

@@ -110,6 +110,7 @@ class _Edit:
             code = self.draft.edit(terminal=terminal)
             same = _words(self.draft.text) == _words(before)
             written = written or not same
+            # An editor that fails may have saved half of the text.
             if code != 0 or same or not _words(self.draft.text):
                 return self._leave(code, written=written and _words(self.draft.text) != "")
             try:
@@ -165,6 +166,7 @@ class _Edit:
 
 
 def _words(text: str) -> str:
+    # An editor may change line ends alone, which is no change.
     return body_of(text.replace("\r\n", "\n")).strip()
 
 

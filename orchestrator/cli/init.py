@@ -31,6 +31,7 @@ def init_command(
     # Imported here: --help needs no parser of other people's sources.
     from orchestrator.app.init import start
 
+    # A question needs a person at both ends of it.
     asked = None if context.as_json or not sys.stdin.isatty() else _take
     started = asyncio.run(start(folder, process_variables(), asked))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "

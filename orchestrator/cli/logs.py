@@ -82,6 +82,7 @@ def _local(environment: Environment, query: LogQuery, after: int, printer: Event
         reader.expect_story(query.story, query.sprint)
     with closing(LocalLog(environment, query, after=after)) as log:
         _print(log.recorded(), printer)
+        # A story may come later; a mistyped one never does.
         if follow and (query.story is not None or not log.seen):
             _warn_unknown(reader, query.story, query.sprint)
         if follow:

@@ -94,6 +94,7 @@ def main(program: Callable[[], object] = app) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the CLI top: a defect of ours is one message that says where it is
+        # The innermost place says most about a defect.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         _end(f"internal error, please report it: {type(error).__name__}: {error} ({place})")

@@ -50,6 +50,7 @@ def prune_command(
 
 def _limits(settings: Settings, overrides: Sequence[str]) -> dict[str, float | None]:
     """Returns the limits that the command line sets."""
+    # A daemon has its own limits: only those that were typed replace them.
     named = {text.partition("=")[0].strip() for text in overrides}
     kept = settings.retention
     limits = {"days": kept.days, "max_mb": kept.max_mb}

@@ -155,6 +155,7 @@ def demo_command(
     )
     again = f"`cd {place} && orchestrator run backlog.csv --push-to {RESULT}`"
     code = execute(options, settings, environment, printer, as_json=as_json, again=again)
+    # There is no application to look at.
     if code != Exit.GOOD:
         return code
     application = place / "application"
@@ -202,6 +203,7 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
     )
     if story.status is StoryStatus.DONE:
         return
+    # The last ones are what the story ended with.
     serious = blocking(story.findings)
     for finding in serious[-3:] or story.findings[-1:]:
         place = f" ({finding.where.file})" if finding.where.file else ""

@@ -103,6 +103,7 @@ def draw_lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
     """Returns the drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
     if not steps:
         return [Text("  has not begun")]
+    # A date is shown only where it tells anything.
     days = steps[0].time.date() != steps[-1].time.date()
     clock = "%m-%d %H:%M:%S" if days else "%H:%M:%S"
     drawn, before = [], steps[0].time
@@ -189,7 +190,7 @@ def _decision_lines(shown: dict[str, Any]) -> list[str]:
         lines += ["", "Conflict:", *(f"  {name.replace('_', ' ')}: {text}" for name, text in shown["conflict"].items())]
     if shown["replan"]:
         over = " (its conflict overridden)" if shown["replan"]["overridden_conflict"] else ""
-        lines += ["", f"Planned anew{over}: {shown['replan']['comment']}"]
+        lines += ["", f"Planned again{over}: {shown['replan']['comment']}"]
     return lines
 
 

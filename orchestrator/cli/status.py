@@ -116,6 +116,7 @@ def _lines(sprint: _Sprint, url: str) -> dict[str, Text]:
         lines[story.id] = Text.assemble(f"  {story.id:<12} ", state, told, safe(words))
     counts = Counter(story.status for story in sprint.stories)
     totals = ", ".join(f"{counts[status]} {status.value}" for status in StoryStatus if counts[status])
+    # In the order of the sprint, as the lines above.
     asking = [story.id for story in sprint.stories if story.id in waiting]
     lines[" totals"] = Text(f"{totals}; waiting for a person: {', '.join(asking)}" if asking else totals)
     return lines

@@ -19,6 +19,7 @@ from orchestrator.maintenance.backup import receive
 from orchestrator.settings import Environment
 from orchestrator.sprint.dry_run import DryRun
 
+R = TypeVar("R")
 V = TypeVar("V", bound=BaseModel)
 # As `server.models.Id`: it becomes a part of a path.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -54,19 +55,7 @@ class Daemon:
         self, name: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> dict[str, Any]:
         """Returns the sprint again; waits for a daemon that is away."""
-        wait = 0.0
-        while True:
-            try:
-                shown = self.sprint(name)
-            except DaemonAway as error:
-                if not wait:
-                    tell(f"{error.message}; waiting for it")
-                wait = min(2 * wait + 1, LONGEST_WAIT_S)
-                pause(wait)
-            else:
-                if wait:
-                    tell(f"the daemon at {self.url} is there again")
-                return shown
+        return self._when_there(lambda: self.sprint(name), tell, pause)
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """Returns a story; see `LocalFolder`."""
@@ -147,12 +136,24 @@ class Daemon:
         """Returns the state of an analysis, with its result once there is one."""
         return self._value(AnalysisView, self._client.get(f"/analyses/{_part(name)}"))
 
-    def analysis_while_there(self, name: str) -> AnalysisView | None:
-        """Returns the same, or None when the daemon is away."""
-        try:
-            return self.analysis(name)
-        except DaemonAway:
-            return None
+    def follow_analysis(self, name: str, tell: Callable[[str], None]) -> AnalysisView:
+        """Returns the same; waits for a daemon that is away."""
+        return self._when_there(lambda: self.analysis(name), tell, time.sleep)
+
+    def _when_there(self, ask: Callable[[], R], tell: Callable[[str], None], pause: Callable[[float], None]) -> R:
+        wait = 0.0
+        while True:
+            try:
+                answer = ask()
+            except DaemonAway as error:
+                if not wait:
+                    tell(f"{error.message}; waiting for it")
+                wait = min(2 * wait + 1, LONGEST_WAIT_S)
+                pause(wait)
+            else:
+                if wait:
+                    tell(f"the daemon at {self.url} is there again")
+                return answer
 
     def _place(self, sprint: str | None, story: str) -> str:
         _part(story)

@@ -163,7 +163,7 @@ class DaemonClient:
         return NoDaemon(f"{self.url} does not answer as a daemon: {_short(what)}")
 
     def _refused(self, response: httpx2.Response, body: bytes) -> ConfigError:
-        """Returns what an answer other than success means for whoever gave the command."""
+        """Returns what an answer other than success means for the user."""
         status, said = response.status_code, _said(body)
         if 300 <= status < 400:
             where = _short(response.headers.get("location", "nowhere"))

@@ -19,11 +19,10 @@ from orchestrator.core.errors import ConfigError, OrchestratorError, UserError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
-from orchestrator.daemon.backlog_watcher import News
+from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon, open_shared_repository
-from orchestrator.daemon.submitting import submit, withdraw
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
@@ -251,7 +250,7 @@ class Daemon:
     async def _close_providers(self) -> None:
         for provider in self._replaced:
             await provider.close()
-        if self._opened.is_set():  # else whoever opened it closes it
+        if self._opened.is_set():  # else its opener closes it
             await self._provider.close()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:

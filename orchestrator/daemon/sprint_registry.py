@@ -138,7 +138,7 @@ class ServedSprint:
 AGAIN_S = 30.0
 """Seconds until a sprint that could not be worked on is tried again."""
 MOMENT_S = 1.0
-"""The same where somebody has the sprint's lock: whoever carries out an order there is done in a moment."""
+"""The same where another process has the sprint's lock: to apply an order there takes a moment."""
 NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
 """What may pass by itself, or once somebody has seen to it."""
 

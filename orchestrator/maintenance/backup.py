@@ -120,6 +120,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
         raise ConfigError(f"there is no state folder {folder.home} to back up")
     target = await asyncio.to_thread(_expect_file, folder.home, target) if isinstance(target, Path) else target
     mirrors = await asyncio.to_thread(lambda: sorted(folder.home.glob("mirrors/*.git")))
+    # For people alone, so that it need not be of the same moment.
     sprints = await asyncio.to_thread(_sprints, environment, folder)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(undisturbed(mirrors))
@@ -169,11 +170,13 @@ def _expect_file(home: Path, target: Path) -> Path:
 def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], target: Path | IO[bytes]) -> BackedUp:
     with _scratch(home) as scratch, _stream(target) as stream:
         copied = now.databases.copy(scratch)
+        # Released before the long part: others write again.
         now.databases.end()
         with ArchiveWriter(stream, header) as writer:
             for path in copied:
                 name = path.name if header.database == "sqlite" else f"postgres/{path.name}"
                 writer.add_file(name, path)
+                # Its disk space may be needed for the archive.
                 path.unlink()
             for name, data in now.records.items():
                 writer.add(name, data, (home / name).stat().st_mtime)
@@ -251,6 +254,7 @@ def _stream(target: Path | IO[bytes]) -> Iterator[IO[bytes]]:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
+            # A backup must outlive a power failure right after it.
             os.fsync(stream.fileno())
         os.replace(name, target)
     except BaseException:

@@ -229,6 +229,7 @@ def _version(name: str, path: str) -> tuple[tuple[int, int], str] | None:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
+    # `git version 2.43.0`, `v20.11.1`, `10.2.4`
     found = re.search(r"(\d+)\.(\d+)", done.stdout)
     return ((int(found[1]), int(found[2])), done.stdout.strip()[:80]) if found else None
 
@@ -341,6 +342,7 @@ async def _workspace(repo: Path) -> AsyncIterator[tuple[GitWorkspace, Path]]:
         object_format=found.object_format,
     )
     try:
+        # A mirror of its own: the state folder's is for sprints.
         await workspace.prepare(found.path)
         yield workspace, folder
     finally:

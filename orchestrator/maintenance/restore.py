@@ -35,6 +35,7 @@ async def restore(
             tell(warning)
         async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
             header, files = await _checked(environment, folder.home, source)
+            # The only step after which the folder is no longer empty.
             await asyncio.to_thread(_take_over, folder.home)
     except OSError as error:
         raise ConfigError(f"cannot use the state folder {folder.home}: {error.strerror or error}") from error

@@ -156,6 +156,7 @@ class _Pruner:
             ended = await asyncio.to_thread(self._ended, past) if past.name not in settled else None
             if ended is None:
                 continue
+            # Databases shrink only when they are rewritten, and what one frees is known only then.
             freed = await self._prune_one(replace(past, why=Why.SIZE, ended=ended))
             if self._dry_run:
                 size -= freed

@@ -1,4 +1,4 @@
-"""Who may ask: whoever has the token; with `--no-auth`, whoever asks directly from this machine."""
+"""Access: requests with the token; with `--no-auth`, direct requests of this machine."""
 
 import hmac
 import ipaddress
@@ -14,7 +14,7 @@ from orchestrator.settings import Environment, Settings
 PUBLIC = frozenset({"/healthz", "/readyz"})
 """What a platform asks without a token."""
 AUTHORIZED = "orchestrator.authorized"
-"""In the scope of a request: whether whoever asks may know everything."""
+"""In the scope of a request: whether its sender may know everything."""
 _LOCAL = ("127.0.0.1", "::1")
 _PROXIED = frozenset({b"via", b"forwarded", b"x-real-ip"})
 

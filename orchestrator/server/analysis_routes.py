@@ -11,7 +11,7 @@ from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisV
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.server.limits import read_body
 from orchestrator.server.models import Id
-from orchestrator.server.openapi import GUARDED, READS, WRITES, describe_body, list_refusals
+from orchestrator.server.openapi import GUARDED, READS, WRITES, describe
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
 
@@ -21,10 +21,17 @@ Asked = Annotated[AnalysisRequest, Depends(read_body(AnalysisRequest))]
 
 
 @router.post(
-    "", operation_id="analyse", summary="Begin an analysis of the daemon's repository",
-    status_code=HTTPStatus.ACCEPTED, openapi_extra=describe_body(AnalysisRequest),
-    responses={202: {"model": AnalysisState}, **list_refusals(*WRITES)},
-)  # fmt: skip
+    "",
+    status_code=HTTPStatus.ACCEPTED,
+    **describe(
+        "analyse",
+        "Begin an analysis of the daemon's repository",
+        AnalysisState,
+        *WRITES,
+        status=202,
+        takes=AnalysisRequest,
+    ),
+)
 async def analyse(body: Asked, service: ServiceDep) -> Response:
     """It is kept first, then carried out beside the sprints, also over restarts. 409: another one is at work."""
     try:
@@ -35,29 +42,22 @@ async def analyse(body: Asked, service: ServiceDep) -> Response:
 
 
 @router.get(
-    "", operation_id="analyses", summary="The analyses of the state folder, the newest last",
-    responses={200: {"model": list[AnalysisState]}, **list_refusals(*GUARDED, 503)},
-)  # fmt: skip
+    "", **describe("analyses", "The analyses of the state folder, the newest last", list[AnalysisState], *GUARDED, 503)
+)
 async def analyses(service: ServiceDep) -> Response:
     """Those that the daemon was asked for, and those of the command."""
     jobs = AnalysisStore(service.environment)
     return await service.answer(lambda: [state.model_dump(mode="json") for state in jobs.states()])
 
 
-@router.get(
-    "/{analysis}", operation_id="analysis", summary="An analysis, and what it has come to",
-    responses={200: {"model": AnalysisView}, **list_refusals(*READS)},
-)  # fmt: skip
+@router.get("/{analysis}", **describe("analysis", "An analysis, and what it has come to", AnalysisView, *READS))
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     """How it stands, where its files are, and their texts up to 4 MB each."""
     jobs = AnalysisStore(service.environment)
     return await service.answer(lambda: jobs.view(analysis).model_dump(mode="json"))
 
 
-@router.delete(
-    "/{analysis}", operation_id="cancel_analysis", summary="End an analysis that is at work",
-    responses={200: {"model": AnalysisState}, **list_refusals(*WRITES)},
-)  # fmt: skip
+@router.delete("/{analysis}", **describe("cancel_analysis", "End an analysis that is at work", AnalysisState, *WRITES))
 async def cancel(analysis: AnalysisId, service: ServiceDep) -> Response:
     """What has been paid for is kept: asked for again with its id, it goes on. 409: it is not at work."""
     try:

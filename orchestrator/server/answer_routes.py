@@ -12,7 +12,7 @@ from orchestrator.app.judge import CheckOptions, check, check_any_plan, judged_j
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.server.limits import read_body
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
-from orchestrator.server.openapi import WRITES, describe_body, list_refusals
+from orchestrator.server.openapi import WRITES, describe
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
 
@@ -22,9 +22,9 @@ Check = Annotated[CheckBody, Depends(read_body(CheckBody))]
 Kind = Annotated[Literal["breakdown", "plan", "delivery", "suite"], Path(description="What the answer is")]
 
 
-@router.post("/extract", operation_id="extract", summary="The value inside a model's text",
-             openapi_extra=describe_body(ExtractBody),
-             responses={200: {"model": Extracted}, **list_refusals(*WRITES)})  # fmt: skip
+@router.post(
+    "/extract", **describe("extract", "The value inside a model's text", Extracted, *WRITES, takes=ExtractBody)
+)
 async def extract_route(body: Extract, service: ServiceDep) -> Response:
     """As `extract --json` prints it: `status` says whether it is whole, and `problems` why it is not."""
 
@@ -36,9 +36,10 @@ async def extract_route(body: Extract, service: ServiceDep) -> Response:
     return await service.answer(extracted, exact=True, alone=True)
 
 
-@router.post("/check/{kind}", operation_id="check", summary="What the checks of a run say about an answer",
-             openapi_extra=describe_body(CheckBody),
-             responses={200: {"model": Checked}, **list_refusals(*WRITES)})  # fmt: skip
+@router.post(
+    "/check/{kind}",
+    **describe("check", "What the checks of a run say about an answer", Checked, *WRITES, takes=CheckBody),
+)
 async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
     """As `check --json` prints it, without a repository: nothing of the daemon's machine is looked at."""
 

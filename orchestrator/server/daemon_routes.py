@@ -9,11 +9,11 @@ from starlette.responses import Response
 from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.story import id_problem
-from orchestrator.daemon.submitting import plan_backlog
+from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.server.access import AUTHORIZED
 from orchestrator.server.metrics import CONTENT_TYPE
 from orchestrator.server.models import Health, Id, Readiness, Reloaded
-from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, list_refusals, make_document
+from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, describe, list_refusals, make_document
 from orchestrator.server.problems import JSON, Refused, dump_json
 from orchestrator.server.service import ServiceDep
 from orchestrator.sprint.dry_run import DryRun
@@ -30,10 +30,7 @@ _FILE: dict[str, Any] = {
 }
 
 
-@health.get(
-    "/healthz", operation_id="health", summary="Whether the process lives", openapi_extra=NEEDS_NOTHING,
-    responses={200: {"model": Health}, **list_refusals()},
-)  # fmt: skip
+@health.get("/healthz", openapi_extra=NEEDS_NOTHING, **describe("health", "Whether the process lives", Health))
 async def healthz() -> Response:
     """Always 200 while the event loop turns."""
     return Response(dump_json({"status": "ok"}), media_type=JSON)
@@ -74,20 +71,14 @@ async def openapi(request: Request, service: ServiceDep) -> Response:
     return await service.answer(lambda: make_document(request.app), exact=True)
 
 
-@router.get(
-    "/daemon", operation_id="daemon", summary="The daemon at this moment",
-    responses={200: {"model": DaemonState}, **list_refusals(*GUARDED)},
-)  # fmt: skip
+@router.get("/daemon", **describe("daemon", "The daemon at this moment", DaemonState, *GUARDED))
 async def daemon(service: ServiceDep) -> Response:
     """Its phase, backlogs, sprints, and how much is at work."""
     state = service.served.state()
     return await service.answer(lambda: state.model_dump(mode="json"))
 
 
-@router.post(
-    "/daemon/reload", operation_id="reload", summary="Read the configuration anew",
-    responses={200: {"model": Reloaded}, **list_refusals(*GUARDED, 408, 413, 422)},
-)  # fmt: skip
+@router.post("/daemon/reload", **describe("reload", "Read the configuration anew", Reloaded, *GUARDED, 408, 413, 422))
 async def reload(service: ServiceDep) -> Response:
     """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
     try:
@@ -97,10 +88,7 @@ async def reload(service: ServiceDep) -> Response:
     return await service.answer(lambda: {"message": message})
 
 
-@router.get(
-    "/backlogs", operation_id="backlogs", summary="The backlogs that are watched",
-    responses={200: {"model": list[BacklogState]}, **list_refusals(*GUARDED)},
-)  # fmt: skip
+@router.get("/backlogs", **describe("backlogs", "The backlogs that are watched", list[BacklogState], *GUARDED))
 async def backlogs(service: ServiceDep) -> Response:
     """With what is wrong where the present content is refused."""
     state = service.served.state()
@@ -133,10 +121,7 @@ async def submit(
     return await service.answer(lambda: submitted.model_dump(mode="json"), status)
 
 
-@router.post(
-    "/dry-run", operation_id="dry_run", summary="What a backlog would come to", openapi_extra=_FILE,
-    responses={200: {"model": DryRun}, **list_refusals(*WRITES)},
-)  # fmt: skip
+@router.post("/dry-run", openapi_extra=_FILE, **describe("dry_run", "What a backlog would come to", DryRun, *WRITES))
 async def dry_run(
     request: Request,
     service: ServiceDep,

@@ -120,7 +120,7 @@ class EventStream(Response):
             try:
                 async for chunk in chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            except ConfigError as error:  # whoever follows comes back with the last id
+            except ConfigError as error:  # a follower comes back with the last id
                 LOG.warning("a stream of events ends: %s", error.message)
 
     def _chunks(self) -> AsyncGenerator[bytes]:

@@ -17,7 +17,7 @@ from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.backup import backup as write_backup
 from orchestrator.server.limits import HEAD, read_body, send_until_gone
 from orchestrator.server.models import Examined
-from orchestrator.server.openapi import GUARDED, WRITES, describe_body, list_refusals
+from orchestrator.server.openapi import GUARDED, WRITES, describe, list_refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.settings import Environment
@@ -42,7 +42,7 @@ async def stream_archive(environment: Environment) -> AsyncGenerator[bytes]:
             yield part
         await writing
     finally:
-        transport.close()  # whoever still writes is told that nobody reads
+        transport.close()  # a writer that still writes gets an error
         await asyncio.gather(writing, return_exceptions=True)
 
 
@@ -105,7 +105,7 @@ async def backup(request: Request, service: ServiceDep) -> Response:
     if request.scope.get(HEAD):
         return Response(media_type=GZIP, headers=_HEADERS)
     parts = _parts(service)
-    first = await anext(parts)  # what goes wrong by then is told as a problem
+    first = await anext(parts)  # an error by then becomes a problem
     return Archive(first, parts, _HEADERS)
 
 
@@ -115,10 +115,7 @@ async def _parts(service: Service) -> AsyncGenerator[bytes]:
             yield chunk
 
 
-@router.post(
-    "/prune", operation_id="prune", summary="Give up what is too old or too much",
-    responses={200: {"model": Pruned}, **list_refusals(*WRITES)}, openapi_extra=describe_body(PruneBody),
-)  # fmt: skip
+@router.post("/prune", **describe("prune", "Give up what is too old or too much", Pruned, *WRITES, takes=PruneBody))
 async def prune(body: Prune, service: ServiceDep) -> Response:
     """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
     limits: dict[str, float | None] = {"days": body.days, "max_mb": body.max_mb}
@@ -127,10 +124,7 @@ async def prune(body: Prune, service: ServiceDep) -> Response:
     return await service.answer(lambda: done.model_dump(mode="json"))
 
 
-@router.get(
-    "/doctor", operation_id="doctor", summary="What a run needs where the daemon is",
-    responses={200: {"model": Examined}, **list_refusals(*GUARDED, 422, 503)},
-)  # fmt: skip
+@router.get("/doctor", **describe("doctor", "What a run needs where the daemon is", Examined, *GUARDED, 422, 503))
 async def doctor(service: ServiceDep, sandbox: Sandbox = False) -> Response:
     """As `doctor --json` prints it there: keys are told as present or absent. With `sandbox` it takes a while; one look
     at a time.

@@ -1,6 +1,6 @@
 """What Prometheus scrapes: counters fed by events as they are recorded, gauges of the daemon as it is now.
 
-Counters begin at zero with each process, as is their convention; whoever reads them knows restarts.
+Counters begin at zero with each process, as is their convention; their readers know restarts.
 """
 
 from datetime import UTC, datetime

@@ -55,6 +55,20 @@ def list_refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Problem, "description": WHY[code]} for code in codes}
 
 
+def describe(
+    operation_id: str,
+    summary: str,
+    model: Any,
+    *refused: int,
+    status: int = 200,
+    takes: type[BaseModel] | None = None,
+) -> dict[str, Any]:
+    """Returns what a route says of itself: what it answers, what it refuses, and its JSON body."""
+    responses: dict[int | str, dict[str, Any]] = {status: {"model": model}, **list_refusals(*refused)}
+    extra = {"openapi_extra": describe_body(takes)} if takes is not None else {}
+    return {"operation_id": operation_id, "summary": summary, "responses": responses, **extra}
+
+
 def describe_body(model: type[BaseModel]) -> dict[str, Any]:
     """Returns a route's JSON body."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}

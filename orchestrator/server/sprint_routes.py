@@ -1,8 +1,8 @@
 """Routes about sprints and stories: what the record says, and commands and answers; the same functions as the command
 line's, so the first counts."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from orchestrator.core.value import printable
 from orchestrator.reports.timeline import as_data, of_story
 from orchestrator.server.limits import read_body
 from orchestrator.server.models import AnswerGiven, Id, Replanned, SprintShown, StoryShown
-from orchestrator.server.openapi import READS, WRITES, describe_body, list_refusals
+from orchestrator.server.openapi import READS, WRITES, describe, describe_body, list_refusals
 from orchestrator.server.problems import Problem, Refused
 from orchestrator.server.service import Service, ServiceDep
 
@@ -33,21 +33,13 @@ Most = Annotated[int, Query(ge=1, le=1000, description="So many of the latest")]
 MARKDOWN = "text/markdown"
 
 
-@router.get(
-    "", operation_id="sprints", summary="The latest sprints, the newest last",
-    responses={200: {"model": list[SprintShown]}, **list_refusals(*READS)},
-)  # fmt: skip
+@router.get("", **describe("sprints", "The latest sprints, the newest last", list[SprintShown], *READS))
 async def sprints(service: ServiceDep, limit: Most = 50, story: Having = None) -> Response:
     """Each as `status --json` prints it. 404: no sprint has the story."""
     return await service.answer(lambda: [sprint_json(view) for view in service.reader.latest(limit, story=story)])
 
 
-@router.get(
-    "/{sprint}",
-    operation_id="sprint",
-    summary="A sprint",
-    responses={200: {"model": SprintShown}, **list_refusals(*READS)},
-)
+@router.get("/{sprint}", **describe("sprint", "A sprint", SprintShown, *READS))
 async def sprint_route(sprint: SprintId, service: ServiceDep) -> Response:
     """The object of report.json as it is now, who works on the sprint, and which stories wait for a person."""
     return await service.answer(lambda: sprint_json(service.reader.sprint(sprint)))
@@ -67,10 +59,7 @@ def _report(service: Service, sprint: str) -> bytes:
     return service.reader.markdown(service.reader.sprint(sprint)).encode("utf-8", "replace")
 
 
-@router.get(
-    "/{sprint}/stories/{story}", operation_id="story", summary="A story",
-    responses={200: {"model": StoryShown}, **list_refusals(*READS)},
-)  # fmt: skip
+@router.get("/{sprint}/stories/{story}", **describe("story", "A story", StoryShown, *READS))
 async def story_route(sprint: SprintId, story: StoryId, service: ServiceDep, full: Full = False) -> Response:
     """As `show --json` prints it."""
     view = await service.in_thread(_with_story, service, sprint, story)
@@ -90,9 +79,8 @@ def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any
 
 
 @router.get(
-    "/{sprint}/stories/{story}/contract", operation_id="contract", summary="A story's contract",
-    responses={200: {"model": ArchitectureContract}, **list_refusals(*READS)},
-)  # fmt: skip
+    "/{sprint}/stories/{story}/contract", **describe("contract", "A story's contract", ArchitectureContract, *READS)
+)
 async def contract(sprint: SprintId, story: StoryId, service: ServiceDep) -> Response:
     """What its developer may write and use, as contracts/architecture.schema.json describes it. 404: it has none."""
     view = await service.in_thread(_with_story, service, sprint, story)
@@ -137,7 +125,7 @@ async def order_story(sprint: SprintId, story: StoryId, body: OrderGiven, servic
 
 
 async def _order(service: Service, body: OrderBody, sprint: str, story: str | None) -> Response:
-    async with _commands(service, sprint, story) as commands:
+    with _commands(service) as commands:
         done = await commands.order(sprint, story, body.model_copy(update={"by": _who(body.by)}))
     return await _answered(service, lambda: done.model_dump(mode="json"), good=done.done)
 
@@ -149,7 +137,7 @@ async def answer(sprint: SprintId, story: StoryId, body: Answer, service: Servic
 
     422: the plan of an edit is not accepted, with its findings. 409: nothing is asked that can be answered so.
     """
-    async with _commands(service, sprint, story) as commands:
+    with _commands(service) as commands:
         given = await commands.answer(sprint, story, body.model_copy(update={"by": _who(body.by)}))
     return await _answered(service, lambda: given, good=given["counts"])
 
@@ -159,15 +147,14 @@ async def answer(sprint: SprintId, story: StoryId, body: Answer, service: Servic
              responses={**_GIVEN, 200: {"model": AnswerGiven | Replanned}})  # fmt: skip
 async def replan(sprint: SprintId, story: StoryId, body: Replan, service: ServiceDep) -> Response:
     """One that waits for a person is answered so; one that ended without being done needs a comment."""
-    async with _commands(service, sprint, story) as commands:
+    with _commands(service) as commands:
         done = await commands.replan(sprint, story, body.model_copy(update={"by": _who(body.by)}))
     return await _answered(service, lambda: done, good=done.get("counts", True))
 
 
-@asynccontextmanager
-async def _commands(service: Service, sprint: str, story: str | None) -> AsyncIterator[SprintCommands]:
+@contextmanager
+def _commands(service: Service) -> Iterator[SprintCommands]:
     """Hands out what gives commands; what it refuses ends the request with the status that says why."""
-    await service.in_thread(service.reader.expect, sprint, story)
     try:
         yield SprintCommands(service.environment, service.served.settings)
     except UnknownName:

@@ -212,6 +212,7 @@ def _explain(detail: Any) -> str:
 def _environment_overrides(variables: Mapping[str, str]) -> list[tuple[str, Any]]:
     found = []
     for name in sorted(variables):
+        # One underscore is part of names of ours that are no settings, as ORCHESTRATOR_HOME.
         if name.startswith(ENV_PREFIX) and "__" in name:
             dotted = name.removeprefix(ENV_PREFIX).lower().replace("__", ".")
             found.append((dotted, _parse_yaml(variables[name], name)))
@@ -252,6 +253,7 @@ def load(
     environ = process_variables() if variables is None else dict(variables)
     here = cwd or Path.cwd()
     found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)
+    # The packaged file holds every default, so that it documents them.
     tree = _load_file(packaged("config.yaml"))
     if found is not None:
         tree = _merge(tree, _load_file(found))

@@ -272,6 +272,7 @@ class CommandSettings(Section):
     """Printed text beyond this ends the command."""
     install_timeout_s: float = Field(default=1800, gt=0)
     install_env: tuple[str, ...] = (
+        # Addresses, certificates and proxies; tokens belong into pip's and npm's own files.
         *("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY"),
         *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),
     )

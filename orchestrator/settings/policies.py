@@ -66,6 +66,7 @@ class Policies(Section):
         The last result counts either way. `left` is what remains of the budget where a round may cost more than one
         unit of it, or a person may add to it. Make a new one per loop: it holds the state of its rounds.
         """
+        # The first reply of an answer is no attempt to mend it.
         most = {
             Loop.ANSWER: 1 + self.answer.max_attempts,
             Loop.PLAN: self.plan.max_iterations,

@@ -1,19 +1,15 @@
 """A real `serve`: its token, the commands of its user, and what it does not do without one."""
 
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
 from orchestrator.core.suite import Tier
 from orchestrator.storage.state_folder import StateFolder
+from tests.daemon_server import RealDaemon
 from tests.sandboxes import sandbox
 from tests.support import Team, plain_environment, run_cli
 
@@ -30,21 +26,11 @@ def place(tmp_path: Path) -> Path:
 @contextmanager
 def serving(place: Path, *words: str) -> Iterator[str]:
     """The daemon's address."""
-    command = [sys.executable, "-m", "orchestrator", *WORDS, "--port", "0", *words]
-    with (place / "serve.log").open("ab") as log:
-        process = subprocess.Popen(command, cwd=place, env=plain_environment(), stdout=log, stderr=log)
+    daemon = RealDaemon(place, *WORDS[1:], *words).start()
     try:
-        told: dict[str, Any] = {}
-        deadline = time.monotonic() + 60
-        while told.get("event") != "daemon_listens":
-            assert time.monotonic() < deadline, (place / "serve.log").read_text()
-            time.sleep(0.05)
-            lines = (place / "serve.log").read_text().splitlines()
-            told = next((line for line in map(json.loads, lines) if line["event"] == "daemon_listens"), {})
-        yield told["url"]
+        yield daemon.url
     finally:
-        process.terminate()
-        process.wait(30)
+        daemon.end()
 
 
 def asked(url: str, **headers: str) -> int:

@@ -3,10 +3,7 @@
 import asyncio
 import json
 import signal
-import subprocess
-import sys
 import tarfile
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +29,7 @@ from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import load
 from orchestrator.settings.options import AnalyseOptions, ServeOptions
 from orchestrator.storage.state_folder import StateFolder
+from tests.daemon_server import RealDaemon
 from tests.end_to_end.analysing import analyse, answer, application, team_of
 from tests.support import git, plain_environment, run_cli
 
@@ -207,46 +205,18 @@ def test_the_same_command_resumes_what_it_began_under_0_1(place: Place) -> None:
     assert done.asked == ["testing stage 1"]
 
 
-class Daemon:
-    """A real `serve`, asked over HTTP."""
+def begun(folder: Path, repo: str) -> RealDaemon:
+    words = ["--repo", repo, "--provider", "scripted", "--script", "team.jsonl", "--call-log", "calls.jsonl"]
+    words += ["--set", "serve.poll_s=0.1", "--set", "shutdown.grace_s=0"]
+    return RealDaemon(folder, *words).start()
 
-    def __init__(self, folder: Path, repo: str) -> None:
-        self.folder, self.state = folder, folder / "state"
-        self.words = ["serve", "--repo", repo, "--port", "0", "--provider", "scripted", "--script", "team.jsonl"]
-        self.words += ["--call-log", "calls.jsonl", "--set", "serve.poll_s=0.1", "--set", "shutdown.grace_s=0"]
 
-    def start(self) -> "Daemon":
-        environment = plain_environment(ORCHESTRATOR_HOME=str(self.state))
-        with (self.folder / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "orchestrator", *self.words], cwd=self.folder, env=environment, stdout=log
-            )
-        self.until(lambda: self._address().get("pid") == self.process.pid)
-        self.url = self._address()["url"]
-        return self
-
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
-    def ask(self, path: str = "", body: object = None) -> Any:
-        data = json.dumps(body).encode() if body is not None else None
-        headers = {"content-type": "application/json", "authorization": f"Bearer {StateFolder(self.state).token()}"}
-        request = Request(f"{self.url}/api/v1/analyses{path}", data, headers)
-        with urlopen(request, timeout=30) as answered:
-            return json.loads(answered.read())
-
-    def until(self, what: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 90
-        while not what():
-            assert time.monotonic() < deadline, (self.folder / "serve.log").read_text()
-            time.sleep(0.05)
-
-    def _address(self) -> dict[str, Any]:
-        try:
-            return cast(dict[str, Any], json.loads((self.state / "daemon" / "address.json").read_bytes()))
-        except (OSError, ValueError):
-            return {}
+def ask(daemon: RealDaemon, path: str = "", body: object = None) -> Any:
+    data = json.dumps(body).encode() if body is not None else None
+    headers = {"content-type": "application/json", "authorization": f"Bearer {StateFolder(daemon.state).token()}"}
+    request = Request(f"{daemon.url}/api/v1/analyses{path}", data, headers)
+    with urlopen(request, timeout=30) as answered:
+        return json.loads(answered.read())
 
 
 @pytest.mark.soak
@@ -256,15 +226,15 @@ def test_it_outlives_every_end_of_the_daemon(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "team.jsonl").read_text().splitlines()]
     lines = [{**line, "latency_ms": 4000} if line["story"] == "slow" else line for line in lines]
     (tmp_path / "team.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    daemon = Daemon(tmp_path, str(repo)).start()
+    daemon = begun(tmp_path, str(repo))
     asked = {"prompts": {"fast.md": "# Fast", "slow.md": "# Slow"}}
-    assert daemon.ask(body=asked)["analysis"] == "AN-001"
+    assert ask(daemon, body=asked)["analysis"] == "AN-001"
     for number in (signal.SIGKILL, signal.SIGTERM):
-        daemon.until(lambda: daemon.ask("/AN-001")["stages"] == {"fast": "answered"})
+        daemon.until(lambda: ask(daemon, "/AN-001")["stages"] == {"fast": "answered"})
         daemon.end(number)
         daemon.start()
-    daemon.until(lambda: daemon.ask("/AN-001")["status"] != "running")
-    shown = daemon.ask("/AN-001")
+    daemon.until(lambda: ask(daemon, "/AN-001")["status"] != "running")
+    shown = ask(daemon, "/AN-001")
     assert (shown["status"], [task["title"] for task in shown["plan"]["tasks"]]) == ("done", ["Fast one", "Slow one"])
     assert len((tmp_path / "calls.jsonl").read_text().splitlines()) == 2, "nothing was paid twice"
     assert daemon.end(signal.SIGTERM) == 0
@@ -275,7 +245,7 @@ def test_a_command_elsewhere_gets_the_files_of_a_bare_repository_of_a_daemon(tmp
     repo = application(tmp_path)
     git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
     team_of({"testing": answer("Test it|high", "Count it")}).write(tmp_path / "team.jsonl")
-    daemon = Daemon(tmp_path, str(tmp_path / "bare.git")).start()
+    daemon = begun(tmp_path, str(tmp_path / "bare.git"))
     here = tmp_path / "here"
     here.mkdir()
     (here / "mvp_improvement_plan.md").write_text("# MVP Improvement Plan\n\n- [x] [LOW] Count it\n")

@@ -1,4 +1,4 @@
-"""Commands through the interface: elsewhere, and beside a daemon, they print what they print where the state is."""
+"""Commands through the interface: elsewhere they print what they print where the state is."""
 
 import asyncio
 import json

@@ -102,7 +102,15 @@ async def test_the_past_is_looked_at_by_the_daemons_settings_and_what_is_said(gu
         assert first == await gone(dry_run=True, days=None, max_mb=None)
         assert await gone(days=1e-9) == (["age"], False)
         assert await gone(days=1e-9) == ([], False)
-        for wrong in ({"days": 0}, {"days": "x"}, {"max_mb": 0}, {"days": 1e300}, {"more": 1}):
+        for wrong in (
+            {"days": 0},
+            {"days": "x"},
+            {"days": True},
+            {"max_mb": True},
+            {"max_mb": 0},
+            {"days": 1e300},
+            {"more": 1},
+        ):
             assert (await daemon.client.post("/api/v1/prune", json=wrong)).status_code == 422
         assert (await far(daemon, "prune", "--dry-run"))[:2] == (0, "nothing is too old or too much\n")
 
