@@ -55,25 +55,28 @@ def _dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+_TAKING = frozenset({"import_statement", "export_statement", "call_expression"})
+_ACCESSES = frozenset({"member_expression", "nested_type_identifier", "nested_identifier"})
+
+
 def _used_by_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
     spaces: dict[str, str] = {}
-    nodes = javascript_tree.everything(javascript_tree.root(text, path))
-    for node in nodes:
-        if node.type in {"import_statement", "export_statement"}:
+    tree = javascript_tree.root(text, path)
+    for node in javascript_tree.nodes_of(tree, path, _TAKING):
+        if node.type != "call_expression":
             module = javascript_tree.string_value(node.child_by_field_name("source"))
             taken = _imported(node) if module else ()
         else:
-            module = _loaded(node) if node.type == "call_expression" else ""
+            module = _loaded(node)
             taken = _taken(node) if module else ()
         for name, is_space in taken:
             yield module, "default" if is_space else name
             spaces |= {name: module} if is_space else {}
         yield from ((module, ""),) if module else ()
-    for node in nodes if spaces else ():
-        if node.type in {"member_expression", "nested_type_identifier", "nested_identifier"}:
-            parts = javascript_tree.short_text(node).replace("?.", ".").split(".")
-            if len(parts) > 1 and parts[0] in spaces:
-                yield spaces[parts[0]], parts[1]
+    for node in javascript_tree.nodes_of(tree, path, _ACCESSES) if spaces else ():
+        parts = javascript_tree.short_text(node).replace("?.", ".").split(".")
+        if len(parts) > 1 and parts[0] in spaces:
+            yield spaces[parts[0]], parts[1]
 
 
 def _imported(statement: Node) -> Iterator[tuple[str, bool]]:
@@ -291,12 +294,14 @@ def _advice(file: str, gone: Sequence[Lost]) -> Finding:
 
 
 def _may_use(text: str, one: Lost) -> bool:
-    """Whether it pays to read the text's imports: a default import may have any name."""
-    return (
-        one.name in text
-        or (one.name == "default" and splitext(basename(one.file))[0] in text)
-        or (one.name == "default" and basename(dirname(one.file)) in text)
-    )
+    """Whether it pays to read the text's imports: it names what was lost and the file, or the file's folder."""
+    stem = splitext(basename(one.file))[0]
+    in_folder = stem in {"index", "__init__"}  # a folder may be named by dots alone
+    if not in_folder and stem not in text:
+        return False
+    if one.name == "default":  # the importer may call it anything
+        return not in_folder or basename(dirname(one.file)) in text
+    return one.name in text
 
 
 def _is_code(path: str) -> bool:
