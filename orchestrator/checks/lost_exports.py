@@ -59,8 +59,11 @@ _SPACE = re.compile(r"\*\s*as\s+([\w$]+)|^(?:import\s+)?([\w$]+)\s*=")
 _MEMBER = re.compile(r"\)\s*\??\.\s*([\w$]+)$")
 
 
+_TAKING = frozenset({"import_statement", "export_statement", "call_expression"})
+
+
 def _used_by_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
-    for node in javascript_tree.everything(javascript_tree.root(text, path)):
+    for node in javascript_tree.nodes_of(javascript_tree.root(text, path), path, _TAKING):
         module, taker = "", node
         if node.type in {"import_statement", "export_statement"}:
             module = javascript_tree.string_value(node.child_by_field_name("source"))
@@ -278,12 +281,14 @@ def _advice(file: str, gone: Sequence[Lost]) -> Finding:
 
 
 def _may_use(text: str, one: Lost) -> bool:
-    """Whether it pays to read the text's imports: a default import may have any name."""
-    return (
-        one.name in text
-        or (one.name == "default" and splitext(basename(one.file))[0] in text)
-        or (one.name == "default" and basename(dirname(one.file)) in text)
-    )
+    """Whether it pays to read the text's imports: it names what was lost and the file, or the file's folder."""
+    stem = splitext(basename(one.file))[0]
+    in_folder = stem in {"index", "__init__"}  # a folder may be named by dots alone
+    if not in_folder and stem not in text:
+        return False
+    if one.name == "default":  # the importer may call it anything
+        return not in_folder or basename(dirname(one.file)) in text
+    return one.name in text
 
 
 def _is_code(path: str) -> bool:

@@ -5,6 +5,7 @@ What is proven is refused, two suspicions are advice; whether tests show anythin
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import basename
@@ -134,7 +135,8 @@ def read_suite(
     findings += wrong
     names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
-        cases = tuple(case.model_copy(update={"name": _whole_name(case.name, names)}) for case in cases)
+        meant = _by_letters(names)
+        cases = tuple(case.model_copy(update={"name": meant.get(_letters(case.name), case.name)}) for case in cases)
     findings += _unknown_cases(cases, names, where) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
     more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
@@ -180,16 +182,15 @@ def _names(file: str, content: str) -> tuple[str, ...]:
     return test_names(content, file) if _is_node(file) else test_functions(content)
 
 
-def _whole_name(said: str, names: Sequence[str]) -> str:
-    """The one of `names` that is meant: named whole in whatever way its titles are joined, or by its own title alone.
-
-    What means none of them, or several, is given back as it is.
+def _by_letters(names: Sequence[str]) -> dict[str, str]:
+    """Returns the letters of what a test may be called → its whole name: however its titles are joined, or its own
+    title alone. What means several tests means none.
     """
-    for form in (_letters, lambda name: _letters(name.rsplit(JOIN, 1)[-1])):
-        meant = [name for name in names if form(name) == _letters(said)]
-        if len(meant) == 1:
-            return meant[0]
-    return said
+    found: dict[str, str] = {}
+    for form in (lambda name: name.rsplit(JOIN, 1)[-1], str):  # a whole name goes before another test's own title
+        count = Counter(_letters(form(name)) for name in names)
+        found |= {letters: name for name in names if count[letters := _letters(form(name))] == 1}
+    return found
 
 
 def _letters(name: str) -> str:
@@ -238,8 +239,15 @@ def _file_name(path: str, where: Where, any_language: bool) -> Iterator[Finding]
     elif not is_suite(path, any_language=any_language):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
         yield major("suite.file_name", message, where=where, fix=fix)
-    elif any(part.startswith(".") or part.lower() in _NOT_COLLECTED for part in path.split("/")[:-1]):
+    elif any(_is_passed_over(part.lower(), path) for part in path.split("/")[:-1]):
         yield major("suite.file_name", f"test runners do not look into the folders of `{path}`", where=where, fix=fix)
+
+
+def _is_passed_over(folder: str, path: str) -> bool:
+    """Whether the runner that the file is for looks for no tests in folders of this name."""
+    if path.endswith(".py"):
+        return folder.startswith(".") or folder in _NOT_COLLECTED  # pytest's own `norecursedirs`
+    return folder == "node_modules"  # all that the runners of JavaScript have in common: `examples/.test/` is searched
 
 
 def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: Where) -> Iterator[Finding]:

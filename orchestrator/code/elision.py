@@ -16,13 +16,15 @@ _SAME = (
     r"(?:unchanged|omitted"
     r"|(?:stays?|remains?|is|are) (?:exactly )?(?:the same|unchanged|as (?:is|before|it (?:is|was))))"
 )
+_LEFT_OUT = r"(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)"
 # Each form is the whole comment, or has a mark that people do not write about code that is there: measured on the
 # comments of some hundred projects.
 _OMISSION = re.compile(
     rf"^\W*(?:(?:keep|add|include|insert|and|continue with) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{THING}"
     rf"(?: (?:{_SAME}|as (?:before|above)|goes here|here))?\W*$"
     rf"|^\W*(?:the )?(?:rest|everything else|all (?:the )?(?:rest|other \w+)) {_SAME}"
-    r"|(?:\.\.\.|…)\s*(?:the )?(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)\b"
+    # Between other words dots are a pause ("ignore ... other probably was no timedelta"): they lead, or little follows.
+    rf"|^\W*(?:\.\.\.|…)\s*(?:the )?{_LEFT_OUT}\b|(?:\.\.\.|…)\s*(?:the )?{_LEFT_OUT}(?: \w+){{0,2}}\W*$"
     rf"|^\W*(?:keep )?(?:the |all )?{OLD} (?:\w+ )?{THING}"
     rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"
     r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted|continues)\W*$"

@@ -22,7 +22,9 @@ _BUILDS = re.compile(
 _CONFIGURES = re.compile(r"(^|/)(ts|js)config[\w.-]*\.json$")
 NOTHING_KNOWN = InstalledPackages()
 """No environment: names alone say what a package brings."""
-_COMPILED = re.compile(r"(\.(pyx|pxd|f90|rs|c|cc|cpp|cxx|cu)|(^|/)(CMakeLists\.txt|meson\.build))$")
+_COMPILED = re.compile(r"(\.(f90|rs|c|cc|cpp|cxx|cu)|(^|/)(CMakeLists\.txt|meson\.build))$")
+_NOT_BUILT = re.compile(r"(^|/)(tests?|testing|docs?|examples?|samples?|fixtures|benches|benchmarks?)/")
+"""Folders whose sources are no part of what a build makes: datasette's `tests/ext.c` excuses no import of datasette."""
 _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 
 
@@ -109,13 +111,20 @@ class World:
         return f"{folder}/__init__.py" in self.files
 
     def compiles(self, path: str) -> bool:
-        """Whether a compiler makes modules in the Python project of this file, named by its build alone."""
-        root = max((root for root in self.python_roots if path.startswith(root)), key=len, default="")
-        return any(file.startswith(root) for file in self._compiled)
+        """Whether a compiler makes modules in the Python project of this file, named by its build alone.
+
+        A module of Cython has its source's name, and stands there as a file.
+        """
+        return self._python_root(path) in self._compiled
+
+    def _python_root(self, path: str) -> str:
+        return max((root for root in self.python_roots if path.startswith(root)), key=len, default="")
 
     @cached_property
-    def _compiled(self) -> tuple[str, ...]:
-        return tuple(path for path in self.files if _COMPILED.search(path))
+    def _compiled(self) -> frozenset[str]:
+        """The Python projects of the repository in which a compiler makes modules: their folders."""
+        sources = (path for path in self.files if _COMPILED.search(path) and not _NOT_BUILT.search(path))
+        return frozenset(self._python_root(path) for path in sources)
 
     def makes(self, path: str) -> bool:
         """Whether the project itself makes a file of this path, or of its name without the suffix, when it is built."""

@@ -122,6 +122,8 @@ def test_syntax_is_checked() -> None:
         ("a.py", "# the rest of the logic is just re-creating the type\nx = 1\n", None),
         ("a.py", "# the rest of the file is read as bytes\nx = 1\n", None),
         ("a.py", "# No changes needed.\nx = 1\n", None),
+        ("a.py", "x = 1\n# ignore ... other was no timedelta that fits\n", None),  # isodate
+        ("a.js", "f();\n// keep these ... rest omitted\n", "major"),
         ("a.py", "def f(lines):\n    # skip the rest of the file once the header is read\n    return g()\n", None),
         ("a.py", "x = '# rest of the code unchanged'\n", None),
         ("a.py", "# the existing code paths call this\nx = 1\n", None),

@@ -83,6 +83,7 @@ def test_a_broken_suite_is_refused(fields: dict[str, Any], code: str) -> None:
     [
         *("a.test.js", "tests/a.test.mjs", "tests/us-1.test.cjs", "a.spec.tsx", "src/__tests__/a.js", "test/unit/a.ts"),
         *("store_test.py", "shop/tests.py", "test-cart.js", "cart_test.js", "test.js", "src/cart-spec.js"),
+        "examples/.test/smoke/smoke.test.ts",
     ],
 )
 def test_file_names_that_runners_find(file: str) -> None:

@@ -41,6 +41,10 @@ def test_javascript_that_does_not(text: str, line: int) -> None:
         "const v = { a: 1 } satisfies R<string>; const w = <const>['a']; f<string>(x!, y as unknown as Z);\n",
         "function f(x: string): void; function f(x: any): asserts x is string {} let t: [a: string, ...b: X[]];\n",
         "@Injectable() export class S { constructor(@Inject(X) private x: X) {} static { this.y = 1; } }\n",
+        # Call signatures with type parameters behind one without `;`: hono, immer, vite; beside such an arrow: zustand.
+        "interface F {\n  <\n    T,\n  >(a: T): R<T>\n  <\n    T extends {},\n  >(b: T, c: U): R<T>\n}\n",
+        "type P = {\n  (a: A): () => void\n  <S extends (...b: any[]) => any>(c: S): void\n}\n"
+        "export const f =\n  <S>(a: S) =>\n  <T>(b: T): T => b\n",
     ],
 )
 def test_typescript_that_parses(text: str) -> None:

@@ -106,6 +106,19 @@ def test_what_is_planned_generated_or_ignored_is_not_missing() -> None:
     assert said(text, contract=contract) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("native/kernel.c", False),  # pyrsistent: setup.py names the module
+        ("tests/ext.c", True),  # datasette: a helper of its tests
+        ("app/fast.pyx", True),  # peewee: Cython makes `app.fast` of it, and nothing else
+    ],
+)
+def test_what_a_compiler_may_make_is_not_missing(source: str, missing: bool) -> None:
+    contract = world(new=("app/new.py", source))
+    assert bool(said("from app.kernel import run\n", contract=contract)) is missing
+
+
 INSTALLED = InstalledPackages(
     python={
         "flask": Installed(modules=("flask",), requires=("werkzeug", "jinja2"), extras=("asgiref",)),

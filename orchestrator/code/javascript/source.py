@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from orchestrator.code.grammar import Node, below, node_text
-from orchestrator.code.javascript.tree import SUFFIXES, arguments, callee, literal, root, short_text, string_value
+from orchestrator.code.javascript.tree import (
+    SUFFIXES,
+    arguments,
+    callee,
+    literal,
+    nodes_of,
+    root,
+    short_text,
+    string_value,
+)
 from orchestrator.code.python.source import Import
 from orchestrator.core.contract import Endpoint
 
@@ -25,20 +34,25 @@ _CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "bi
 """What stands in these may not be loaded at all: UMD asks `typeof require` first."""
 
 
+_LOADERS = frozenset({"import_statement", "export_statement", "import_require_clause", "call_expression", "comment"})
+
+
 class Loaded(Import):
     """One module that a text loads, as written."""
 
 
 def loaded(text: str, path: str = "") -> Iterator[Loaded]:
     """Returns every module that `text` loads, in order; one may come several times. Never raises."""
-    waiting = [(root(text, path), False, False)]
-    while waiting:
-        node, optional, lazy = waiting.pop()
-        for one in _loaded_by(node):
-            yield one.model_copy(update={"optional": optional, "lazy": lazy})
-        optional = optional or node.type in _CHOICES
-        lazy = lazy or node.type in _FUNCTIONS
-        waiting += [(child, optional, lazy) for child in reversed(node.children)]
+    around: list[tuple[int, bool, bool]] = []  # of each node that holds the next: its end, and whether that is a choice
+    for node in nodes_of(root(text, path), path, _LOADERS | _CHOICES | _FUNCTIONS):
+        while around and around[-1][0] <= node.start_byte:
+            around.pop()
+        _, optional, lazy = around[-1] if around else (0, False, False)
+        if node.type in _LOADERS:
+            for one in _loaded_by(node):
+                yield one.model_copy(update={"optional": optional, "lazy": lazy})
+        else:
+            around.append((node.end_byte, optional or node.type in _CHOICES, lazy or node.type in _FUNCTIONS))
 
 
 def _loaded_by(node: Node) -> Iterator[Loaded]:
@@ -165,7 +179,7 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
     Knows `export` declarations and lists, `module.exports = {…}`, `module.exports.x =` and `exports.x =`.
     """
     names: dict[str, None] = {}
-    for node in below(root(text, path)):
+    for node in nodes_of(root(text, path), path, frozenset({"export_statement", "assignment_expression"})):
         if node.type == "export_statement":
             names.update(dict.fromkeys(_export(node)))
         elif node.type == "assignment_expression":
@@ -186,19 +200,18 @@ def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
     found = list(loaded(programs, name))
     tree = root(programs, name)
     if tree.has_error:
-        found += _by_line(_without_comments(programs, tree), _ANYHOW, found)
+        found += _by_line(_without_comments(programs, tree, name), _ANYHOW, found)
     if mixed and not path.lower().endswith(".mdx"):
         found += _by_line(text, _CALLED, found)
     return unique(found)
 
 
-def _without_comments(text: str, tree: Node) -> str:
+def _without_comments(text: str, tree: Node, path: str) -> str:
     data = text.encode("utf-8", "replace")
     pieces, at = [], 0
-    for node in below(tree):
-        if node.type == "comment":
-            pieces += [data[at : node.start_byte], b"\n" * node_text(node).count("\n")]
-            at = node.end_byte
+    for node in nodes_of(tree, path, frozenset({"comment"})):
+        pieces += [data[at : node.start_byte], b"\n" * node_text(node).count("\n")]
+        at = node.end_byte
     return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
 
 
@@ -287,7 +300,7 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     """In order of the text, as far as it can be read. `path` is the file's own, for the record."""
     if not any(word in text for word in ("express", "Router", "app.", "router.")):
         return ()
-    nodes = list(below(root(text, path)))
+    nodes = nodes_of(root(text, path), path, frozenset({"variable_declarator", "call_expression"}))
     owners = {name for node in nodes if node.type == "variable_declarator" and (name := _made(node))}
     found: list[Endpoint] = []
     for node in nodes:

@@ -27,10 +27,12 @@ def imports(text: str) -> tuple[Import, ...] | None:
     text, and nothing is said of it.
     """
     tree = parse_python(text)
-    return tuple(_found(tree)) if tree is not None else None
+    # Expressions are most of a tree, and hold an import only where one of these is called.
+    calls = not text.isascii() or any(name in text for name in _IMPORTERS)  # Python reads `ｅval` as `eval`
+    return tuple(_found(tree, calls=calls)) if tree is not None else None
 
 
-def _found(tree: ast.Module) -> Iterator[Import]:
+def _found(tree: ast.Module, *, calls: bool) -> Iterator[Import]:
     waiting: list[tuple[ast.AST, bool, bool]] = [(tree, False, False)]
     while waiting:
         node, optional, lazy = waiting.pop()
@@ -38,8 +40,14 @@ def _found(tree: ast.Module) -> Iterator[Import]:
             yield item.model_copy(update={"optional": optional or item.optional, "lazy": lazy})
         guarded = _guarded(node)
         lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        inner = [(child, optional or guarded, lazy) for child in ast.iter_child_nodes(node)]
-        waiting += reversed(inner)
+        inner = ast.iter_child_nodes(node) if calls else _statements(node)
+        waiting += reversed([(child, optional or guarded, lazy) for child in inner])
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Returns what stands in the blocks of a statement."""
+    for block in ("body", "handlers", "cases", "orelse", "finalbody"):
+        yield from getattr(node, block, ())
 
 
 def _imported(node: ast.AST) -> Iterator[Import]:

@@ -8,8 +8,8 @@ import re
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 
 from orchestrator.code import grammar
 from orchestrator.code.grammar import Node, Problem, below, parse
@@ -150,8 +150,10 @@ def strange_encoding(text: str) -> str:
     return ""
 
 
-MEMO_CHARS = 50_000
-"""Longest text of which many trees are kept: a tree takes some hundred times the room of its text."""
+KEPT_CHARS = 1_000_000
+"""Texts whose trees are kept, in characters: a tree takes some hundred times the room of its text."""
+_kept: OrderedDict[str, ast.Module | None] = OrderedDict()
+_keeping = threading.Lock()
 
 
 ONE_AT_A_TIME = threading.Lock()
@@ -166,7 +168,16 @@ def parse_python(text: str) -> ast.Module | None:
 
     The tree is shared with whoever parses the same text soon after: read it, never change it.
     """
-    return _remembered(text) if len(text) <= MEMO_CHARS else _remembered_long(text)
+    with _keeping:
+        if text in _kept:
+            _kept.move_to_end(text)
+            return _kept[text]
+    tree = _parsed(text)
+    with _keeping:
+        _kept[text] = tree
+        while len(_kept) > 1 and sum(map(len, _kept)) > KEPT_CHARS:
+            _kept.popitem(last=False)
+    return tree
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -186,12 +197,6 @@ def _tree(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-_remembered = lru_cache(maxsize=8)(_parsed)
-"""Several checks look at one delivery in a row, each by its tree."""
-_remembered_long = lru_cache(maxsize=2)(_parsed)
-"""Of a long file what it was and what it becomes."""
 
 
 def exported_names(text: str) -> tuple[str, ...]:
