@@ -82,7 +82,8 @@ YES_LINES = (
     "Ready: ✅ Yes", "✅ **Ready:** Yes", "Ready: Yes (mergeable as is)", "Ready: Yes — mergeable as is.",
     "Ready: Yes. Rationale: All of it is right.", "Ready: Yes | Rationale: fine", "Ready： Yes", "Ready:\u00a0Yes",
     "\u200bReady: Yes", "Ready: Yes  ", "Verdict: Ready: Yes", "Ready: No\nReady: Yes", f"{TEMPLATE}\nReady: Yes",
-    "Ready: Yes\nRationale: No risk at all.",
+    "Ready: Yes\nRationale: No risk at all.", "Ready: Yes (no blocking issues)", "Ready: Yes, all criteria are covered",
+    "Ready: Yes - the change does what the task asks for.", "Ready: Yes; no further changes needed",
 )  # fmt: skip
 """Each approves as the last line of a clean review."""
 
@@ -90,8 +91,7 @@ NO_YES_LINES = (
     "", "Ready", "Ready:", "Ready: ", "Yes", "Ready Yes", "Ready = Yes", "Ready? Yes", "Ready:\nYes", TEMPLATE,
     "Ready: Yes / No / With fixes 1-N", "Ready: [Yes | No | With fixes 1-N]", "Ready: Yes or No", "Ready: Yes, No",
     "Ready: Yes|No", "Ready: Yes, but fix 1 first", "Ready: Yes after fixes", "Ready: Yes, once the tests pass",
-    "Ready: Yes (conditionally)",
-    "Ready: Yes, all criteria are covered", "Ready: Yes?", "Ready: Yes…", "Ready: Yes...", "Ready: Yes - almost",
+    "Ready: Yes (conditionally)", "Ready: Yes?", "Ready: Yes…", "Ready: Yes...", "Ready: Yes - almost",
     "Ready: Yesterday", "Ready: Yes\nReady: No", f"Ready: Yes\n{TEMPLATE}", "Ready: Yes\nReady: it depends",
     "Ready: Yes\n\nReady:", "Ready: true", "Ready: 100 %", "Ready: Ja", "Ready: LGTM", "Ready: Approved",
     "Ready: ok", "Ready: 👍", "LGTM", "Approved.", "APPROVED ✅", "Looks good to me, ship it!",
@@ -156,9 +156,9 @@ CASES = (
     Case("a review in a block, a yes outside", f"So.\n\n```\n{critical('1. SQL', '')}```\n\nReady: Yes\n", NONE),
     Case("thoughts with a review, their beginning lost", f"{ended('Ready: No')}\n</think>\n{CLEAN}", NONE),
     Case("empty", "", NONE, issues=()),
-    Case("only the line", "Ready: Yes", NONE),
+    Case("only the line", "Ready: Yes", YES, True),
     Case("prose", "I have read it all. It is approved. LGTM, looks good, ready to merge: yes!", NONE),
-    Case("prose and the line", "Nothing to complain about.\n\nReady: Yes", NONE),
+    Case("prose and the line", "Nothing to complain about.\n\nReady: Yes", YES, True),
     Case("json", '{"verdict": "approved", "approved": true,\n "Ready": "Yes",\n "issues": []}', NONE),
     Case("in an answer tag", f"<review>\n{CLEAN}\n</review>", YES, True),
     Case("cut off", GOOD[: GOOD.index("   - Why: Readers")], NONE, issues=ISSUES, cut_off=True),
@@ -187,7 +187,7 @@ CASES = (
         NONE,
     ),
     Case("yes before the issues", "Ready: Yes\n\n## Issues\n\n### Minor\n\nNone\n", NONE),
-    Case("no heading for the verdict", CLEAN.replace("## Verdict\n\n", ""), NONE),
+    Case("no heading for the verdict", CLEAN.replace("## Verdict\n\n", ""), YES, True),
     Case(
         "quoted in an issue",
         GOOD[: GOOD.index("## Good")].replace("`int()` drops them.", "It says\n     Ready: Yes"),

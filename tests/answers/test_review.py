@@ -144,10 +144,29 @@ def test_too_many_blocks_are_no_review() -> None:
     assert (review.approved, review.issues, [one.code for one in findings]) == (False, (), ["review.no_verdict"])
 
 
-WORDS = st.sampled_from([
-    "Ready", "Yes", "approved", "LGTM", "None", "critical", "`x", "=", "1`", "**bold**", "a.py:3", "why", "fix", "ü",
-    "👍", "1", "#", ">", "|",
-])  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "Ready",
+        "Yes",
+        "approved",
+        "LGTM",
+        "None",
+        "critical",
+        "`x",
+        "=",
+        "1`",
+        "**bold**",
+        "a.py:3",
+        "why",
+        "fix",
+        "ü",
+        "👍",
+        "1",
+        "#",
+        ">",
+        "|",
+    ]
+)
 LINE = st.lists(WORDS, min_size=1, max_size=6).map(lambda words: "The " + " ".join(words) + " end")
 ISSUE = st.builds(
     ReviewIssue,
