@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +23,10 @@ __all__ = ["fresh_postgres", "postgres", "postgres_server"]
 settings.register_profile("quick", max_examples=QUICK, deadline=None)
 settings.register_profile("thorough", max_examples=100, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# What is started in the background ignores Ctrl-C, and so would every command that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _name in list(os.environ):
     if _name.startswith(("GIT_", "ORCHESTRATOR_")):
