@@ -19,7 +19,6 @@ from orchestrator.prompts.budget import (
     fence,
     fit,
     language_of,
-    render_excerpt,
     tokens,
 )
 
@@ -366,35 +365,3 @@ def render_history(
             lines += ["Asked for:", render_instructions(instructions)]
         blocks.append(ContextBlock(name=f"attempt {number}", text="\n".join(lines), weight=number))
     return fit(blocks, budget_tokens)
-
-
-__all__ = [
-    "BUDGET_TOKENS",
-    "CHARS_PER_TOKEN",
-    "ContextBlock",
-    "cap",
-    "cap_middle",
-    "fence",
-    "fit",
-    "render_acceptance_tests",
-    "render_conflicts",
-    "render_design",
-    "render_done_tasks",
-    "render_excerpt",
-    "render_files",
-    "render_history",
-    "render_instructions",
-    "render_merged",
-    "render_missing",
-    "render_names",
-    "render_paths",
-    "render_report",
-    "render_sprint_stories",
-    "render_story",
-    "render_suite",
-    "render_summaries",
-    "render_surface",
-    "render_task",
-    "render_tasks",
-    "tokens",
-]
