@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from orchestrator.checks.packages import normal_names, package_source, spoken_packages
 from orchestrator.checks.paths import folders_of, plan_problem
 from orchestrator.code.installs import INSTALLERS, read_installs
+from orchestrator.code.packages import normal_names, package_source, spoken_packages
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task, Todos, task_name, task_number
 from orchestrator.core.finding import Finding, Where, major, minor, policy
 from orchestrator.core.paths import spelling, unsafe_reason

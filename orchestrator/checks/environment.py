@@ -290,16 +290,17 @@ def _first(rules: Sequence[_Rule], text: str) -> Finding | None:
 def _native(text: str, run: str) -> Finding | None:
     if (found := _NATIVE.search(text)) is None:
         return None
-    message, late = f"a package has no build for this machine: {_line(text, found)}", _TIME_LIMIT in run
+    late = _TIME_LIMIT in run
     if not late and (hosts := closed_hosts(run)):
-        return _not_fetched(message, hosts, Where())
+        return _not_fetched(f"a package has no build for this machine: {_line(text, found)}", hosts, Where())
+    message = "a package has no build for this machine, for its install script failed or was not run"
     can = (
         f"raise {_TIME_LIMIT}, which ended the script, then `reset` the story"
         if late
         else "name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
         "then `reset` the story; or take one whose build comes with it, then `replan`"
     )
-    return major("environment.install_script", f"{message} (its install script failed or was not run)", fix=can)
+    return major("environment.install_script", f"{message}: {_line(text, found)}", fix=can)
 
 
 def _left_out(text: str, run: str) -> Finding | None:

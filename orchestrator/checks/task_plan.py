@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
-from orchestrator.checks.packages import read_packages, requirement
 from orchestrator.checks.paths import tidy
+from orchestrator.code.packages import read_packages, requirement
 from orchestrator.core.breakdown import (
     ArchitecturalConflict,
     Breakdown,

@@ -7,7 +7,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests import distributions
-from orchestrator.contract.freeze import both_spellings
+from orchestrator.code.packages import normal_names, read_packages
 from orchestrator.contract.world import World
 from orchestrator.core.contract import Amendment, ArchitectureContract
 from orchestrator.core.finding import Finding, Where, minor
@@ -96,14 +96,15 @@ def read_amendment(
     findings: list[Finding] = []
     files: dict[str, None] = {}
     packages: dict[str, str] = {}
-    for path in _names(value.get("files")):
+    listed, declared = value.get("files"), read_packages(value.get("dependencies"))[0]
+    for path in (entry.strip() for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, str)):
         why = "was not asked for" if path not in asked.files else _file_problem(world, path)
         if why:
             message = f"`{path[:200]}` {why} and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
             files[path] = None
-    for name, version in _versions(value.get("dependencies")).items():
+    for name, version in {**declared.dependencies, **declared.devDependencies}.items():
         if not any(brings(name, module) for module in asked.packages):
             message = f"the package `{name[:120]}` was not asked for and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
@@ -115,27 +116,12 @@ def read_amendment(
     amendment = Amendment(
         task_id=task_id,
         files=tuple(files),
-        dependencies=tuple(sorted(both_spellings(packages))),
+        dependencies=tuple(sorted(normal_names(packages))),
         packages=packages,
         by=by,
         reason=reason,
     )
     return amendment, findings
-
-
-def _names(value: object) -> list[str]:
-    return [entry.strip() for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
-
-
-def _versions(value: object) -> dict[str, str]:
-    """Name → version in a list of requirements, a map to versions, or package.json's two groups."""
-    if not isinstance(value, Mapping):
-        split = [re.split(r"(?<=.)(?=[@<>=!~\[; ])", entry, maxsplit=1) for entry in _names(value)]
-        return {name: "".join(rest).lstrip("@ ") for name, *rest in split}
-    groups = [value[key] for key in ("dependencies", "devDependencies") if isinstance(value.get(key), Mapping | list)]
-    if groups:
-        return {name: version for group in groups for name, version in _versions(group).items()}
-    return {str(name).strip(): str(version or "").strip() for name, version in value.items()}
 
 
 def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
@@ -149,7 +135,7 @@ def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
 def brings(name: str, module: str) -> bool:
     """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
-    return same or distributions.python_allowed(module, both_spellings([name]))
+    return same or distributions.python_allowed(module, normal_names([name]))
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:

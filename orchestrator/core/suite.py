@@ -104,6 +104,22 @@ class RunProblem(StrEnum):
     """In a second run of an all green suite, tests that must fail were not reported as failed."""
 
 
+PROBLEMS: Mapping[RunProblem, str] = {
+    RunProblem.TIMEOUT: "it took longer than allowed and was ended",
+    RunProblem.NO_TESTS: "no test was run",
+    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
+    RunProblem.MISSING_RUNNER: "there is no test runner for it",
+    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
+    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "a command of environment.setup failed",
+    RunProblem.BUILD_FAILED: "a command of environment.build failed",
+    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
+    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
+    RunProblem.MISSING_NAMES: "expected tests did not run",
+    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
+}
+"""What a problem means, for people."""
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
 """What lies at the machine: nothing that anybody writes into the project mends it."""
 
@@ -197,17 +213,6 @@ OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
 _TOLD_LINES = 8
 _MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
-_PROBLEMS = {
-    RunProblem.TIMEOUT: "the tests were ended after environment.base_timeout_s",
-    RunProblem.MISSING_RUNNER: "there is no test runner for its tests",
-    RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
-    RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
-    RunProblem.SETUP_FAILED: "environment.setup failed",
-    RunProblem.BUILD_FAILED: "environment.build failed",
-    RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
-    RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
-    RunProblem.TAMPERED: "test files were changed while the tests ran",
-}
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
     "environment.hosts, commands.install_env, commands.install_timeout_s)",
@@ -290,7 +295,7 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
     there = max(len(report.cases) - len(unloaded), collected)
     problem, todo, end = None, "", ""
     if report.problem not in {None, RunProblem.NO_TESTS}:
-        problem = _PROBLEMS.get(report.problem, "the test runner ended without a whole report")
+        problem = PROBLEMS[report.problem]
         end = report.output
         todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
     elif unloaded and not there:

@@ -21,6 +21,7 @@ from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMi
 from orchestrator.personas.ask import ask
 from orchestrator.personas.session import Desk, Heard, Request, account
 from orchestrator.prompts import context
+from orchestrator.prompts.budget import fence, tokens
 from orchestrator.prompts.feedback import render_reasons, render_revision
 
 READ_BY_RULES = "task_plan.read_by_rules"
@@ -55,7 +56,7 @@ async def _by_model(
     desk: Desk, brief: StoryBrief, persona: str, reading: TaskPlanReading, text: str
 ) -> tuple[TaskPlan, Sequence[Finding]]:
     """What a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
-    if context.tokens(text) > desk.policies.context_tokens:
+    if tokens(text) > desk.policies.context_tokens:
         return reading.plan, [_by_rules(reading.plan, "the plan is longer than prompts.context_tokens allows")]
 
     def read(value: object) -> tuple[TaskPlan | None, Sequence[Finding]]:
@@ -70,7 +71,7 @@ async def _by_model(
         answer=PlanExtractAnswer,
         schema_name="plan_extract",
         replies=replies,
-        slots={"story": context.render_story(brief.story), "plan": context.fence(text, "markdown")},
+        slots={"story": context.render_story(brief.story), "plan": fence(text, "markdown")},
     )
     try:
         asked = await ask(desk, request, read=read)

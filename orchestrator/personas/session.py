@@ -19,7 +19,7 @@ from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks
 from orchestrator.core.value import AnswerValue, counted
 from orchestrator.personas.secrecy import Secrecy
-from orchestrator.prompts import context
+from orchestrator.prompts.budget import fence, render_excerpt, tokens
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Policies, WireFormat
 
@@ -34,7 +34,7 @@ def repair_slots(
 
     A text that is longer than the context is not sent: a model would shorten it, and that would pass for the whole.
     """
-    if not broken.text.strip() or context.tokens(broken.text) > context_tokens:
+    if not broken.text.strip() or tokens(broken.text) > context_tokens:
         return None
     place = next((one for one in extraction.problems if one.code == UNREADABLE and one.where.line), None)
     told = Located(field="", contract=dict(schema))
@@ -42,11 +42,11 @@ def repair_slots(
     if place is not None:
         line, column = place.where.line or 1, place.where.column or 1
         told = locate(broken.text, offset_of(broken.text, line, column), dict(schema))
-        excerpt = f"\n\n{context.render_excerpt(broken.text, line, column)}"
+        excerpt = f"\n\n{render_excerpt(broken.text, line, column)}"
     return {
-        "schema": context.fence(json.dumps(told.contract, ensure_ascii=False), "json"),
+        "schema": fence(json.dumps(told.contract, ensure_ascii=False), "json"),
         "problem": _problems(extraction, told.field) + excerpt,
-        "broken": context.fence(broken.text),
+        "broken": fence(broken.text),
     }
 
 
@@ -240,7 +240,7 @@ class Desk:
         schema = self.schemas[request.schema_name or ""]
         slots = dict(request.slots)
         if request.shows_schema and request.form != "plan":
-            slots["schema"] = context.fence(schema, "json")
+            slots["schema"] = fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self._turn(request, request.purpose, request.prompt_name, slots, request.schema_name)

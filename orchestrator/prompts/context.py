@@ -8,7 +8,7 @@ from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
 from orchestrator.core.contract import Endpoint, FileExports, Surface, Table
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.core.story import Story
-from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
     CHARS_PER_TOKEN,
@@ -274,23 +274,6 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
 
 _MESSAGE_CHARS = 3000
 _NAMED = 40
-
-PROBLEMS: Mapping[RunProblem, str] = {
-    RunProblem.TIMEOUT: "the run took longer than allowed and was stopped",
-    RunProblem.NO_TESTS: "no test was run",
-    RunProblem.NO_REPORT: "the runner ended without a report: a crash, an early exit or a kill",
-    RunProblem.MISSING_RUNNER: "the test runner is not there",
-    RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
-    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
-    RunProblem.SETUP_FAILED: "the project could not be set up",
-    RunProblem.BUILD_FAILED: "the project could not be built",
-    RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
-    RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
-    RunProblem.MISSING_NAMES: "tests of the suite are not in the report",
-    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
-    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
-}
-"""What each problem of a run means, in words."""
 
 
 def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:

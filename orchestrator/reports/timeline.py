@@ -11,8 +11,6 @@ from orchestrator.core.history import StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.reports.path import Mark, PathStep, counted_attempt, span, story_path, verdict_of
 
-SMOOTH = 4
-"""As many tasks in a row that went without trouble become one line."""
 _APPROVED = "approved"
 _ENDED = frozenset({"turn_finished", "turn_failed"})
 
@@ -42,17 +40,14 @@ def _every(events: Iterable[Event]) -> Iterator[PathStep]:
 
 
 def folded(steps: Sequence[PathStep]) -> tuple[PathStep, ...]:
-    """Steps that repeat the one before, and runs of tasks without trouble, as one each.
-
-    That a task is approved is told with its end.
-    """
+    """Steps that repeat the one before as one; that a task is approved stands with its end."""
     lines: list[PathStep] = []
     for step in _with_approvals(steps):
         if lines and _same(lines[-1], step):
             lines[-1] = _again(lines[-1], step)
         else:
             lines.append(step)
-    return tuple(_without_smooth(lines))
+    return tuple(lines)
 
 
 def _with_approvals(steps: Sequence[PathStep]) -> Iterator[PathStep]:
@@ -80,28 +75,6 @@ def _again(before: PathStep, step: PathStep) -> PathStep:
     times = next((int(note.split()[0]) for note in before.notes if note.endswith(" times")), 1)
     others = [note for note in dict.fromkeys((*before.notes, *step.notes)) if not note.endswith(" times")]
     return step.model_copy(update={"time": before.time, "notes": (f"{times + 1} times", *others)})
-
-
-def _without_smooth(lines: Sequence[PathStep]) -> Iterator[PathStep]:
-    run: list[PathStep] = []
-    for before, line in zip((None, *lines), (*lines, None), strict=True):
-        troubled = before is not None and before.inner
-        if line is not None and _smooth(line) and not troubled:
-            run.append(line)
-            continue
-        if len(run) < SMOOTH:
-            yield from run
-        else:
-            text = f"{run[0].task} to {run[-1].task}: {len(run)} tasks done"
-            yield run[-1].model_copy(update={"text": text, "task": None})
-        run = []
-        if line is not None:
-            yield line
-
-
-def _smooth(step: PathStep) -> bool:
-    plain = not [note for note in step.notes if note != _APPROVED and not note.startswith("command passed")]
-    return step.stage == Loop.BUILD and step.mark is Mark.GOOD and step.attempt == 1 and plain and not step.codes
 
 
 def _with_now(

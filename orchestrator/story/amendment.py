@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from orchestrator.checks.packages import missing_packages
+from orchestrator.code.packages import missing_packages
 from orchestrator.contract.amend import (
     PACKAGES,
     Wanted,

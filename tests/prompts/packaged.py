@@ -1,5 +1,7 @@
 """The prompt files of this repository, for the tests of this folder."""
 
+import re
+
 from orchestrator.prompts.files import load_prompts
 from orchestrator.prompts.render import PromptLibrary, expand
 from orchestrator.settings import packaged
@@ -15,3 +17,8 @@ def packaged_texts() -> dict[str, str]:
 
 def packaged_library() -> PromptLibrary:
     return PromptLibrary(packaged_files())
+
+
+def without_examples(text: str) -> str:
+    """The prompt without its fenced blocks."""
+    return re.sub(r"^(`{3,})\w*\n.*?^\1[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)

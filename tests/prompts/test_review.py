@@ -27,9 +27,9 @@ from orchestrator.core.delivery import (
 )
 from orchestrator.core.finding import Severity
 from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
-from orchestrator.prompts.render import PROMPT_SLOTS, fenced, without_examples
+from orchestrator.prompts.render import PROMPT_SLOTS, fenced
 from tests.answers.review_text import render_review
-from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
+from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts, without_examples
 
 FILES, TEXTS = packaged_files(), packaged_texts()
 FORMAT = FILES["shared/review_format"]

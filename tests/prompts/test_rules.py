@@ -6,8 +6,8 @@ from pathlib import Path
 
 from orchestrator.checks.delivery import PLACEHOLDER
 from orchestrator.checks.paths import plan_problem
-from orchestrator.prompts.render import PROMPT_SLOTS, SHARED, without_examples
-from tests.prompts.packaged import packaged_files, packaged_texts
+from orchestrator.prompts.render import PROMPT_SLOTS, SHARED
+from tests.prompts.packaged import packaged_files, packaged_texts, without_examples
 from tests.prompts.rules import OWN_CODES, RULES
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"

@@ -92,8 +92,11 @@ def package_source(name: str, version: str) -> str:
 
 
 def normal_names(names: Iterable[str]) -> frozenset[str]:
-    """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python)."""
-    lowered = {name.strip().lower() for name in names}
+    """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python).
+
+    A plan does not say which ecosystem a name is of.
+    """
+    lowered = {name.strip().lower() for name in names if name.strip()}
     return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})
 
 
