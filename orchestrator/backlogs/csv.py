@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.backlogs.rows import ReadRows, Row, missing_id, unusable
+from orchestrator.backlogs.rows import ReadRows, Row, count_lines, decoded, missing_id, read_source, unusable
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
-from orchestrator.core.finding import Finding, Where, critical, major, minor
+from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.files.atomic_file import commit, is_read_only, stage
 
 BOM = b"\xef\xbb\xbf"
@@ -40,10 +40,6 @@ class CsvRow:
 
     line: int
     cells: tuple[CsvCell, ...]
-
-
-def _line_of(data: bytes, offset: int) -> int:
-    return sum(1 for _ in _LINE_END.finditer(data, 0, offset)) + 1
 
 
 def _fold(text: str) -> str:
@@ -114,22 +110,6 @@ class CsvTable:
         return [(end, end, b"".join(b"," + cell for cell in added))]
 
 
-def _check_encoding(data: bytes, source: str) -> None:
-    try:
-        data.decode("utf-8")
-        offset = data.find(b"\0")
-    except UnicodeDecodeError as error:
-        offset = error.start
-    if offset < 0:
-        return
-    line = _line_of(data, offset)
-    inside = offset - max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset))
-    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line} (byte {inside} of that line)"
-    fix = "save the file as UTF-8 (in a spreadsheet: “CSV UTF-8, comma separated”)"
-    finding = critical("backlog.encoding", message, where=Where(file=source, line=line, column=inside), fix=fix)
-    raise BacklogError(f"{message}; {fix}", findings=(finding,))
-
-
 def _unterminated(source: str, line: int) -> BacklogError:
     message = f"{source}: the quoted cell that starts in line {line} is never closed"
     fix = 'close it with ", and write a quote inside a quoted cell as ""'
@@ -144,7 +124,7 @@ def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[C
         assert match is not None  # the pattern also matches nothing
         closing = match.end("quoted")
         if closing >= 0:
-            line += sum(1 for _ in _LINE_END.finditer(data, position, closing))
+            line += count_lines(data, position, closing)
         elif data[position : position + 1] == b'"':
             raise _unterminated(source, line)
         cells.append(CsvCell(position, match.end(), closing))
@@ -159,7 +139,7 @@ def parse_csv(data: bytes, source: str) -> CsvTable:
 
     Raises BacklogError naming `source`, line and byte when the text is not UTF-8 or a quote stays open.
     """
-    _check_encoding(data, source)
+    decoded(data, source)
     position = len(BOM) if data.startswith(BOM) else 0
     line = 1
     rows: list[CsvRow] = []
@@ -256,15 +236,6 @@ class _ChangedMeanwhile(OSError):
     """Somebody saved the file between our reading it and our replacing it."""
 
 
-def _read_bytes(path: Path, source: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        message = f"cannot read the backlog {source}: {error.strerror}"
-        finding = critical("backlog.unreadable", message, where=Where(file=source), fix="name an existing CSV file")
-        raise BacklogError(message, findings=(finding,)) from error
-
-
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold an advisory lock on the file itself, so that two processes do not lose each other's cells.
@@ -311,7 +282,7 @@ class CsvBacklog(SidecarBacklog):
 
     def _sheet(self, data: bytes | None = None) -> Sheet:
         source = str(self._path)
-        return Sheet(parse_csv(_read_bytes(self._path, source) if data is None else data, source), source)
+        return Sheet(parse_csv(read_source(self._path, source)[0] if data is None else data, source), source)
 
     def _current(self) -> dict[str, Mapping[str, str]]:
         """What the file holds, as far as it can be read; a cell that a row is too short for is empty."""

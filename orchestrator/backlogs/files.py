@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.backlogs.csv import CsvBacklog
-from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, unusable
+from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, read_source, unusable
 from orchestrator.backlogs.tree import (
     RUN_FIELDS,
     Fields,
@@ -30,31 +30,6 @@ from orchestrator.core.ports import Backlog
 from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
-
-BOM = "\ufeff"
-
-
-def read_text(path: Path, source: str) -> str:
-    """The file's text without a byte order mark. Raises BacklogError when it cannot be read or is not UTF-8 text."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        message = f"cannot read the backlog {source}: {error.strerror}"
-        raise unusable("backlog.unreadable", message, source, fix="name an existing file or folder") from error
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_text(data, error.start, source) from error
-    if "\0" in text:
-        raise _not_text(data, data.index(0), source)
-    return text.removeprefix(BOM)
-
-
-def _not_text(data: bytes, offset: int, source: str) -> BacklogError:
-    line = data.count(b"\n", 0, offset) + 1
-    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line}"
-    return unusable("backlog.encoding", message, source, fix="save the file as UTF-8", line=line)
-
 
 _HEADING = re.compile(r"(#{1,2})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -163,7 +138,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 def tree_reader(parse: TreeParser) -> RowReader:
     """A reader of one file with a list of stories."""
-    return lambda path, source: story_rows(parse(read_text(path, source), source), source)
+    return lambda path, source: story_rows(parse(read_source(path, source)[1], source), source)
 
 
 def markdown_files(folder: Path, source: str) -> list[Path]:
@@ -195,7 +170,7 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
     read, broken = [], []
     for number, file in enumerate(files):
         try:
-            text = read_text(file, f"{source}/{file.name}")
+            _, text = read_source(file, f"{source}/{file.name}")
             read.append(parse_story(text, source, file.name, number))
         except BacklogError as error:
             broken.append(error)

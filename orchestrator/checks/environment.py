@@ -44,25 +44,6 @@ _TIME_LIMIT = "commands.install_timeout_s"
 _CLOSED_HOST = re.compile(r"leads to the registries only; `([^`\n]+)` is not among them")
 """Our proxy's words."""
 _UNBUILT = re.compile(rf"`([\w.-]+)` {LEFT_OUT}: ")
-_ALTERNATIVES = {
-    "argon2": "`@node-rs/argon2`",
-    "bcrypt": "`bcryptjs`",
-    "better-sqlite3": "`node:sqlite` or `sql.js`",
-    "canvas": "`@napi-rs/canvas`",
-    "cypress": "`jsdom`",
-    "grpc": "`@grpc/grpc-js`",
-    "libxmljs2": "`fast-xml-parser`",
-    "mysqlclient": "`pymysql`",
-    "node-sass": "`sass`",
-    "pg-native": "`pg`",
-    "psycopg2": "`psycopg2-binary`",
-    "puppeteer": "`jsdom` or `puppeteer-core`",
-    "python-ldap": "`ldap3`",
-    "sharp": "`jimp`",
-    "sqlite3": "`node:sqlite` or `sql.js`",
-    "uwsgi": "`gunicorn`",
-}
-"""Of packages that are built where they are installed: what comes ready-made or is plain code."""
 # A file that is missing is an ordinary failure; a program is missing where `subprocess` raised it.
 _PROGRAM = re.compile(
     r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'"
@@ -330,15 +311,13 @@ def closed_hosts(text: str) -> tuple[str, ...]:
 
 def script_refused(names: Sequence[str], setting: str, where: Where) -> Finding:
     """Packages that a plan brings may not run their code."""
-    others = [f"{_ALTERNATIVES[name]} in place of {name}" for name in names if name in _ALTERNATIVES]
-    instead = f" ({'; '.join(others)})" if others else ""
     one = len(names) == 1
     return major(
         "environment.install_script",
         f"{', '.join(f'`{name}`' for name in names)} {'runs' if one else 'run'} code while being installed, and "
         "environment.install_scripts does not allow it, or not in so young a version",
         where=where,
-        fix=f"Take a package that needs no install script{instead}, or do without. Only a person can allow it, with "
+        fix=f"Take a package that needs no install script, or do without. Only a person can allow it, with "
         f"`{setting}` in config.yaml, and then `reset` the story.",
     )
 
