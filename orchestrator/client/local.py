@@ -12,7 +12,7 @@ from orchestrator.app.views import contract_of, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
-from orchestrator.reports.timeline import as_data, of_story
+from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import Environment, Settings
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.distributions import is_python_builtin, npm_package, python_distribution
+from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.core.breakdown import PackageDependencies
 
 # `express@^4`, `flask>=2`, `@scope/x 1.0`, `uvicorn[standard]`, with a marker of Python behind a semicolon.
@@ -117,3 +118,11 @@ def missing_packages(text: str) -> tuple[str, ...]:
     found = [python_distribution(top) for top in tops if not is_python_builtin(top)]
     found += [npm_package(match[1]) for match in _NO_PACKAGE.finditer(text)]
     return tuple(dict.fromkeys((*spoken_packages(text), *found)))
+
+
+def dependencies_of(path: str, text: str) -> frozenset[str]:
+    """Normalised names that the manifest at `path` declares; what cannot be read declares nothing. Never raises.
+
+    Use `read_manifest` where an unreadable manifest must be noticed (its `problems`).
+    """
+    return read_manifest(path, text).dependencies

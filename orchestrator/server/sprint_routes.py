@@ -9,7 +9,7 @@ from orchestrator.app.sprint_reader import SprintView, history_of
 from orchestrator.app.views import contract_of, sprint_json, story_json
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.reports.timeline import as_data, of_story
+from orchestrator.reports.path import as_data, of_story
 from orchestrator.server.models import Id, SprintShown, StoryShown
 from orchestrator.server.openapi import READS, refusals
 from orchestrator.server.service import Service, ServiceDep

@@ -14,7 +14,7 @@ from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Event
 from orchestrator.core.finding import major
 from orchestrator.core.sprint import TaskStatus
-from orchestrator.reports.timeline import as_data, timeline
+from orchestrator.reports.path import as_data, timeline
 from tests.support import Team, breakdown, plain_environment, play, run_cli, suite_text, task, write_backlog
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)

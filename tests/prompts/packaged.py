@@ -2,8 +2,7 @@
 
 import re
 
-from orchestrator.prompts.files import load_prompts
-from orchestrator.prompts.render import PromptLibrary, expand
+from orchestrator.prompts.render import PromptLibrary, expand, load_prompts
 from orchestrator.settings import packaged
 
 
