@@ -33,7 +33,7 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     new, problem = _read(path, text)
     old, _ = _read(path, before or "")
     if problem and text != before:
-        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
+        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Rewrite it.")
     names, sources = new.names | new.pinned, set(new.sources)
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module)
@@ -79,7 +79,7 @@ def check_lock(world: World, path: str, text: str, before: str | None, where: Wh
     except (ValueError, RecursionError) as error:
         if text != before:
             message = f"`{path}` cannot be read: {str(error)[:200]}"
-            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or write it anew.")
+            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or rewrite it.")
         return
     old: frozenset[str] = frozenset()
     with suppress(ValueError, RecursionError):

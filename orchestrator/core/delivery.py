@@ -293,7 +293,7 @@ class Review(Value):
 
 
 class ReviewBrief(Value):
-    """What a reviewer is told of one task's change."""
+    """What a reviewer reads of one task's change."""
 
     task: Task
     contract: ArchitectureContract

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
+from graphlib import CycleError, TopologicalSorter
 
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import Value
@@ -82,27 +84,16 @@ def waves(
     Needs outside `order` are ignored. Returns (waves, ids that cannot be placed because of a cycle). Linear in edges.
     """
     ids = list(order)
-    known = set(ids)
-    open_needs = {i: {n for n in needs.get(i, ()) if n in known} for i in ids}
-    waiting_for_me: dict[str, list[str]] = {i: [] for i in ids}
-    for story, wanted in open_needs.items():
-        for need in wanted:
-            waiting_for_me[need].append(story)
     place = {story: number for number, story in enumerate(ids)}
+    sorter = TopologicalSorter({story: [need for need in needs.get(story, ()) if need in place] for story in ids})
+    with suppress(CycleError):  # what stands before the cycle can be placed all the same
+        sorter.prepare()
     result: list[tuple[str, ...]] = []
-    ready = [i for i in ids if not open_needs[i]]
-    placed: set[str] = set()
-    while ready:
-        result.append(tuple(ready))
-        placed.update(ready)
-        following: list[str] = []
-        for done in ready:
-            for story in waiting_for_me[done]:
-                open_needs[story].discard(done)
-                if not open_needs[story]:
-                    following.append(story)
-        ready = sorted(following, key=place.__getitem__)
-    return tuple(result), tuple(i for i in ids if i not in placed)
+    while ready := sorter.get_ready():
+        result.append(tuple(sorted(ready, key=place.__getitem__)))
+        sorter.done(*ready)
+    placed = {story for wave in result for story in wave}
+    return tuple(result), tuple(story for story in ids if story not in placed)
 
 
 def topological(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:

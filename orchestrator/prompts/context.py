@@ -199,7 +199,7 @@ def render_story(story: Story) -> str:
 
 
 def render_sprint_stories(stories: Sequence[Story], budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Ids, titles and acceptance criteria; when short of room every title is told before any criterion."""
+    """Ids, titles and acceptance criteria; when short of room every title comes before any criterion."""
     heads = [f"- {story.id}: {_one_line(story.title)}" for story in stories]
     criteria = [_numbered(story.acceptance_criteria, "  ") for story in stories]
     whole = "\n".join(part for pair in zip(heads, criteria, strict=True) for part in pair if part)

@@ -35,29 +35,8 @@ class Mark(StrEnum):
     """Not a decision: what is going on."""
 
 
-Teller = Callable[[Event, "Told"], tuple[Mark, str] | None]
+Teller = Callable[[Event], tuple[Mark, str] | None]
 """An event → how it went and its text; None: it is no step."""
-
-
-class Told:
-    """What the events told that comes with the next step, or is needed by it."""
-
-    def __init__(self) -> None:
-        self.notes: Counter[str] = Counter()
-        self.asked_at: datetime | None = None
-        self.answered: int | None = None
-        """Place of the step that tells a person's answer, until the story goes on with it."""
-
-    def note(self, text: str) -> None:
-        """Told with the next step, when there is something to tell."""
-        self.notes.update([text] if text else [])
-
-    def taken(self) -> tuple[str, ...]:
-        """The notes so far, once."""
-        notes, self.notes = self.notes, Counter()
-        retries = notes.pop("retried", 0)
-        told = [f"{note} x{count}" if count > 1 else note for note, count in notes.items()]
-        return (*([counted(retries, "retry", "retries")] if retries else []), *told)
 
 
 def verdict_of(event: Event) -> str:
@@ -111,17 +90,13 @@ def span(time: timedelta) -> str:
     return f"{minutes} m" if minutes else f"{seconds} s"
 
 
-def _started(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.BEGIN, "begins"
-
-
-def _given(event: Event, told: Told) -> tuple[Mark, str]:
+def _given(event: Event) -> tuple[Mark, str]:
     """A person's plan that was read, with or without a model; it is judged when the story begins."""
     weighs = event.level.rank >= Level.WARN.rank
     return Mark.AGAIN if weighs else Mark.GOOD, f"{event.data.get('plan_file') or 'a plan'} is read{issues(event)}"
 
 
-def _plan(event: Event, told: Told) -> tuple[Mark, str]:
+def _plan(event: Event) -> tuple[Mark, str]:
     verdict, plan = verdict_of(event), event.data.get("plan")
     tasks = plan.get("tasks") if isinstance(plan, dict) else None
     size = f" with {counted(len(tasks), 'task')}" if isinstance(tasks, list) else ""
@@ -130,28 +105,13 @@ def _plan(event: Event, told: Told) -> tuple[Mark, str]:
     return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {verdict}{issues(event)}"
 
 
-def _gate_opened(event: Event, told: Told) -> tuple[Mark, str]:
-    told.asked_at = event.time
+def _gate_opened(event: Event) -> tuple[Mark, str]:
     gate = event.data.get("gate")
     reason = gate.get("reason") if isinstance(gate, dict) else None
     return Mark.WAIT, f"waits for a person: {_short(str(reason))}" if reason else _short(event.message)
 
 
-def _gate_answered(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.WAIT, f"{_short(event.message)}; it counts when the story goes on"
-
-
-def _gate_settled(event: Event, told: Told) -> tuple[Mark, str]:
-    if told.asked_at is not None:
-        told.note(f"after {span(event.time - told.asked_at)}")
-    return _MARKS.get(verdict_of(event), Mark.BAD), _short(event.message)
-
-
-def _contract(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.GOOD, f"contract frozen: {_short(event.message.rpartition(': ')[2])}"
-
-
-def _answer(event: Event, told: Told) -> tuple[Mark, str]:
+def _answer(event: Event) -> tuple[Mark, str]:
     """An answer that was not accepted."""
     again = event.name == "answer_sent_back"
     mark, purpose = Mark.AGAIN if again else Mark.BAD, event.data.get("purpose")
@@ -162,13 +122,13 @@ def _answer(event: Event, told: Told) -> tuple[Mark, str]:
     return mark, f"{task}{purpose}{counted_attempt(event)} {what}{issues(event)}"
 
 
-def _task(event: Event, told: Told) -> tuple[Mark, str]:
+def _task(event: Event) -> tuple[Mark, str]:
     status, attempt = str(event.data.get("status")), number(event.data.get("attempt")) or 1
     again = f" for test run{counted_attempt(event)}" if attempt > 1 else ""
     return _MARKS.get(status, Mark.BAD), f"{event.task} {status}{again}{issues(event)}"
 
 
-def _review(event: Event, told: Told) -> tuple[Mark, str]:
+def _review(event: Event) -> tuple[Mark, str]:
     verdict, count = verdict_of(event), counted_attempt(event)
     said = {str(Verdict.APPROVED): "approved", str(Verdict.SENT_BACK): "sent back"}.get(verdict, "goes on unapproved")
     reviews = event.data.get("reviews")
@@ -177,7 +137,7 @@ def _review(event: Event, told: Told) -> tuple[Mark, str]:
     return _MARKS.get(verdict, Mark.BAD), f"{event.task} review{count}{whose}: {said}{issues(event)}"
 
 
-def _tests(event: Event, told: Told) -> tuple[Mark, str]:
+def _tests(event: Event) -> tuple[Mark, str]:
     verdict = verdict_of(event)
     green = event.data.get("green") is True
     goes_on = {str(Verdict.MEND): ", to be mended", str(Verdict.GIVE_UP): ", given up"}.get(verdict, "")
@@ -186,21 +146,13 @@ def _tests(event: Event, told: Told) -> tuple[Mark, str]:
     return mark, f"tests{counted_attempt(event)}: {_short(result)}{goes_on}"
 
 
-def _finished(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.GOOD if event.data.get("status") == StoryStatus.DONE else Mark.BAD, _short(event.message)
-
-
-def _diff(event: Event, told: Told) -> tuple[Mark, str] | None:
-    return None if verdict_of(event) == Verdict.ACCEPTED else (Mark.BAD, _short(event.message))
-
-
-def other(event: Event, told: Told) -> tuple[Mark, str] | None:
+def other(event: Event) -> tuple[Mark, str] | None:
     """What no other teller knows is shown when it weighs something."""
     return (Mark.BAD, _short(event.message)) if event.level.rank >= Level.WARN.rank else None
 
 
 def _by_message(mark: Mark) -> Teller:
-    return lambda event, told: (mark, _short(event.message))
+    return lambda event: (mark, _short(event.message))
 
 
 def _healed(event: Event) -> str:
@@ -226,22 +178,25 @@ _MARKS: Mapping[str, Mark] = {
     TaskStatus.PARTIAL: Mark.AGAIN,
 }
 STEPS: dict[str, Teller] = {
-    STARTED: _started,
+    STARTED: lambda event: (Mark.BEGIN, "begins"),
     "plan_given": _given,
     "plan_judged": _plan,
     "plan_mended": _by_message(Mark.AGAIN),
     CONFLICT: _by_message(Mark.BAD),
     GATE_OPENED: _gate_opened,
-    GATE_ANSWERED: _gate_answered,
-    GATE_SETTLED: _gate_settled,
-    "contract_frozen": _contract,
+    GATE_ANSWERED: lambda event: (Mark.WAIT, f"{_short(event.message)}; it counts when the story goes on"),
+    GATE_SETTLED: lambda event: (_MARKS.get(verdict_of(event), Mark.BAD), _short(event.message)),
+    "contract_frozen": lambda event: (
+        Mark.GOOD,
+        f"contract frozen: {_short(event.message.rpartition(': ')[2])}",
+    ),
     "contract_amended": _by_message(Mark.GOOD),
     "amendment_refused": _by_message(Mark.BAD),
     "answer_sent_back": _answer,
     "answer_given_up": _answer,
     "review_judged": _review,
     "task_finished": _task,
-    "suite_committed": lambda event, told: (Mark.GOOD, f"suite {_short(event.message)}"),
+    "suite_committed": lambda event: (Mark.GOOD, f"suite {_short(event.message)}"),
     "tests_finished": _tests,
     "older_tests_failed": _tests,
     "failure_repeated": _by_message(Mark.AGAIN),
@@ -250,12 +205,15 @@ STEPS: dict[str, Teller] = {
     "suite_kept": _by_message(Mark.AGAIN),
     "suite_replaced": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),
-    "diff_checked": _diff,
+    "diff_checked": lambda event: None if verdict_of(event) == Verdict.ACCEPTED else (Mark.BAD, _short(event.message)),
     "story_merged": _by_message(Mark.GOOD),
     "merge_refused": _by_message(Mark.BAD),
     "merge_resolved": _by_message(Mark.GOOD),
     "merge_unresolved": _by_message(Mark.BAD),
-    FINISHED: _finished,
+    FINISHED: lambda event: (
+        Mark.GOOD if event.data.get("status") == StoryStatus.DONE else Mark.BAD,
+        _short(event.message),
+    ),
 }
 NOTES: dict[str, Callable[[Event], str]] = {
     "call_retried": lambda event: "retried",
@@ -310,19 +268,34 @@ class PathStep(Value):
 
 def story_path(events: Iterable[Event]) -> tuple[PathStep, ...]:
     """The steps of one story in order; `events` are those of its present generation."""
-    told, steps = Told(), list[PathStep]()
+    steps: list[PathStep] = []
+    notes: Counter[str] = Counter()
+    asked_at: datetime | None = None
+    answered: int | None = None
     for event in events:
         if event.name in NOTES:
-            told.note(NOTES[event.name](event))
+            notes.update(filter(None, [NOTES[event.name](event)]))
             continue
-        if event.name == GATE_SETTLED and told.answered is not None:
-            del steps[told.answered]
-        told.answered = len(steps) if event.name == GATE_ANSWERED else None
-        teller = STEPS.get(event.name, other)
-        said = teller(event, told)
-        if said is not None:
-            steps.append(_step(event, *said, told.taken()))
+        if event.name == GATE_OPENED:
+            asked_at = event.time
+        elif event.name == GATE_SETTLED:
+            # That a person answered is a step until the story goes on with it: then this event says so.
+            if answered is not None:
+                del steps[answered]
+            notes.update([] if asked_at is None else [f"after {span(event.time - asked_at)}"])
+        answered = len(steps) if event.name == GATE_ANSWERED else None
+        outcome = STEPS.get(event.name, other)(event)
+        if outcome is not None:
+            steps.append(_step(event, *outcome, _told(notes)))
+            notes.clear()
     return tuple(steps)
+
+
+def _told(notes: Counter[str]) -> tuple[str, ...]:
+    """The notes since the last step, retries first."""
+    retries = [counted(notes["retried"], "retry", "retries")] if notes["retried"] else []
+    others = ((note, count) for note, count in notes.items() if note != "retried")
+    return (*retries, *(f"{note} x{count}" if count > 1 else note for note, count in others))
 
 
 def _step(event: Event, mark: Mark, text: str, notes: tuple[str, ...]) -> PathStep:
