@@ -163,10 +163,10 @@ def check_content(
             said += (
                 one for one in manifest_losses(change, old, around.task) if not broken or one.code != "delivery.syntax"
             )
-        findings += (_placed(finding, delivery) for finding in said)
+        findings += said
     lost = lost_exports(delivery, before, around.task) if lost is None else lost
     taken = [*check_lost(delivery, lost, around.others), *check_gone(delivery, before)]
-    return [*findings, *(_placed(finding, delivery) for finding in taken)]
+    return [one.placed(story=delivery.story_id, task=delivery.task_id) for one in (*findings, *taken)]
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:
@@ -182,11 +182,6 @@ def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, s
         for path in files
         if path not in there
     ]
-
-
-def _placed(finding: Finding, delivery: Delivery) -> Finding:
-    where = finding.where.model_copy(update={"story": delivery.story_id, "task": delivery.task_id})
-    return finding.model_copy(update={"where": where})
 
 
 def _unchecked(change: FileChange) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from orchestrator.code.check import is_generated, language_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, unsafe_reason
+from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, parents, unsafe_reason
 from orchestrator.core.secrets import Masks
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.core.value import Value, squeezed
@@ -64,22 +64,12 @@ def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -
         return None
     if path in folders:
         return PathProblem("breakdown.abstract_path", "is a folder of the project, not a file")
-    if not existing.isdisjoint(_parents(path)):
+    if not existing.isdisjoint(parents(path)):
         return PathProblem("breakdown.abstract_path", "lies below something that is a file")
     if not _looks_like_file(path):
         reason = "reads like an idea, not like a file: it has no suffix and does not exist"
         return PathProblem("breakdown.abstract_path", reason)
     return None
-
-
-def folders_of(files: frozenset[str]) -> frozenset[str]:
-    """Every folder above these files."""
-    return frozenset(parent for path in files for parent in _parents(path))
-
-
-def _parents(path: str) -> frozenset[str]:
-    parts = path.split("/")
-    return frozenset("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
 def _looks_like_file(path: str) -> bool:

@@ -110,12 +110,10 @@ def check_planned(
         finding.model_copy(
             update={
                 "message": renamed_text(finding.message, names),
-                "where": _where(plan, tasks.get(finding.where.task or "")).model_copy(
-                    update={"story": finding.where.story}
-                ),
+                "where": _where(plan, tasks.get(finding.where.task or "")),
                 "fix": _FIXES.get(finding.code, finding.fix),
             }
-        )
+        ).placed(story=finding.where.story)
         for finding in check_breakdown(breakdown, existing_files, known_packages)
     ]
 

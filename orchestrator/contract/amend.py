@@ -14,7 +14,7 @@ from orchestrator.code.packages import normal_names, read_packages
 from orchestrator.contract.world import World
 from orchestrator.core.contract import Amendment, ArchitectureContract
 from orchestrator.core.finding import Finding, Where, minor
-from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, spelling, unsafe_reason
+from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, parents, spelling, unsafe_reason
 from orchestrator.core.value import Value
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
@@ -81,8 +81,7 @@ def _file_problem(world: World, path: str) -> str:
         return f"is another spelling of `{world.spellings[spelling(path)]}`"
     if any(path in files for files in world.contract.task_files.values()):
         return "belongs to a task"
-    parts = path.split("/")
-    if path in world.folders or any("/".join(parts[:end]) in world.files for end in range(1, len(parts))):
+    if path in world.folders or not world.files.isdisjoint(parents(path)):
         return "would be a file and a folder"
     return ""
 

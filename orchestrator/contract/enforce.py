@@ -9,7 +9,7 @@ from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, minor, policy
-from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, spelling, unsafe_reason
+from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, parents, spelling, unsafe_reason
 from orchestrator.core.suite import InstalledPackages
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
@@ -55,8 +55,7 @@ def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[
     if twin not in {None, path}:
         message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))}"
         yield critical("contract.clash", message, where=where, fix=f"Write `{twin}`.")
-    parts = path.split("/")
-    above = next((up for end in range(1, len(parts)) if (up := "/".join(parts[:end])) in world.files), None)
+    above = next((folder for folder in parents(path) if folder in world.files), None)
     if above is not None or path in world.folders:
         message = f"`{above or path}` cannot be a file and a folder"
         yield critical("contract.clash", message, where=where, fix="Write only one of the two.")

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import GetCoreSchemaHandler
@@ -88,6 +89,17 @@ def is_git_name(name: str) -> bool:
 def spelling(path: str) -> str:
     """What a file system that ignores case and how accents are composed takes the path for; for comparing only."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
+
+
+def parents(path: str) -> tuple[str, ...]:
+    """Returns the folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return tuple("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def folders_of(files: Iterable[str]) -> frozenset[str]:
+    """Returns every folder above these files."""
+    return frozenset(folder for path in files for folder in parents(path))
 
 
 class RepoPath(str):

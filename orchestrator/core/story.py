@@ -1,7 +1,7 @@
 """Stories and backlogs: their cells as people write them, and which story waits for which, closed rows included."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
@@ -116,6 +116,14 @@ def find_cycle(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tupl
         path.append(current)
         current = next(need for need in needs[current] if need in inside)
     return (*path[seen[current] :], current)
+
+
+def cycles(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
+    """Each cycle as a closed path; of cycles that share an id the first alone: the others are found once it is gone."""
+    _, stuck = waves(order, needs)
+    while path := find_cycle(stuck, needs):
+        yield path
+        stuck = tuple(i for i in stuck if i not in path)
 
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
