@@ -92,21 +92,17 @@ def _set(name: str, value: str) -> bool:
     return not value.startswith(("/", "./", "~", "@", "http://", "https://")) and len(set(value)) >= 4
 
 
-def _any(value: str) -> bool:
-    return True
-
-
 class _Shape(NamedTuple):
     kind: str
     marker: str
     """A text without it holds none: looked for first, because that is fast."""
     pattern: re.Pattern[str]
     """The secret is its group `v`, or the whole match."""
-    plausible: Callable[[str], bool] = _any
+    plausible: Callable[[str], bool] = bool
 
 
-def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = _any, flags: int = 0) -> _Shape:
-    return _Shape(kind, marker, re.compile(pattern, flags), plausible)
+def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = bool) -> _Shape:
+    return _Shape(kind, marker, re.compile(pattern), plausible)
 
 
 _TOKENS = (
@@ -250,11 +246,16 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         if len(secret) >= SHORTEST_KNOWN:
             text = text.replace(secret, REDACTED)
     text = _SECRET.sub(REDACTED, text)
+    found = (one for one in secrets_in(text) if not text.startswith(REDACTED, one.start))
+    return _replaced(text, ((one, REDACTED) for one in found))
+
+
+def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:
+    """`text` with other words in these places, which come in order."""
     pieces, at = [], 0
-    for one in secrets_in(text):
-        if not text.startswith(REDACTED, one.start):
-            pieces += [text[at : one.start], REDACTED]
-            at = one.end
+    for place, words in replacements:
+        pieces += [text[at : place.start], words]
+        at = place.end
     return "".join((*pieces, text[at:]))
 
 
@@ -299,14 +300,6 @@ _SPELLING = re.compile(r"[^A-Za-z0-9]+|(?<=\\)[rn]")
 """Line breaks, quotes and marks of a diff, that a secret of several lines is written with in one place or another."""
 
 
-class Masked(NamedTuple):
-    """A text as a model may read it."""
-
-    text: str
-    secrets: tuple[Found, ...]
-    """Where the secrets stand in the text as it was."""
-
-
 class Restored(NamedTuple):
     """A text that a model wrote, with the secrets it stands for."""
 
@@ -325,19 +318,13 @@ class Masks:
     key: bytes = field(default=b"", repr=False)
     known: tuple[str, ...] = field(default=(), repr=False)
 
-    def masked(self, text: str) -> Masked:
+    def masked(self, text: str) -> str:
         """`text` with a name in place of each secret; masking it again changes nothing."""
-        found = secrets_in(text)
-        if found:
-            pieces, at = [], 0
-            for one in found:
-                pieces += [text[at : one.start], self.name(text[one.start : one.end])]
-                at = one.end
-            text = "".join((*pieces, text[at:]))
+        text = _replaced(text, ((one, self.name(text[one.start : one.end])) for one in secrets_in(text)))
         for secret in worth_hiding(self.known):
             if secret in text:
                 text = text.replace(secret, self.name(secret))
-        return Masked(text, found)
+        return text
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":
         """The same with more secrets that are masked wherever they stand; words are left out."""

@@ -55,7 +55,7 @@ class Shown:
         if kept is not None:
             context_of |= set(kept.paths)
             paths = {*paths, *kept.paths} - set(kept.removed)
-        masked = {path: self._secrecy.masks.masked(text).text for path, text in texts.items()}
+        masked = {path: self._secrecy.masks.masked(text) for path, text in texts.items()}
         return PlanWorld(paths=frozenset(paths), texts=masked, context=frozenset(context_of))
 
     def as_they_are(self, kept: Delivery | None = None) -> dict[str, str]:
