@@ -30,9 +30,9 @@ _INSTALLED = re.compile(
 _NO_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]*)'")
 _NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(@?[A-Za-z0-9][\w./-]*)'")
 _ALIAS = re.compile(r"^npm:(?P<name>@?[^@\s]+)(@[^/\s]*)?$")
-# An address; a path, an address of git without a scheme, `user/repository`, an archive.
+# A scheme; a path, an address of git without a scheme, `user/repository`, an archive.
 _ELSEWHERE = re.compile(
-    r"^[a-z][a-z0-9+.-]*:|^.*://|^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)",
+    r"^[a-z][a-z0-9+.-]*:|^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)",
     re.IGNORECASE,
 )
 _REQUIREMENT_CAP, _TEXT_CAP = 200, 5000
@@ -64,7 +64,10 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
         pairs = [(str(name), version) for name, version in value.items()]
     else:
         entries = value if isinstance(value, list) else [value]
-        pairs = [(one.get("name"), one.get("version")) if isinstance(one, Mapping) else (one, None) for one in entries]
+        pairs = [
+            (one["name"], one.get("version")) if isinstance(one, Mapping) and "name" in one else (one, None)
+            for one in entries
+        ]
     for name, version in pairs:
         read = requirement(name) if isinstance(name, str) else None
         if read is not None:
@@ -89,7 +92,7 @@ def package_source(name: str, version: str) -> str:
     alias = _ALIAS.match(stated)
     if stated.startswith("workspace:") or (alias and alias["name"].lower() == name.lower()):
         return ""
-    return stated if _ELSEWHERE.match(stated) else ""
+    return stated if "://" in stated or _ELSEWHERE.match(stated) else ""
 
 
 def normal_names(names: Iterable[str]) -> frozenset[str]:

@@ -98,20 +98,16 @@ def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
     exports = _exports_text(surface)
     tables = [table_line(table) for table in surface.tables]
     endpoints = [endpoint_line(entry) for entry in surface.endpoints]
-    blocks = [
-        ContextBlock(name="packages", text="\n".join(facts), weight=3),
-        ContextBlock(name="code patterns", text=_listed("How the code is written", surface.patterns), weight=3),
-        ContextBlock(name="test style", text=_listed("How the tests are written", surface.test_style), weight=3),
-        ContextBlock(
-            name="database tables",
-            text=_listed("Database tables", tables),
-            weight=2,
-        ),
-        ContextBlock(name="endpoints", text=_listed("Endpoints", endpoints), weight=2),
-        ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
-        ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
-    ]
-    return fit(blocks, budget_tokens)
+    parts = (
+        ("packages", "\n".join(facts), 3),
+        ("code patterns", _listed("How the code is written", surface.patterns), 3),
+        ("test style", _listed("How the tests are written", surface.test_style), 3),
+        ("database tables", _listed("Database tables", tables), 2),
+        ("endpoints", _listed("Endpoints", endpoints), 2),
+        ("file list", f"Files ({len(surface.files)}):\n{files}", 2),
+        ("exported names", f"Exported names:\n{exports}" if exports else "", 1),
+    )
+    return fit([ContextBlock(name=name, text=text, weight=weight) for name, text, weight in parts], budget_tokens)
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:

@@ -119,25 +119,6 @@ def test_files_of_the_task_only() -> None:
     assert clash.severity is Severity.CRITICAL
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "import requests",
-        "from PIL import Image",
-        "import werkzeug",
-        "import bs4",
-        "import google.protobuf",
-        "from google.cloud import bigquery",
-        "import tests_helper",
-    ],
-)
-def test_python_imports_outside_it(line: str) -> None:
-    found = deliver("app/cli.py", line)
-    assert codes(found) == ["import"]
-    assert found[0].ask
-    assert deliver("app/store.py", f"{line}\nx = 1\n", before=line) == []
-
-
 def test_dependencies_enter_only_by_declaration() -> None:
     more = '{"dependencies": {"express": "5", "left-pad": "1"}}'
     assert codes(deliver("package.json", more, task="T2")) == ["dependency"]

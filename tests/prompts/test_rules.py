@@ -69,11 +69,6 @@ def test_prompts_that_ask_for_code_in_json_speak_of_escapes() -> None:
         assert escapes in told(name), name
 
 
-def test_the_tester_is_told_to_clean_up() -> None:
-    assert "What a test opens (a server, a database, the response of a request), it closes" in told("tester/suite")
-    assert "One test per acceptance criterion" in told("tester/suite")
-
-
 def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
     assert PLACEHOLDER in TEXTS["developer/delivery"]
 
