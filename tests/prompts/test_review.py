@@ -11,11 +11,9 @@ from orchestrator.core.delivery import (
     GOOD_PATTERNS,
     ISSUE,
     ISSUES,
-    NO_ISSUE,
     PLACE,
     RATIONALE,
     READY,
-    SEVERITIES,
     SUMMARY,
     VERDICT,
     WHY,
@@ -27,7 +25,7 @@ from orchestrator.core.delivery import (
 from orchestrator.core.finding import Severity
 from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
 from orchestrator.prompts.render import PROMPT_SLOTS, fenced
-from tests.answers.review_text import render_review
+from tests.answers.review_text import NO_ISSUE, SEVERITIES, render_review
 from tests.prompts.packaged import packaged_files, packaged_texts, without_examples
 
 FILES, TEXTS = packaged_files(), packaged_texts()
