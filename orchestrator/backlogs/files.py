@@ -6,8 +6,11 @@ A folder has one story per Markdown file: front matter between `---` lines, then
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+from markdown_it import MarkdownIt
 
 from orchestrator.backlogs.csv import CsvBacklog
 from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, read_source, unusable
@@ -31,8 +34,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
-_HEADING = re.compile(r"(#{1,2})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MARKDOWN = MarkdownIt("commonmark").disable("inline")
 _FIX = "begin the file with a line `---`, then `id: …`, `title: …`, and a line `---`"
 
 
@@ -85,29 +87,16 @@ def _front_matter_end(lines: list[str], place: str) -> int:
 
 
 def _sections(lines: list[str], start: int) -> Iterator[_Section]:
-    """Text before the first heading, then every heading of level 1 or 2 outside fenced code with its text."""
-    level, heading, line, body = 0, "", start + 1, list[str]()
-    fence = ""
-    for number, text in enumerate(lines[start:], start=start + 1):
-        fence, marker = _fence_after(fence, text)
-        found = None if fence or marker else _HEADING.fullmatch(text)
-        if found is None:
-            body.append(text)
-            continue
-        yield _Section(level, heading, line, "\n".join(body).strip("\n"))
-        level, heading, line, body = len(found[1]), found[2].strip(), number, []
-    yield _Section(level, heading, line, "\n".join(body).strip("\n"))
-
-
-def _fence_after(fence: str, text: str) -> tuple[str, bool]:
-    """The open fence behind this line ("" when none is), and whether the line is a fence's mark itself."""
-    mark = _FENCE.match(text)
-    if mark is None:
-        return fence, False
-    if not fence:
-        return mark[1], True
-    closes = mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip()
-    return ("" if closes else fence), True
+    """Text before the first heading, then every heading of level 1 or 2 outside of code and lists with its text."""
+    tokens = _MARKDOWN.parse("\n".join(lines[start:]))
+    heads = [
+        (token.map[0] + start, len(token.markup), text.content)
+        for token, text in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.markup in {"#", "##"} and token.map
+    ]
+    ends = [*(at for at, _, _ in heads), len(lines)]
+    for (at, level, heading), end in zip([(start - 1, 0, ""), *heads], ends, strict=True):
+        yield _Section(level, heading, max(at, start) + 1, "\n".join(lines[at + 1 : end]).strip("\n"))
 
 
 def _without_id(heading: str, story_id: str) -> str:
