@@ -20,8 +20,10 @@ from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.files.atomic_file import commit, is_read_only, stage
 
 BOM = b"\xef\xbb\xbf"
+# Possessive: a long cell without its closing quote must not be tried again from every place.
 _CELL = re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^,\r\n]*+)|[^,\r\n]*+')
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+# Blanks at the ends are lost without quotes by some spreadsheets.
 _NEEDS_QUOTES = re.compile(r'[",\r\n]|\A\s|\s\Z')
 
 

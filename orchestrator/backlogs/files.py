@@ -145,6 +145,7 @@ def markdown_files(folder: Path, source: str) -> list[Path]:
     return [folder / name for name in sorted(kept, key=_natural)]
 
 
+# `US-2` comes before `US-10`.
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
     parts = _DIGITS.split(name.lower())
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name

@@ -129,6 +129,7 @@ def nearest(lf: str, find: str) -> Nearest | None:
     lines = [line[:MAX_CHARS] for line in lf.split("\n", MAX_FILE_LINES)[:MAX_FILE_LINES]]
     want = [line[:MAX_CHARS] for line in find.removesuffix("\n").split("\n")[:MAX_LINES]]
     best = (0.0, 0)
+    # The longest lines tell a place best, and three are enough to find it.
     for number in sorted(range(len(want)), key=lambda at: -len(want[at]))[:3]:
         alike = process.extract(want[number], lines, scorer=fuzz.ratio, limit=MAX_CANDIDATES, score_cutoff=LEAST)
         for start in {max(at - number, 0) for _, _, at in alike}:

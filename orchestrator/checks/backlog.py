@@ -77,6 +77,7 @@ def _circle(direct: dict[str, tuple[str, ...]], by_id: dict[str, Story], source:
 
 
 MAX_CYCLES = 10
+# The nearest id is looked for in all rows: for thousands of wrong cells that would take minutes.
 MAX_SUGGESTIONS = 20
 MAX_LISTED = 50
 

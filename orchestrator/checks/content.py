@@ -49,6 +49,7 @@ _BARE = re.compile(
 """A line that is no comment and stands for code all the same; `...rest,` is code itself."""
 
 
+# How comments begin in the languages that have no tokenizer here; a string may look so too.
 _COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
 _COMMENT_CAP = 1000
 """Characters of a line that are looked at: longer ones are data, not comments."""

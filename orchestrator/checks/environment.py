@@ -51,11 +51,13 @@ _PROGRAM = re.compile(
     re.MULTILINE,
 )
 _SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
+# psycopg and libpq, redis-py, Node, MySQL; Landlock says EACCES where a port is not open.
 _REFUSED = re.compile(
     r"port (\d+) failed: (?:Connection refused|Permission denied)|Error 1(?:11|3) connecting to [^\s:]+:(\d+)"
     r"|(?:ECONNREFUSED|connect EACCES) [^\s]*?:(\d+)\b"
     r"|Can't connect to MySQL server on '[^']+:?(\d*)"
 )
+# ENETUNREACH, and names that do not resolve, in the words of Python, Node and requests.
 _NO_NETWORK = re.compile(
     r"\[Errno 101\] Network is unreachable|\[Errno -[23]\] (?:Temporary failure in name resolution|Name or service)"
     r"|\bgetaddrinfo (?:EAI_AGAIN|ENOTFOUND) \S+|\bconnect ENETUNREACH \S+|Failed to resolve '[^']+'"

@@ -20,6 +20,7 @@ from orchestrator.core.secrets import Masks
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.core.value import Value, squeezed
 
+# A dot with something before it: `.gitignore` is a name, no suffix.
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
 _PLAIN_NAMES = frozenset(
     {"makefile", "gnumakefile", "dockerfile", "containerfile", "license", "licence", "copying", "notice", "readme"}

@@ -91,6 +91,7 @@ def check_changed(
 
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
+# As pytest, unittest and Django look for files.
 _PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
 _NODE_TEST = re.compile(
     r"(^|/)([\w.-]+[._-](test|spec)|test(-[\w.-]+)?|__tests__/([\w.-]+/)*[\w.-]+|tests?/([\w.-]+/)*[\w.-]+)"

@@ -34,6 +34,7 @@ _FIXES = {
 _WORDS = re.compile(r"\w+")
 _PUT_OFF = re.compile(r"\W*(?:todo|tbd|tba|fixme|xxx)\s*(?:[:(–—-]|$)")
 _ID = r"(?<!\w)[a-z]+[-_]\d+(?!\w)"
+# `[One sentence]`, `<goal>`, `{{goal}}`: a template that was not filled in.
 _TEMPLATE = re.compile(r"\[[^\]]*\]|<[^>]*>|\{+[^}]*\}+")
 _FILLERS = frozenset(
     {"implementation", "implement", "plan", "plans", "task", "tasks", "story", "user", "feature", "goal", "goals"}

@@ -158,6 +158,7 @@ _PYTHON = ("pyproject.toml", "requirements.txt")
 _PROJECT = re.compile(r"^\[project\][ \t]*(#.*)?\n", re.MULTILINE)
 _LISTED = re.compile(r"(?<![\w-])dependencies\s*=\s*\[(?P<first>[ \t]*\n?)")
 _POETRY = re.compile(r"^\[tool\.poetry\.dependencies\][ \t]*\n", re.MULTILINE)
+# The next table ends the one before.
 _TABLE = re.compile(r"^\[", re.MULTILINE)
 
 

@@ -250,6 +250,7 @@ def _fresh(patterns: Mapping[str, re.Pattern[str]], path: str, text: str, before
 
 def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
     """The whole lines that `pattern` finds something in."""
+    # Line by line: a pattern anchored at both ends must not run over several.
     return {line.strip() for line in text.splitlines() if pattern.match(line)}
 
 

@@ -33,6 +33,7 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
     if is_test_file(path):
         message = f"`{path}` is a test file; the tester writes those"
         return [critical("contract.test_file", message, where=where, fix=only(own))]
+    # A twin is reported before the plan is asked: to allow both spellings would break the tree.
     twin = world.spellings.get(spelling(path))
     found = list(_clash(world, path, twin, where))
     if is_for_people(path):
@@ -194,6 +195,7 @@ def check_diff(
         if entry.path not in suite_files and may_go(entry, owned):
             return
         yield from check_kind(entry, where)
+        # The suite is judged when it is written; of what is gone there is no text.
         if entry.path in suite_files or entry.new_mode == ABSENT:
             return
         yield from check_path(world, entry.path, where, ())

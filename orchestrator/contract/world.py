@@ -15,6 +15,7 @@ from orchestrator.core.suite import InstalledPackages
 
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
+# Bundlers and frameworks whose settings are programs: what aliases they make cannot be read.
 _BUILDS = re.compile(
     r"(^|/)((vite|vitest|webpack|rollup|rspack|rsbuild|babel|metro|next|nuxt|craco)\.config\.\w+|\.babelrc)$"
 )

@@ -255,6 +255,7 @@ class ImprovementPlan(Value):
 MOST_PRD = 1_000_000
 """Characters."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+# Names that are safe as files: no folder, no leading dot.
 _File = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}\.md$")]
 _Name = Annotated[str, Field(max_length=200)]
 

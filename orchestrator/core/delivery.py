@@ -43,6 +43,7 @@ class Delivery(Value):
         return tuple(change.path for change in self.files)
 
 
+# What package managers read when they resolve: manifests, settings of registries, lock files.
 _READ = frozenset({"package.json", "pyproject.toml", "Pipfile", ".npmrc", "pnpm-workspace.yaml", *LOCKS})
 _OF_PACKAGE = (
     *("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta"),

@@ -38,6 +38,7 @@ _ADDRESSES = re.compile(
     r"(?:[A-Z]{1,12}_)*?(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|UNIQUE|GROUP|ORDER|ROUTING|INDEX)_KEYS?"
 )
 """Keys that name a place in a table, a cache or a queue."""
+# Twelve: shorter runs of letters and digits are words, dates and versions.
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
 _NAMES_A_THING = re.compile(
@@ -56,6 +57,7 @@ def _dense(value: str) -> bool:
 
 
 def _mixed(run: str) -> bool:
+    # A generator changes often between letters and digits; `release2024b` does it twice.
     digits, letters = sum(map(str.isdigit, run)), sum(map(str.isalpha, run))
     turns = sum(one.isdigit() != two.isdigit() for one, two in pairwise(run))
     return digits >= 2 and letters >= 2 and turns >= 3 and len(set(run)) >= 8
@@ -164,6 +166,7 @@ _ASSIGNED = re.compile(
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
     re.IGNORECASE,
 )
+# Without quotes only a value alone on its line counts: in prose the next word is no secret.
 _BARE = re.compile(
     r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
     r"(?P<name>(?:secret|(?:auth)?token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
@@ -179,6 +182,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 def secrets_in(text: str) -> tuple[Found, ...]:
     """The secrets in `text`, in order and apart from each other; made for few false alarms. Linear in its length."""
+    # Of two that begin together the longer one first, so that the shorter one falls into it.
     found = sorted((*_tokens(text), *_in_place(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
     apart: list[Found] = []
     for one in found:
@@ -236,6 +240,7 @@ _SECRET = re.compile(
 """Wider than what is masked in prompts: here a false alarm costs a word of a message."""
 SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
+# As people name variables; `_NO_SECRET` takes back `TOKEN_URL`, `KEY_FILE` and public keys.
 _SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 

@@ -37,6 +37,7 @@ class StoryStatus(StrEnum):
 
 
 TRANSITIONS: dict[StoryStatus, frozenset[StoryStatus]] = {
+    # BLOCKED is an outcome before the start: a story at work has nothing to wait for.
     StoryStatus.PENDING: frozenset({StoryStatus.EXECUTING, StoryStatus.BLOCKED, StoryStatus.CANCELLED}),
     StoryStatus.EXECUTING: frozenset(
         {

@@ -129,9 +129,12 @@ def cycles(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> Iterator
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED_IDS = frozenset({"result"})
 _TOKEN = re.compile(r"[A-Za-z0-9._-]+")
+# `US-1..US-3` names its two ends.
 _ELLIPSIS = re.compile(r"\.{2,}")
+# Word processors write `US–001`.
 _TYPOGRAPHIC_HYPHEN = re.compile("(?<=[A-Za-z])[\u2010\u2011\u2012\u2013\u2212](?=[0-9])")
 _ONLY_NUMBERS = re.compile(r"[\d\s,;&+/.]+")
+# Blank, `None`, `n/a`, `no dependencies`; not `Nonesuch`.
 _STATES_NONE = re.compile(
     r"\W*(\Z|(none|n\s?/\s?a|n\.\s?a\.?|na|nil|null|nothing|no dependenc\w+)(?!\w))", re.IGNORECASE
 )

@@ -212,6 +212,7 @@ FAILING_KEPT = 50
 OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
 _TOLD_LINES = 8
+# Python names the module, Node the package or file that it did not find.
 _MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "

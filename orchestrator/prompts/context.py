@@ -63,6 +63,7 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     """The texts without the lines at head and end that are the same in all, but for a few."""
     lines = [text.splitlines(keepends=True) for text in texts]
     shortest = min(map(len, lines))
+    # Lines that are the same in all versions, from the top and from the end.
     head = next((at for at in range(shortest) if len({one[at] for one in lines}) > 1), shortest)
     most = shortest - head
     tail = next((at for at in range(most) if len({one[-1 - at] for one in lines}) > 1), most)

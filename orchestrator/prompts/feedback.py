@@ -133,6 +133,7 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
     """
     blocks = [_block(text) for text in _per_file(diff)]
     budget = max(budget_tokens, 0) * CHARS_PER_TOKEN
+    # `fit` sets the same share aside for its notice.
     room = budget if sum(len(block.text) + 2 for block in blocks) <= budget else budget - min(budget // 4, NOTICE_CHARS)
     whole: set[int] = set()
     for place in sorted(range(len(blocks)), key=lambda at: len(blocks[at].text)):

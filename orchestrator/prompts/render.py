@@ -17,6 +17,7 @@ SHARED = "shared/"
 """Names of shared texts begin so; they are no prompts of their own."""
 _INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+# Shared texts may include each other; a circle must end.
 _DEPTH = 4
 
 
@@ -96,6 +97,7 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
 SEGMENT_ORDER = ("role", "rules", "contract", "project", "sprint", "story", "task", "feedback")
 """Segments from what never changes to what changes with every call: the order provider caches need."""
 
+# A marker is a whole line; one that is misspelt is an error, not text for a model.
 _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _HEADING = re.compile(r"#{1,6} ")
