@@ -160,11 +160,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     backlog = write_backlog(folder / "b.csv", "WALK", "NEVER", "LATER < NEVER")
     played = play(folder, team, backlog, "test.max_attempts=2", *gate)
     assert played.status("WALK") == "done"
-    report = played.result.report_path.with_suffix(".md").read_text()
-    assert (
-        "- Path: 2 plans (1 revised) → asked a person (1 time out) → 2 tasks (1 asked for again) → "
-        "3 reviews → 2 test runs (1 red) → merged; 2 answers sent back on the way"
-    ) in report
     return folder
 
 
