@@ -178,7 +178,7 @@ class Sheet:
         if len(filled) == 1:
             message = f"{source} has a header and no rows"
             raise unusable("backlog.no_rows", message, source, fix="write one row per story")
-        self._filled = filled[1:]
+        self._filled = [(Row(number, row.line, self._cells(values)), row, values) for number, row, values in filled[1:]]
 
     def _check_header(self) -> None:
         missing = [name for name in REQUIRED if name.lower() not in self.columns]
@@ -191,7 +191,7 @@ class Sheet:
 
     def rows(self) -> list[Row]:
         """Every row below the header that is not blank, in file order."""
-        return [Row(number, row.line, self._cells(values)) for number, row, values in self._filled]
+        return [row for row, _, _ in self._filled]
 
     def _cells(self, values: Sequence[str]) -> dict[str, str]:
         return {name: values[column] for name, column in self.columns.items() if column < len(values)}
@@ -206,21 +206,20 @@ class Sheet:
                 message = f"the header names {name} twice; the first column counts"
                 found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
             seen.add(name.lower())
-        for number, row, values in self._filled:
-            found += self._row_findings(number, row, values)
+        for row, record, values in self._filled:
+            found += self._row_findings(row, record, values)
         return found
 
-    def _row_findings(self, number: int, row: CsvRow, values: Sequence[str]) -> list[Finding]:
-        name = Row(number, row.line, self._cells(values))
-        where = name.where(self.source)
-        found = [] if name.story_id else [missing_id(name, self.source)]
-        if self.table.broken_quote(row):
-            message = f"{name} has text behind a closing quote, so cells may have run together"
+    def _row_findings(self, row: Row, record: CsvRow, values: Sequence[str]) -> list[Finding]:
+        where = row.where(self.source)
+        found = [] if row.story_id else [missing_id(row, self.source)]
+        if self.table.broken_quote(record):
+            message = f"{row} has text behind a closing quote, so cells may have run together"
             fix = 'write a quote inside a quoted cell as ""'
             found.append(major("backlog.quote", message, where=where, fix=fix))
         extra = values[len(self.names) :]
         if any(value.strip() for value in extra):
-            message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
+            message = f"{row} has {len(values)} cells, the header has {len(self.names)}"
             fix = "put quotes around the cell that holds a comma"
             found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
         return found
