@@ -34,11 +34,11 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     findings: list[Finding] = []
     kept: dict[str, FileChange] = {}
     refused: set[str] = set()
+    fields: Mapping[str, object] = answer if isinstance(answer, Mapping) else {}
     if not isinstance(answer, Mapping):
         findings.append(major("delivery.no_files", "the answer is no object", fix=_FIX))
-        answer = {}
-    findings += _ids(answer, story_id, task_id)
-    for path, content in _without_bare_names(list(_files(answer))):
+    findings += _ids(fields, story_id, task_id)
+    for path, content in _without_bare_names(list(_files(fields))):
         found = _judge(path, content)
         if isinstance(found, Finding):
             findings.append(found)

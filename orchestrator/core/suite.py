@@ -295,7 +295,7 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
     unloaded = [case for case in report.cases if _is_unloaded(case)]
     there = max(len(report.cases) - len(unloaded), collected)
     problem, todo, end = None, "", ""
-    if report.problem not in {None, RunProblem.NO_TESTS}:
+    if report.problem is not None and report.problem is not RunProblem.NO_TESTS:
         problem = PROBLEMS[report.problem]
         end = report.output
         todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
