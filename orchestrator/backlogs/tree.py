@@ -239,7 +239,7 @@ def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:
-                raise _Unreadable("it is nested too deeply", event.start_mark.line)
+                raise _Unreadable("it is nested too deeply", event.start_mark.line if event.start_mark else 0)
         root = yaml.compose(text, Loader=_LOADER)
         return Scalar(1 + before, "") if root is None else _node(root, before, {}, 0)
     except _Unreadable as error:
