@@ -105,7 +105,7 @@ class RunProblem(StrEnum):
 
 
 PROBLEMS: Mapping[RunProblem, str] = {
-    RunProblem.TIMEOUT: "it took longer than allowed and was ended",
+    RunProblem.TIMEOUT: "it was ended after its limit (test.timeout_s; on the base environment.base_timeout_s)",
     RunProblem.NO_TESTS: "no test was run",
     RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
     RunProblem.MISSING_RUNNER: "there is no test runner for it",
