@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.measure import Figure, Result
 from orchestrator.app.judge import judge_line
-from orchestrator.contract.manifests import dependencies_of
+from orchestrator.code.packages import dependencies_of
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
 from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, unsafe_reason
 from tests.answers.action_plan_text import render_plan

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from orchestrator.core.exchange import ErrorKind
-from orchestrator.core.suite import RunProblem
-from orchestrator.story.context import PROBLEMS
+from orchestrator.core.suite import PROBLEMS, RunProblem
 from tests.prompts.rules import RULES
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"

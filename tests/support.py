@@ -20,12 +20,12 @@ import pytest
 
 from orchestrator.app.run import Run
 from orchestrator.app.sprint_reader import RunResult
-from orchestrator.core.delivery import SEVERITIES
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import StoryReport
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
+from tests.answers.review_text import SEVERITIES
 from tests.events_tool import untrue
 from tests.zygote import zygote
 

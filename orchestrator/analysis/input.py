@@ -124,7 +124,7 @@ def packed_repository(
         raise ConfigError(f"{repo} holds no file that an analysis could read")
     budget = settings.analysis.context_tokens
     left = max(budget - min(len(prd) // 4, budget // PRD_SHARE), 500)
-    return pack(sources, partial(read_file, repo), lambda text: masks.masked(text).text, budget_tokens=left, prd=prd)
+    return pack(sources, partial(read_file, repo), masks.masked, budget_tokens=left, prd=prd)
 
 
 def _read_prd(path: Path) -> str:

@@ -218,7 +218,7 @@ def freeze(
         analysis=analysis,
         repo=str(repo),
         prd_file=given.prd_file,
-        prd=masks.masked(given.prd).text,
+        prd=masks.masked(given.prd),
         profile=given.profile,
         prompts=given.prompts,
         triage=settings.analysis.triage,

@@ -28,8 +28,7 @@ from orchestrator.core.secrets import redacted
 from orchestrator.core.suite import InstalledPackages
 from orchestrator.core.value import Value
 from orchestrator.environments.installed import read_environment, run_on_copies
-from orchestrator.prompts.files import load_prompts
-from orchestrator.prompts.render import PromptLibrary
+from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.settings import packaged
 from orchestrator.sprint.judge import (
     Judged,

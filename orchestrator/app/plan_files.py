@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.checks.backlog import nearest
-from orchestrator.contract.manifests import dependencies_of
+from orchestrator.code.packages import dependencies_of
 from orchestrator.core.errors import ConfigError, WorkspaceError
 from orchestrator.core.history import StoryHistory
 from orchestrator.core.paths import is_manifest

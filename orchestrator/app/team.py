@@ -16,8 +16,7 @@ from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.personas.session import Desk
-from orchestrator.prompts.files import load_prompts
-from orchestrator.prompts.render import PromptLibrary
+from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.settings import Environment, Policies, Settings, packaged
 from orchestrator.story.context import SCANS_AT_ONCE, Stage
 from orchestrator.story.older_tests import OlderTests

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.backlogs.rows import ReadRows, Row, missing_id, unusable
+from orchestrator.backlogs.rows import ReadRows, Row, count_lines, decoded, missing_id, read_source, unusable
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
-from orchestrator.core.finding import Finding, Where, critical, major, minor
+from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.files.atomic_file import commit, is_read_only, stage
 
 BOM = b"\xef\xbb\xbf"
+# Possessive: a long cell without its closing quote must not be tried again from every place.
 _CELL = re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^,\r\n]*+)|[^,\r\n]*+')
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+# Blanks at the ends are lost without quotes by some spreadsheets.
 _NEEDS_QUOTES = re.compile(r'[",\r\n]|\A\s|\s\Z')
 
 
@@ -40,10 +42,6 @@ class CsvRow:
 
     line: int
     cells: tuple[CsvCell, ...]
-
-
-def _line_of(data: bytes, offset: int) -> int:
-    return sum(1 for _ in _LINE_END.finditer(data, 0, offset)) + 1
 
 
 def _fold(text: str) -> str:
@@ -114,22 +112,6 @@ class CsvTable:
         return [(end, end, b"".join(b"," + cell for cell in added))]
 
 
-def _check_encoding(data: bytes, source: str) -> None:
-    try:
-        data.decode("utf-8")
-        offset = data.find(b"\0")
-    except UnicodeDecodeError as error:
-        offset = error.start
-    if offset < 0:
-        return
-    line = _line_of(data, offset)
-    inside = offset - max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset))
-    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line} (byte {inside} of that line)"
-    fix = "save the file as UTF-8 (in a spreadsheet: “CSV UTF-8, comma separated”)"
-    finding = critical("backlog.encoding", message, where=Where(file=source, line=line, column=inside), fix=fix)
-    raise BacklogError(f"{message}; {fix}", findings=(finding,))
-
-
 def _unterminated(source: str, line: int) -> BacklogError:
     message = f"{source}: the quoted cell that starts in line {line} is never closed"
     fix = 'close it with ", and write a quote inside a quoted cell as ""'
@@ -144,7 +126,7 @@ def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[C
         assert match is not None  # the pattern also matches nothing
         closing = match.end("quoted")
         if closing >= 0:
-            line += sum(1 for _ in _LINE_END.finditer(data, position, closing))
+            line += count_lines(data, position, closing)
         elif data[position : position + 1] == b'"':
             raise _unterminated(source, line)
         cells.append(CsvCell(position, match.end(), closing))
@@ -159,7 +141,7 @@ def parse_csv(data: bytes, source: str) -> CsvTable:
 
     Raises BacklogError naming `source`, line and byte when the text is not UTF-8 or a quote stays open.
     """
-    _check_encoding(data, source)
+    decoded(data, source)
     position = len(BOM) if data.startswith(BOM) else 0
     line = 1
     rows: list[CsvRow] = []
@@ -196,7 +178,7 @@ class Sheet:
         if len(filled) == 1:
             message = f"{source} has a header and no rows"
             raise unusable("backlog.no_rows", message, source, fix="write one row per story")
-        self._filled = filled[1:]
+        self._filled = [(Row(number, row.line, self._cells(values)), row, values) for number, row, values in filled[1:]]
 
     def _check_header(self) -> None:
         missing = [name for name in REQUIRED if name.lower() not in self.columns]
@@ -209,7 +191,7 @@ class Sheet:
 
     def rows(self) -> list[Row]:
         """Every row below the header that is not blank, in file order."""
-        return [Row(number, row.line, self._cells(values)) for number, row, values in self._filled]
+        return [row for row, _, _ in self._filled]
 
     def _cells(self, values: Sequence[str]) -> dict[str, str]:
         return {name: values[column] for name, column in self.columns.items() if column < len(values)}
@@ -224,21 +206,20 @@ class Sheet:
                 message = f"the header names {name} twice; the first column counts"
                 found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
             seen.add(name.lower())
-        for number, row, values in self._filled:
-            found += self._row_findings(number, row, values)
+        for row, record, values in self._filled:
+            found += self._row_findings(row, record, values)
         return found
 
-    def _row_findings(self, number: int, row: CsvRow, values: Sequence[str]) -> list[Finding]:
-        name = Row(number, row.line, self._cells(values))
-        where = name.where(self.source)
-        found = [] if name.story_id else [missing_id(name, self.source)]
-        if self.table.broken_quote(row):
-            message = f"{name} has text behind a closing quote, so cells may have run together"
+    def _row_findings(self, row: Row, record: CsvRow, values: Sequence[str]) -> list[Finding]:
+        where = row.where(self.source)
+        found = [] if row.story_id else [missing_id(row, self.source)]
+        if self.table.broken_quote(record):
+            message = f"{row} has text behind a closing quote, so cells may have run together"
             fix = 'write a quote inside a quoted cell as ""'
             found.append(major("backlog.quote", message, where=where, fix=fix))
         extra = values[len(self.names) :]
         if any(value.strip() for value in extra):
-            message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
+            message = f"{row} has {len(values)} cells, the header has {len(self.names)}"
             fix = "put quotes around the cell that holds a comma"
             found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
         return found
@@ -254,15 +235,6 @@ _TRIES = 5
 
 class _ChangedMeanwhile(OSError):
     """Somebody saved the file between our reading it and our replacing it."""
-
-
-def _read_bytes(path: Path, source: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        message = f"cannot read the backlog {source}: {error.strerror}"
-        finding = critical("backlog.unreadable", message, where=Where(file=source), fix="name an existing CSV file")
-        raise BacklogError(message, findings=(finding,)) from error
 
 
 @contextmanager
@@ -311,7 +283,7 @@ class CsvBacklog(SidecarBacklog):
 
     def _sheet(self, data: bytes | None = None) -> Sheet:
         source = str(self._path)
-        return Sheet(parse_csv(_read_bytes(self._path, source) if data is None else data, source), source)
+        return Sheet(parse_csv(read_source(self._path, source)[0] if data is None else data, source), source)
 
     def _current(self) -> dict[str, Mapping[str, str]]:
         """What the file holds, as far as it can be read; a cell that a row is too short for is empty."""

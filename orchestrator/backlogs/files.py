@@ -6,11 +6,14 @@ A folder has one story per Markdown file: front matter between `---` lines, then
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from markdown_it import MarkdownIt
+
 from orchestrator.backlogs.csv import CsvBacklog
-from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, unusable
+from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, read_source, unusable
 from orchestrator.backlogs.tree import (
     RUN_FIELDS,
     Fields,
@@ -31,33 +34,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
-BOM = "\ufeff"
-
-
-def read_text(path: Path, source: str) -> str:
-    """The file's text without a byte order mark. Raises BacklogError when it cannot be read or is not UTF-8 text."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        message = f"cannot read the backlog {source}: {error.strerror}"
-        raise unusable("backlog.unreadable", message, source, fix="name an existing file or folder") from error
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_text(data, error.start, source) from error
-    if "\0" in text:
-        raise _not_text(data, data.index(0), source)
-    return text.removeprefix(BOM)
-
-
-def _not_text(data: bytes, offset: int, source: str) -> BacklogError:
-    line = data.count(b"\n", 0, offset) + 1
-    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line}"
-    return unusable("backlog.encoding", message, source, fix="save the file as UTF-8", line=line)
-
-
-_HEADING = re.compile(r"(#{1,2})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MARKDOWN = MarkdownIt("commonmark").disable("inline")
 _FIX = "begin the file with a line `---`, then `id: …`, `title: …`, and a line `---`"
 
 
@@ -110,29 +87,16 @@ def _front_matter_end(lines: list[str], place: str) -> int:
 
 
 def _sections(lines: list[str], start: int) -> Iterator[_Section]:
-    """Text before the first heading, then every heading of level 1 or 2 outside fenced code with its text."""
-    level, heading, line, body = 0, "", start + 1, list[str]()
-    fence = ""
-    for number, text in enumerate(lines[start:], start=start + 1):
-        fence, marker = _fence_after(fence, text)
-        found = None if fence or marker else _HEADING.fullmatch(text)
-        if found is None:
-            body.append(text)
-            continue
-        yield _Section(level, heading, line, "\n".join(body).strip("\n"))
-        level, heading, line, body = len(found[1]), found[2].strip(), number, []
-    yield _Section(level, heading, line, "\n".join(body).strip("\n"))
-
-
-def _fence_after(fence: str, text: str) -> tuple[str, bool]:
-    """The open fence behind this line ("" when none is), and whether the line is a fence's mark itself."""
-    mark = _FENCE.match(text)
-    if mark is None:
-        return fence, False
-    if not fence:
-        return mark[1], True
-    closes = mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip()
-    return ("" if closes else fence), True
+    """Text before the first heading, then every heading of level 1 or 2 outside of code and lists with its text."""
+    tokens = _MARKDOWN.parse("\n".join(lines[start:]))
+    heads = [
+        (token.map[0] + start, len(token.markup), text.content)
+        for token, text in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.markup in {"#", "##"} and token.map
+    ]
+    ends = [*(at for at, _, _ in heads), len(lines)]
+    for (at, level, heading), end in zip([(start - 1, 0, ""), *heads], ends, strict=True):
+        yield _Section(level, heading, max(at, start) + 1, "\n".join(lines[at + 1 : end]).strip("\n"))
 
 
 def _without_id(heading: str, story_id: str) -> str:
@@ -163,7 +127,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 def tree_reader(parse: TreeParser) -> RowReader:
     """A reader of one file with a list of stories."""
-    return lambda path, source: story_rows(parse(read_text(path, source), source), source)
+    return lambda path, source: story_rows(parse(read_source(path, source)[1], source), source)
 
 
 def markdown_files(folder: Path, source: str) -> list[Path]:
@@ -181,6 +145,7 @@ def markdown_files(folder: Path, source: str) -> list[Path]:
     return [folder / name for name in sorted(kept, key=_natural)]
 
 
+# `US-2` comes before `US-10`.
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
     parts = _DIGITS.split(name.lower())
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
@@ -195,7 +160,7 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
     read, broken = [], []
     for number, file in enumerate(files):
         try:
-            text = read_text(file, f"{source}/{file.name}")
+            _, text = read_source(file, f"{source}/{file.name}")
             read.append(parse_story(text, source, file.name, number))
         except BacklogError as error:
             broken.append(error)

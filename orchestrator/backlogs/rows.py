@@ -1,6 +1,8 @@
-"""Rows of a backlog of any format → stories, and the findings on cells that nobody else sees. Pure."""
+"""The text of a backlog's source, its rows → stories, and the findings on cells that nobody else sees."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.core.errors import BacklogError
@@ -70,6 +72,41 @@ def unusable(code: str, message: str, source: str, *, fix: str, line: int | None
     """The error for a source that cannot be a backlog, with its one finding."""
     finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
     return BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def count_lines(data: bytes, start: int, end: int) -> int:
+    """Returns how many lines end between two offsets."""
+    return sum(1 for _ in _LINE_END.finditer(data, start, end))
+
+
+def read_source(path: Path, source: str) -> tuple[bytes, str]:
+    """Returns a source's bytes, and its text without a byte order mark.
+
+    Raises BacklogError when it cannot be read or is not UTF-8 text.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read the backlog {source}: {error.strerror}"
+        raise unusable("backlog.unreadable", message, source, fix="name an existing file or folder") from error
+    return data, decoded(data, source)
+
+
+def decoded(data: bytes, source: str) -> str:
+    """Returns the text of UTF-8 bytes without a byte order mark. Raises BacklogError naming the line of a bad byte."""
+    try:
+        text, offset = data.decode("utf-8"), data.find(b"\0")
+    except UnicodeDecodeError as error:
+        text, offset = "", error.start
+    if offset < 0:
+        return text.removeprefix("\ufeff")
+    line = count_lines(data, 0, offset) + 1
+    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line}"
+    fix = "save the file as UTF-8 (in a spreadsheet: “CSV UTF-8, comma separated”)"
+    raise unusable("backlog.encoding", message, source, fix=fix, line=line)
 
 
 def missing_id(row: Row, source: str) -> Finding:

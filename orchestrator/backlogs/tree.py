@@ -1,12 +1,12 @@
 """A YAML or JSON text as a tree of texts with lines, and stories found in it. Pure.
 
-YAML is read as events, so that no tag builds anything and each value stays as written.
+YAML is read as nodes, so that no tag builds anything and each value stays as written.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 import yaml
 from rapidfuzz import process
@@ -208,13 +208,11 @@ def parse_json(text: str, source: str) -> Node:
     if not text.strip():
         return Scalar(1, "")
     try:
-        json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
+        json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:
-        raise _broken(source, f"{error.msg} at column {error.colno}", error.lineno) from error
+        raise _broken("JSON", source, f"{error.msg} at column {error.colno}", error.lineno) from error
     except RecursionError as error:
-        raise _broken(source, "it is nested too deeply", 1) from error
-    except _NoNumber as error:
-        raise _broken(source, f"{error} is no JSON value", _line_of_word(text, str(error))) from error
+        raise _broken("JSON", source, "it is nested too deeply", 1) from error
     # Between values YAML knows no tabs; in a string JSON allows no bare one.
     return parse_yaml(_STRING.sub(_as_yaml, text).replace("\t", " "), source)
 
@@ -225,25 +223,7 @@ def _as_yaml(string: re.Match[str]) -> str:
     return _ONLY_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", plain)
 
 
-class _NoNumber(ValueError):
-    """NaN or Infinity, which Python's reader would take."""
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise _NoNumber(word)
-
-
-def _line_of_word(text: str, word: str) -> int:
-    found = re.search(rf"[:,\[\s]{re.escape(word)}\b", text)
-    return text.count("\n", 0, found.start() if found else 0) + 1
-
-
-def _broken(source: str, problem: str, line: int) -> BacklogError:
-    message = f"{source}, line {line}: not valid JSON ({problem})"
-    return unusable("backlog.syntax", message, source, fix="see the text just before that place", line=line)
-
-
-_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+_NULL, _MERGE = "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C reads ten thousand stories in a second, the other is there everywhere."""
 
@@ -253,84 +233,65 @@ def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
 
     Raises BacklogError naming source and line for broken YAML, a second document, merge keys and deep nesting.
     """
-    tree = _YamlTree(source, before)
     try:
-        return tree.document(yaml.parse(text, Loader=_LOADER))
+        depth = 0
+        # The composer in C recurses, so that deep nesting would end the process: events are counted first.
+        for event in yaml.parse(text, Loader=_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise _Unreadable("it is nested too deeply", event.start_mark.line if event.start_mark else 0)
+        root = yaml.compose(text, Loader=_LOADER)
+        return Scalar(1 + before, "") if root is None else _node(root, before, {}, 0)
+    except _Unreadable as error:
+        raise _broken("YAML", source, error.problem, error.line + 1 + before) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise tree.broken(error.problem or "it cannot be read", line, _tab_in(text, line)) from error
+        problem = "a second document begins" if "single document" in str(error.context) else error.problem
+        raise _broken("YAML", source, problem or "it cannot be read", line + before, _tab_in(text, line)) from error
     except yaml.reader.ReaderError as error:
-        before_it = text[: error.position] if isinstance(error.position, int) else ""
-        raise tree.broken("it holds a character that YAML does not allow", before_it.count("\n") + 1) from error
+        line = text[: error.position].count("\n") + 1 if isinstance(error.position, int) else 1
+        raise _broken("YAML", source, "it holds a character that YAML does not allow", line + before) from error
+
+
+class _Unreadable(Exception):
+    """YAML that is not read here, with its 0-based line."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.problem, self.line = problem, line
+
+
+def _broken(what: str, source: str, problem: str, line: int, tab: bool = False) -> BacklogError:
+    fix = "YAML is indented with spaces, never with tabs" if tab else "put quotes around texts with `: `, `#`, `@`"
+    fix = "see the text just before that place" if what == "JSON" else fix
+    message = f"{source}, line {line}: not valid {what} ({problem})"
+    return unusable("backlog.syntax", message, source, fix=fix, line=line)
 
 
 def _tab_in(text: str, line: int) -> bool:
-    lines = text.split("\n")
-    return any("\t" in lines[number - 1] for number in (line, line - 1) if 0 < number <= len(lines))
+    return any("\t" in near for near in text.split("\n")[max(line - 2, 0) : line])
 
 
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
-
-
-class _YamlTree:
-    """Builds nodes from events; an alias is the node it names."""
-
-    def __init__(self, source: str, before: int) -> None:
-        self._source, self._before = source, before
-        self._named: dict[str, Node] = {}
-
-    def broken(self, problem: str, line: int, tab: bool = False) -> BacklogError:
-        """The error for what stands in `line` of the text."""
-        line += self._before
-        message = f"{self._source}, line {line}: not valid YAML ({problem})"
-        fix = "YAML is indented with spaces, never with tabs" if tab else "put quotes around texts with `: `, `#`, `@`"
-        return unusable("backlog.syntax", message, self._source, fix=fix, line=line)
-
-    def document(self, events: Iterator[Any]) -> Node:
-        """The first document, which has to be the only one."""
-        found: Node | None = None
-        for event in events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                if found is not None:
-                    raise self.broken("a second document begins", _line(event))
-                found = self._node(next(events), events, 0)
-        return found or Scalar(1 + self._before, "")
-
-    def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
-        line = _line(event)
-        if depth > MAX_DEPTH:
-            raise self.broken("it is nested too deeply", line)
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._named:
-                raise self.broken(f"*{event.anchor} names nothing that is complete", line)
-            return self._named[event.anchor]
-        node = self._made(event, events, depth)
-        if event.anchor is not None:
-            self._named[event.anchor] = node
-        return node
-
-    def _made(self, event: Any, events: Iterator[Any], depth: int) -> Node:
-        line = _line(event) + self._before
-        if isinstance(event, yaml.SequenceStartEvent):
-            return Items(line, tuple(self._until(yaml.SequenceEndEvent, events, depth)))
-        if isinstance(event, yaml.MappingStartEvent):
-            parts = list(self._until(yaml.MappingEndEvent, events, depth))
-            pairs = tuple((self._name(name), value) for name, value in zip(parts[::2], parts[1::2], strict=True))
-            return Fields(line, pairs)
-        nothing = event.implicit[0] and event.value in _NOTHING
-        return Scalar(line, "" if nothing else event.value)
-
-    def _until(self, end: type[Any], events: Iterator[Any], depth: int) -> Iterator[Node]:
-        for event in events:
-            if isinstance(event, end):
-                return
-            yield self._node(event, events, depth + 1)
-
-    def _name(self, node: Node) -> Scalar:
-        if not isinstance(node, Scalar):
-            raise self.broken("a field's name is no text", node.line - self._before)
-        if node.text == "<<":
-            raise self.broken("merge keys (<<) are not read", node.line - self._before)
-        return node
+def _node(node: yaml.Node, before: int, made: dict[int, Node], depth: int) -> Node:
+    """The tree below a node of YAML; what aliases name is made once, so that they cannot multiply it."""
+    at = node.start_mark.line
+    if depth > MAX_DEPTH:
+        raise _Unreadable("an alias names what it stands in", at)
+    if id(node) in made:
+        return made[id(node)]
+    found: Node
+    if isinstance(node, yaml.MappingNode):
+        pairs = [(_node(name, before, made, depth + 1), name, value) for name, value in node.value]
+        for name, key, _ in pairs:
+            if not isinstance(name, Scalar) or key.tag == _MERGE:
+                problem = "merge keys (<<) are not read" if key.tag == _MERGE else "a field's name is no text"
+                raise _Unreadable(problem, key.start_mark.line)
+        fields = ((name, _node(value, before, made, depth + 1)) for name, _, value in pairs if isinstance(name, Scalar))
+        found = Fields(at + 1 + before, tuple(fields))
+    elif isinstance(node, yaml.SequenceNode):
+        found = Items(at + 1 + before, tuple(_node(one, before, made, depth + 1) for one in node.value))
+    else:
+        found = Scalar(at + 1 + before, "" if node.tag == _NULL else node.value)
+    made[id(node)] = found
+    return found

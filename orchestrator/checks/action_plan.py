@@ -102,7 +102,7 @@ def read_plan_delivery(
     """
     applied = apply_plan(plan, world)
     where = Where(story=story_id, task=task_id)
-    findings = [_placed(finding, where) for finding in applied.findings]
+    findings = [finding.placed(story=story_id, task=task_id) for finding in applied.findings]
     if blocking(findings):
         return None, findings
     meant = delivery_of(applied, story_id, task_id).model_copy(update={"commands": plan.commands})
@@ -140,9 +140,3 @@ def _case(item: str) -> dict[str, str]:
     else:
         name, _, rest = item.partition(":")
     return {"name": name.strip(), "criterion": rest.strip().lstrip(":-–— ").strip()}
-
-
-def _placed(finding: Finding, where: Where) -> Finding:
-    return finding.model_copy(
-        update={"where": finding.where.model_copy(update={"story": where.story, "task": where.task})}
-    )

@@ -7,7 +7,7 @@ their line ends. Where a FIND does not match, the nearest text is shown with its
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, is_url
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import unsafe_reason
+from orchestrator.core.paths import folders_of, parents, unsafe_reason
 
 MAX_MATCHES = 1000
 """Matches of one FIND that are counted."""
@@ -129,6 +129,7 @@ def nearest(lf: str, find: str) -> Nearest | None:
     lines = [line[:MAX_CHARS] for line in lf.split("\n", MAX_FILE_LINES)[:MAX_FILE_LINES]]
     want = [line[:MAX_CHARS] for line in find.removesuffix("\n").split("\n")[:MAX_LINES]]
     best = (0.0, 0)
+    # The longest lines tell a place best, and three are enough to find it.
     for number in sorted(range(len(want)), key=lambda at: -len(want[at]))[:3]:
         alike = process.extract(want[number], lines, scorer=fuzz.ratio, limit=MAX_CANDIDATES, score_cutoff=LEAST)
         for start in {max(at - number, 0) for _, _, at in alike}:
@@ -164,18 +165,12 @@ class PlanWorld:
     @cached_property
     def folders(self) -> frozenset[str]:
         """Every folder above a file."""
-        return frozenset(above for path in self.paths for above in folders_above(path))
+        return folders_of(self.paths)
 
     def near(self, path: str) -> str:
         """The existing path most like this one, "" when none is."""
         found = process.extractOne(path, sorted(self.paths), score_cutoff=70)
         return found[0] if found else ""
-
-
-def folders_above(path: str) -> Iterable[str]:
-    """The folders a path lies in."""
-    parts = path.split("/")
-    return ("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
 @dataclass
@@ -206,7 +201,7 @@ class Walked:
         What the plan takes away counts still: files are written before others are gone.
         """
         paths = {*self.world.paths, *(name for name, text in self.changes.items() if text is not None)}
-        above = next((up for up in folders_above(path) if up in paths), None)
+        above = next((up for up in parents(path) if up in paths), None)
         if above is not None:
             return f"`{above}` is a file, no folder"
         if path in self.world.folders or any(name.startswith(f"{path}/") for name in self.changes):

@@ -1,6 +1,7 @@
 """What is wrong between the rows of a backlog of any format: ids, titles, dependencies, closed rows, cycles. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from rapidfuzz import process
 
@@ -10,11 +11,11 @@ from orchestrator.core.story import (
     BacklogContent,
     IdIndex,
     Story,
+    cycles,
     effective_needs,
     find_cycle,
     id_problem,
     parse_dependencies,
-    waves,
 )
 
 SHOWN = 80
@@ -76,6 +77,7 @@ def _circle(direct: dict[str, tuple[str, ...]], by_id: dict[str, Story], source:
 
 
 MAX_CYCLES = 10
+# The nearest id is looked for in all rows: for thousands of wrong cells that would take minutes.
 MAX_SUGGESTIONS = 20
 MAX_LISTED = 50
 
@@ -164,17 +166,12 @@ def _cycle_findings(stories: Sequence[Story], source: str) -> Iterator[Finding]:
 
 def _cycles(stories: Sequence[Story], needs: Mapping[str, Sequence[str]], source: str, said: str) -> Iterator[Finding]:
     by_id = {story.id: story for story in stories}
-    _, stuck = waves(needs, needs)
-    for _ in range(MAX_CYCLES):
-        path = find_cycle(stuck, needs)
-        if not path:
-            return
+    for path in islice(cycles(needs, needs), MAX_CYCLES):
         shown = path if len(path) <= MAX_LISTED else (*path[:MAX_LISTED], "…", path[-1])
         lines = ", ".join(dict.fromkeys(named(by_id[story_id]) for story_id in path[:MAX_LISTED]))
         message = f"{said}: {' → '.join(shown)}; {lines}"
         where = place_of(by_id[path[0]], source, "Dependencies")
         yield critical("backlog.cycle", message, where=where, fix="remove one of these dependencies")
-        stuck = tuple(story_id for story_id in stuck if story_id not in path)
 
 
 def _foundation_findings(stories: Sequence[Story], source: str) -> Iterator[Finding]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from orchestrator.checks.breakdown_rules import renamed_task
-from orchestrator.checks.packages import read_packages
 from orchestrator.checks.paths import tidy
+from orchestrator.code.packages import read_packages
 from orchestrator.core.breakdown import (
     AcceptanceTest,
     ArchitecturalConflict,

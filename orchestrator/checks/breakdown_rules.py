@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from orchestrator.checks.packages import normal_names, package_source, spoken_packages
-from orchestrator.checks.paths import folders_of, plan_problem
+from orchestrator.checks.paths import plan_problem
 from orchestrator.code.installs import INSTALLERS, read_installs
+from orchestrator.code.packages import normal_names, package_source, spoken_packages
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task, Todos, task_name, task_number
 from orchestrator.core.finding import Finding, Where, major, minor, policy
-from orchestrator.core.paths import spelling, unsafe_reason
-from orchestrator.core.story import find_cycle, waves
+from orchestrator.core.paths import folders_of, spelling, unsafe_reason
+from orchestrator.core.story import cycles, find_cycle
 
 MAX_TASK_FILES = 3
 _PATH_FIX = {
@@ -66,12 +66,9 @@ def _dependencies(breakdown: Breakdown) -> Iterator[Finding]:
             message = f"it depends on `{needed}`, which is no task of this story"
             fix = "Name only tasks of this story."
             yield major("breakdown.dependency", message, where=Where(task=task_id), fix=fix)
-    _, stuck = waves(needs, needs)
-    while cycle := find_cycle(stuck, needs):
+    for cycle in cycles(needs, needs):
         message = f"tasks wait for each other: {' → '.join(cycle)}"
         yield major("breakdown.cycle", message, fix="Take one of these dependencies out.")
-        # Cycles that share a task are found one after the other, as they are mended.
-        stuck = tuple(task_id for task_id in stuck if task_id not in cycle)
 
 
 def _count(breakdown: Breakdown) -> Iterator[Finding]:
@@ -132,7 +129,7 @@ def _clashes(breakdown: Breakdown, existing: frozenset[str]) -> Iterator[Finding
     """Paths that no single tree can hold on every file system: one a folder of the other, or spelt nearly alike."""
     spelt = {spelling(path): path for path in sorted(existing)}
     declared = {path: task.task_id for task in breakdown.tasks for path in task.files_to_create}
-    folders = folders_of(frozenset(declared))
+    folders = folders_of(declared)
     for path, task_id in declared.items():
         where = Where(task=task_id)
         other = spelt.setdefault(spelling(path), path)
@@ -206,7 +203,7 @@ def renamed_text(text: str, names: Mapping[str, str]) -> str:
 
 def _strike(breakdown: Breakdown, existing: frozenset[str], findings: list[Finding]) -> list[Task]:
     known_folders = folders_of(existing)
-    own_folders = folders_of(frozenset(path for task in breakdown.tasks for path in task.files_to_create))
+    own_folders = folders_of(path for task in breakdown.tasks for path in task.files_to_create)
     result: list[Task] = []
     for task in breakdown.tasks:
         kept: list[str] = []

@@ -15,7 +15,7 @@ from orchestrator.code.python import source
 from orchestrator.code.sql.check import Project
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import is_manifest
+from orchestrator.core.paths import is_manifest, is_test_file
 
 _ELSEWHERE = re.compile(
     r"(?:其余|其他|剩余|原有|现有|之前)的?(?:代码|内容|部分|逻辑|函数|方法|样式)|(?:代码|内容)?保持不变|此处省略|代码省略|省略.{0,4}代码"
@@ -49,6 +49,7 @@ _BARE = re.compile(
 """A line that is no comment and stands for code all the same; `...rest,` is code itself."""
 
 
+# How comments begin in the languages that have no tokenizer here; a string may look so too.
 _COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
 _COMMENT_CAP = 1000
 """Characters of a line that are looked at: longer ones are data, not comments."""
@@ -162,10 +163,10 @@ def check_content(
             said += (
                 one for one in manifest_losses(change, old, around.task) if not broken or one.code != "delivery.syntax"
             )
-        findings += (_placed(finding, delivery) for finding in said)
+        findings += said
     lost = lost_exports(delivery, before, around.task) if lost is None else lost
     taken = [*check_lost(delivery, lost, around.others), *check_gone(delivery, before)]
-    return [*findings, *(_placed(finding, delivery) for finding in taken)]
+    return [one.placed(story=delivery.story_id, task=delivery.task_id) for one in (*findings, *taken)]
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:
@@ -183,13 +184,8 @@ def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, s
     ]
 
 
-def _placed(finding: Finding, delivery: Delivery) -> Finding:
-    where = finding.where.model_copy(update={"story": delivery.story_id, "task": delivery.task_id})
-    return finding.model_copy(update={"where": where})
-
-
 def _unchecked(change: FileChange) -> Iterator[Finding]:
-    """Code that nobody here can say anything about passes, and that is told."""
+    """Code that nobody here can say anything about passes, with a note that says so."""
     if language := unchecked_language(change.path, change.content):
         message = f"`{change.path}` was not checked: there is no parser for {language} here"
         fix = "Nothing needs to be done; look at the file where it matters."
@@ -206,3 +202,56 @@ def _shrunk(change: FileChange, before: str | None) -> Iterator[Finding]:
     elif before and len(before) > SMALL_BEFORE and len(change.content) < KEPT_SHARE * len(before):
         message = f"the file shrank from {len(before)} to {len(change.content)} characters"
         yield minor("delivery.shrunk", message, where=where, fix=fix)
+
+
+_REACHES_PYTEST = re.compile(
+    r"\b_pytest\b|\bimport pytest\b|\bfrom pytest\b|\bsys\.modules\b|\bos\._exit\b|\bPYTEST_\w+|junitxml|"
+    r"\bTestCase\.\w+\s*=(?!=)|\b__builtins__\b|\bbuiltins\.\w+\s*=(?!=)"
+)
+_REACHES_NODE = re.compile(
+    r"\bprocess\.(?:execArgv|ppid)\b|\bNODE_TEST_CONTEXT\b|['\"]node:test['\"]|test-reporter|"
+    r"\bassert(?:\.strict)?\.\w+\s*=(?![=>])"
+)
+_REACHES = {"py": _REACHES_PYTEST} | dict.fromkeys(("js", "mjs", "cjs", "ts", "mts", "cts"), _REACHES_NODE)
+_HUNK = re.compile(r"@@ -\S+ \+(\d+)")
+
+
+def runner_reach(diff: str) -> list[Finding]:
+    """One finding per line that a unified git diff adds to shipped code and that reaches into the runner.
+
+    Code under test runs in the runner's process and can make a run look green. These are ways that were tried; each has
+    honest uses as well, so they are shown to the reviewer and never refuse a change.
+    """
+    return [
+        minor(
+            "delivery.reaches_runner",
+            f"shipped code reaches into the test runner or its process: `{found}`",
+            where=Where(file=path, line=line),
+            fix="look whether the task needs it: code under test can make its own tests look green this way",
+        )
+        for path, line, text in _added(diff)
+        if not is_test_file(path) and (found := _reach(path, text))
+    ]
+
+
+def _reach(path: str, text: str) -> str:
+    pattern = _REACHES.get(path.rpartition(".")[2])
+    found = pattern.search(text) if pattern else None
+    return found[0] if found else ""
+
+
+def _added(diff: str) -> Iterator[tuple[str, int, str]]:
+    """(path, line in the new file, text) of each added line."""
+    path, line, in_hunk = "", 0, False
+    for text in diff.split("\n"):
+        if text.startswith("diff --git "):
+            in_hunk = False
+        elif not in_hunk and text.startswith("+++ "):
+            path = text[4:].strip().removeprefix("b/")
+        elif hunk := _HUNK.match(text):
+            line, in_hunk = int(hunk[1]), True
+        elif in_hunk and text.startswith("+"):
+            yield path, line, text[1:]
+            line += 1
+        elif in_hunk and text.startswith(" "):
+            line += 1

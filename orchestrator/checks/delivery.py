@@ -31,29 +31,28 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     with a major finding; a bare name of a file whose text stands elsewhere in the answer says nothing new.
     """
     answer = {"files": value} if isinstance(value, list) else value
-    if not isinstance(answer, Mapping):
-        return None, [major("delivery.no_files", "the answer is no object", where=_where(story_id, task_id), fix=_FIX)]
-    findings = list(_ids(answer, story_id, task_id))
+    findings: list[Finding] = []
     kept: dict[str, FileChange] = {}
     refused: set[str] = set()
-    for path, content in _without_bare_names(list(_files(answer))):
-        found = _judge(path, content, _where(story_id, task_id))
+    fields: Mapping[str, object] = answer if isinstance(answer, Mapping) else {}
+    if not isinstance(answer, Mapping):
+        findings.append(major("delivery.no_files", "the answer is no object", fix=_FIX))
+    findings += _ids(fields, story_id, task_id)
+    for path, content in _without_bare_names(list(_files(fields))):
+        found = _judge(path, content)
         if isinstance(found, Finding):
             findings.append(found)
             continue
         key = spelling(found.path)
         if key in kept and kept[key] != found:
             refused.add(key)
-            findings.append(_doubled(kept[key].path, found.path, _where(story_id, task_id)))
+            findings.append(_doubled(kept[key].path, found.path))
         kept.setdefault(key, found)
     files = tuple(change for key, change in kept.items() if key not in refused)
     if not kept and not any(finding.severity.blocks for finding in findings):
-        findings.append(major("delivery.no_files", "no file was found", where=_where(story_id, task_id), fix=_FIX))
-    return (Delivery(story_id=story_id, task_id=task_id, files=files) if files else None), findings
-
-
-def _where(story_id: str, task_id: str, file: str | None = None) -> Where:
-    return Where(story=story_id, task=task_id, file=file)
+        findings.append(major("delivery.no_files", "no file was found", fix=_FIX))
+    delivery = Delivery(story_id=story_id, task_id=task_id, files=files) if files else None
+    return delivery, [finding.placed(story=story_id, task=task_id) for finding in findings]
 
 
 def _ids(answer: Mapping[str, object], story_id: str, task_id: str) -> Iterator[Finding]:
@@ -61,8 +60,7 @@ def _ids(answer: Mapping[str, object], story_id: str, task_id: str) -> Iterator[
         stated = answer.get(field)
         if stated is not None and stated != right:
             message = f"{field} was {str(stated)[:80]!r} and is now {right!r}"
-            fix = f'Give "{field}": "{right}".'
-            yield minor("delivery.ids", message, where=_where(story_id, task_id), fix=fix)
+            yield minor("delivery.ids", message, fix=f'Give "{field}": "{right}".')
 
 
 def _files(answer: Mapping[str, object]) -> Iterator[tuple[object, object]]:
@@ -100,18 +98,18 @@ def _entry(entry: Mapping[str, object]) -> tuple[object, object]:
     return None, entry.get("content")
 
 
-def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
+def _judge(path: object, content: object) -> FileChange | Finding:
     for _ in range(_NESTING):
         if isinstance(content, Mapping) and "content" in content:
             content = content["content"]
     if not isinstance(path, str):
-        return major("delivery.unsafe_path", "a file has no path that is a string", where=where, fix=_FIX)
+        return major("delivery.unsafe_path", "a file has no path that is a string", fix=_FIX)
     path = tidy(path)
     reason = unsafe_reason(path)
     if reason is not None:
         fix = "Give the path from the repository's root, with `/`."
-        return major("delivery.unsafe_path", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
-    where = where.model_copy(update={"file": path})
+        return major("delivery.unsafe_path", f"`{path[:200]}` is unsafe: {reason}", fix=fix)
+    where = Where(file=path)
     if not isinstance(content, str):
         return major("delivery.no_content", f"the content of `{path}` is no string", where=where, fix=_FIX)
     if content.strip() == PLACEHOLDER:
@@ -123,14 +121,10 @@ def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
     return FileChange(path=path, content=content)
 
 
-def _doubled(first: str, second: str, where: Where) -> Finding:
-    where = where.model_copy(update={"file": second})
-    said = (
-        f"`{second}` was given twice"
-        if first == second
-        else f"`{first}` and `{second}` are one path where case does not count"
-    )
-    return major("delivery.duplicate_path", said, where=where, fix="Give each file once, whole.")
+def _doubled(first: str, second: str) -> Finding:
+    same = f"`{first}` and `{second}` are one path where case does not count"
+    message = f"`{second}` was given twice" if first == second else same
+    return major("delivery.duplicate_path", message, where=Where(file=second), fix="Give each file once, whole.")
 
 
 def _writable(text: str) -> bool:

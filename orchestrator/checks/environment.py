@@ -44,33 +44,20 @@ _TIME_LIMIT = "commands.install_timeout_s"
 _CLOSED_HOST = re.compile(r"leads to the registries only; `([^`\n]+)` is not among them")
 """Our proxy's words."""
 _UNBUILT = re.compile(rf"`([\w.-]+)` {LEFT_OUT}: ")
-_ALTERNATIVES = {
-    "argon2": "`@node-rs/argon2`",
-    "bcrypt": "`bcryptjs`",
-    "better-sqlite3": "`node:sqlite` or `sql.js`",
-    "canvas": "`@napi-rs/canvas`",
-    "cypress": "`jsdom`",
-    "grpc": "`@grpc/grpc-js`",
-    "libxmljs2": "`fast-xml-parser`",
-    "mysqlclient": "`pymysql`",
-    "node-sass": "`sass`",
-    "pg-native": "`pg`",
-    "psycopg2": "`psycopg2-binary`",
-    "puppeteer": "`jsdom` or `puppeteer-core`",
-    "python-ldap": "`ldap3`",
-    "sharp": "`jimp`",
-    "sqlite3": "`node:sqlite` or `sql.js`",
-    "uwsgi": "`gunicorn`",
-}
-"""Of packages that are built where they are installed: what comes ready-made or is plain code."""
-_PROGRAM = re.compile(r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'", re.MULTILINE)
-_STARTED = re.compile(r"subprocess\.py:\d+: FileNotFoundError")
+# A file that is missing is an ordinary failure; a program is missing where `subprocess` raised it.
+_PROGRAM = re.compile(
+    r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'"
+    r"(?=[\s\S]*subprocess\.py:\d+: FileNotFoundError)",
+    re.MULTILINE,
+)
 _SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
+# psycopg and libpq, redis-py, Node, MySQL; Landlock says EACCES where a port is not open.
 _REFUSED = re.compile(
     r"port (\d+) failed: (?:Connection refused|Permission denied)|Error 1(?:11|3) connecting to [^\s:]+:(\d+)"
     r"|(?:ECONNREFUSED|connect EACCES) [^\s]*?:(\d+)\b"
     r"|Can't connect to MySQL server on '[^']+:?(\d*)"
 )
+# ENETUNREACH, and names that do not resolve, in the words of Python, Node and requests.
 _NO_NETWORK = re.compile(
     r"\[Errno 101\] Network is unreachable|\[Errno -[23]\] (?:Temporary failure in name resolution|Name or service)"
     r"|\bgetaddrinfo (?:EAI_AGAIN|ENOTFOUND) \S+|\bconnect ENETUNREACH \S+|Failed to resolve '[^']+'"
@@ -105,7 +92,7 @@ _UNREACHED = re.compile(
     r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
     r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
 )
-_TOOL = re.compile(
+_TOOL = (
     r"apt|apt\-get|aws|az|brew|bun|bundle|bunx|cargo|cc|clang|cmake|composer|conda|convert|createdb|curl|deno"
     r"|docker|docker\-compose|dotnet|ffmpeg|g\+\+|gcc|gcloud|gem|git|go|gradle|helm|java|javac|jq|kubectl"
     r"|magick|make|mongo|mongosh|mvn|mysql|mysqladmin|node|npm|npx|openssl|pdm|perl|pg_dump|php|pipenv|pnpm"
@@ -113,10 +100,14 @@ _TOOL = re.compile(
     r"|unzip|uv|uvx|wget|xvfb\-run|yarn|zip"
 )
 """Programs of a machine. Any other that is missing may come with a package, which a manifest can name."""
-_NOT_FOUND = re.compile(
-    r"(?:^|[:\s])([\w.+-]+): (?:command )?not found$|^(?:make|env): ['‘]?([\w.+-]+)['’]?: No such file or directory$"
-    r"|\bspawn ([\w.+-]+) ENOENT|No such file or directory: '([\w.+-]+)'",
-    re.MULTILINE,
+_NOT_FOUND = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"(?:^|[:\s])({_TOOL}): (?:command )?not found$",
+        rf"^(?:make|env): ['‘]?({_TOOL})['’]?: No such file or directory$",
+        rf"\bspawn ({_TOOL}) ENOENT",
+        rf"No such file or directory: '({_TOOL})'",
+    )
 )
 _NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
 _NO_REGISTRY = re.compile(
@@ -136,6 +127,11 @@ _LIBRARY_RULE: _Rule = (
         fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie "
         "in an unusual place",
     ),
+)
+_NO_PROGRAM = major(
+    "environment.no_program",
+    "this machine has no program `{1}`",
+    fix="install it so that it is on PATH, then `reset` the story",
 )
 _PLACE_RULES: Sequence[_Rule] = (
     (
@@ -219,8 +215,7 @@ def command_cause(output: str) -> Finding | None:
     """Returns what a command lacked that no file brings, by what it printed; None when it may be anything else."""
     return (
         _first(_PLACE_RULES, output)
-        or _missing_tool(output)
-        or _first((_LIBRARY_RULE,), output)
+        or _first(((_NOT_FOUND, _NO_PROGRAM), _LIBRARY_RULE), output)
         or _service(output)
         or _first((_UNREACHED_RULE,), output)
     )
@@ -246,7 +241,7 @@ def _cause(text: str, run: str, place: Place) -> Finding | None:
         _first((_LIBRARY_RULE,), text)
         or _native(text, run)
         or _left_out(text, run)
-        or _program(text)
+        or _first((((_PROGRAM, _SPAWNED), _NO_PROGRAM),), text)
         or _service(text)
         or _first((_CLOSED_RULE,), text)
         or _own_package(text, place)
@@ -275,35 +270,20 @@ def _first(rules: Sequence[_Rule], text: str) -> Finding | None:
     return None
 
 
-def _missing_tool(text: str) -> Finding | None:
-    for found in _NOT_FOUND.finditer(text):
-        name = next(filter(None, found.groups()))
-        if _TOOL.fullmatch(name):
-            return major(
-                "environment.no_program",
-                f"this machine has no program `{name}`: {_line(text, found)}",
-                fix="install it so that it is on PATH, then `reset` the story",
-            )
-    return None
-
-
 def _native(text: str, run: str) -> Finding | None:
     if (found := _NATIVE.search(text)) is None:
         return None
-    message = (
-        f"a package has no build for this machine, for its install script failed or was not run: {_line(text, found)}"
+    late = _TIME_LIMIT in run
+    if not late and (hosts := closed_hosts(run)):
+        return _not_fetched(f"a package has no build for this machine: {_line(text, found)}", hosts, Where())
+    message = "a package has no build for this machine, for its install script failed or was not run"
+    can = (
+        f"raise {_TIME_LIMIT}, which ended the script, then `reset` the story"
+        if late
+        else "name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
+        "then `reset` the story; or take one whose build comes with it, then `replan`"
     )
-    if _TIME_LIMIT in run:
-        fix = f"raise {_TIME_LIMIT}, which ended the script, then `reset` the story"
-        return major("environment.install_script", message, fix=fix)
-    if not (hosts := closed_hosts(run)):
-        return major(
-            "environment.install_script",
-            message,
-            fix="name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
-            "then `reset` the story; or take one whose build comes with it, then `replan`",
-        )
-    return _not_fetched(f"a package has no build for this machine: {_line(text, found)}", hosts, Where())
+    return major("environment.install_script", f"{message}: {_line(text, found)}", fix=can)
 
 
 def _left_out(text: str, run: str) -> Finding | None:
@@ -333,15 +313,13 @@ def closed_hosts(text: str) -> tuple[str, ...]:
 
 def script_refused(names: Sequence[str], setting: str, where: Where) -> Finding:
     """Packages that a plan brings may not run their code."""
-    others = [f"{_ALTERNATIVES[name]} in place of {name}" for name in names if name in _ALTERNATIVES]
-    instead = f" ({'; '.join(others)})" if others else ""
     one = len(names) == 1
     return major(
         "environment.install_script",
         f"{', '.join(f'`{name}`' for name in names)} {'runs' if one else 'run'} code while being installed, and "
         "environment.install_scripts does not allow it, or not in so young a version",
         where=where,
-        fix=f"Take a package that needs no install script{instead}, or do without. Only a person can allow it, with "
+        fix=f"Take a package that needs no install script, or do without. Only a person can allow it, with "
         f"`{setting}` in config.yaml, and then `reset` the story.",
     )
 
@@ -370,17 +348,6 @@ def _not_fetched(message: str, hosts: Sequence[str], where: Where) -> Finding:
         where=where,
         fix="Take a package that comes whole from the registry, or do without. Only a person can open the address, "
         f"with `environment.hosts: [{', '.join(hosts)}]` in config.yaml, and then `reset` the story.",
-    )
-
-
-def _program(text: str) -> Finding | None:
-    found = (_PROGRAM.search(text) if _STARTED.search(text) else None) or _SPAWNED.search(text)
-    if found is None:
-        return None
-    return major(
-        "environment.no_program",
-        f"this machine has no program `{found[1]}`: {_line(text, found)}",
-        fix="install it so that it is on PATH, then `reset` the story",
     )
 
 

@@ -90,16 +90,6 @@ def _taken(statement: str, text: str) -> Iterator[str]:
         yield from re.findall(rf"(?<![\w$.]){re.escape(space[1] or space[2])}\??\.([\w$]+)", text)
 
 
-def used_modules(path: str, text: str) -> tuple[str, ...]:
-    """The modules that a file imports; what Python takes from a package may be one as well. Never raises."""
-    found: dict[str, None] = {}
-    for module, name in used_names(path, text):
-        found[module] = None
-        if name and path.lower().endswith(PYTHON):
-            found[f"{module}/{name}"] = None
-    return tuple(found)
-
-
 def is_module(module: str, importer: str, path: str) -> bool:
     """Whether `module`, as `importer` writes it, is the file `path`."""
     stem = splitext(path)[0]
@@ -267,9 +257,16 @@ def check_gone(delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
         for gone in delivery.removed
         if any(
             is_module(module, path, gone) and not any(is_module(module, path, other) for other in after)
-            for module in used_modules(path, text)
+            for module in _used_modules(path, text)
         )
     ]
+
+
+def _used_modules(path: str, text: str) -> set[str]:
+    """The modules that a file imports; what Python takes from a package may be one as well."""
+    used = set(used_names(path, text))
+    inner = {f"{module}/{name}" for module, name in used if name and path.lower().endswith(PYTHON)}
+    return inner | {module for module, _ in used}
 
 
 def _advice(file: str, gone: Sequence[Lost]) -> Finding:

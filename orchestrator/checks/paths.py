@@ -6,7 +6,8 @@ Also what a delivery is held against, and what bash says of its shell files.
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from posixpath import basename, dirname
 from typing import Any, NamedTuple
 
@@ -14,29 +15,19 @@ from orchestrator.code.check import is_generated, language_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, unsafe_reason
+from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, parents, unsafe_reason
 from orchestrator.core.secrets import Masks
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.core.value import Value, squeezed
 
+# A dot with something before it: `.gitignore` is a name, no suffix.
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
 _PLAIN_NAMES = frozenset(
     {"makefile", "gnumakefile", "dockerfile", "containerfile", "license", "licence", "copying", "notice", "readme"}
     | {"changelog", "changes", "history", "news", "authors", "contributors", "contributing", "codeowners", "install"}
     | {"procfile", "gemfile", "rakefile", "jenkinsfile", "vagrantfile", "pipfile", "brewfile", "justfile", "caddyfile"}
     | {"version", "todo", "manifest", "owners", "security", "wscript", "sconstruct", "build", "workspace", "tiltfile"}
-    | {
-        "cname",
-        "gradlew",
-        "mvnw",
-        "podfile",
-        "fastfile",
-        "snakefile",
-        "taskfile",
-        "earthfile",
-        "berksfile",
-        "guardfile",
-    }
+    | {"cname", "gradlew", "mvnw", "podfile", "fastfile", "snakefile", "taskfile", "earthfile", "berksfile"}
 )
 _PLAIN_STEMS = re.compile(r"^(makefile|dockerfile|containerfile|licen[cs]e|copying|readme)[-_][a-z0-9_-]{1,20}$")
 """Plain names with an addition: LICENSE-MIT, Dockerfile-dev."""
@@ -74,22 +65,12 @@ def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -
         return None
     if path in folders:
         return PathProblem("breakdown.abstract_path", "is a folder of the project, not a file")
-    if not existing.isdisjoint(_parents(path)):
+    if not existing.isdisjoint(parents(path)):
         return PathProblem("breakdown.abstract_path", "lies below something that is a file")
     if not _looks_like_file(path):
         reason = "reads like an idea, not like a file: it has no suffix and does not exist"
         return PathProblem("breakdown.abstract_path", reason)
     return None
-
-
-def folders_of(files: frozenset[str]) -> frozenset[str]:
-    """Every folder above these files."""
-    return frozenset(parent for path in files for parent in _parents(path))
-
-
-def _parents(path: str) -> frozenset[str]:
-    parts = path.split("/")
-    return frozenset("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
 def _looks_like_file(path: str) -> bool:
@@ -133,49 +114,52 @@ _LINE_CHARS = 25
 
 def copied_plan(plan: Breakdown, examples: Sequence[str]) -> list[Finding]:
     """Major for every task that has the description or just the files of an example's task."""
-    found: list[Finding] = []
-    shown = [task for value in _values(examples) for task in value.get("tasks") or ()]
+    shown = _entries(examples, "tasks")
     texts = {_plain(task.get("description")) for task in shown}
     files = {frozenset(task.get("files_to_create") or ()) for task in shown} - {frozenset()}
-    for task in plan.tasks:
-        if _plain(task.description) in texts or frozenset(task.files_to_create) in files:
-            fix = "Plan the story below: its own files, in the words of its own criteria."
-            where = Where(story=plan.story_id, task=task.task_id)
-            found.append(major("breakdown.prompt_example", f"the task {_SAID}", where=where, fix=fix))
-    return found
+    fix = "Plan the story below: its own files, in the words of its own criteria."
+    return [
+        major(
+            "breakdown.prompt_example",
+            f"the task {_SAID}",
+            where=Where(story=plan.story_id, task=task.task_id),
+            fix=fix,
+        )
+        for task in plan.tasks
+        if _plain(task.description) in texts or frozenset(task.files_to_create) in files
+    ]
 
 
 def copied_suite(suite: TestSuite, examples: Sequence[str]) -> list[Finding]:
     """Major when most of an example's test code stands in the suite."""
-    held = {line.strip() for line in suite.test_content.splitlines()}
-    tests = [value.get("test_content") for value in _values(examples)]
-    for text in (*tests, *(example for example in examples if not any(_values([example])))):
-        if _is_most(_telling(text), held):
-            fix = "Write tests of the story below, against the files below."
-            message = f"the suite {_SAID}"
-            return [major("suite.prompt_example", message, where=Where(file=suite.test_file), fix=fix)]
-    return []
+    shown = [value.get("test_content") for value in _values(examples)]
+    shown += [example for example in examples if not _values([example])]
+    if not any(_is_most(text, suite.test_content) for text in shown):
+        return []
+    fix = "Write tests of the story below, against the files below."
+    return [major("suite.prompt_example", f"the suite {_SAID}", where=Where(file=suite.test_file), fix=fix)]
 
 
 def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding]:
     """Major for every file that holds most of an example's code, under whatever path."""
-    shown = [entry for value in _values(examples) for entry in value.get("files") or () if isinstance(entry, dict)]
-    texts = [wanted for entry in shown if (wanted := _telling(entry.get("content")))]
-    whole = {squeezed(text) for entry in shown if isinstance(text := entry.get("content"), str) and text.strip()}
+    shown = [text for entry in _entries(examples, "files") if isinstance(text := entry.get("content"), str)]
+    whole = {squeezed(text) for text in shown if text.strip()}
     fix = "Write the file that the task below asks for."
-    found = []
-    for change in delivery.files:
-        held = {line.strip() for line in change.content.splitlines()} if texts else set()
-        if squeezed(change.content) in whole or any(_is_most(wanted, held) for wanted in texts):
-            where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
-            found.append(major("delivery.placeholder", f"the content of `{change.path}` {_SAID}", where=where, fix=fix))
-    return found
+    return [
+        major(
+            "delivery.placeholder",
+            f"the content of `{change.path}` {_SAID}",
+            where=Where(file=change.path, story=delivery.story_id, task=delivery.task_id),
+            fix=fix,
+        )
+        for change in delivery.files
+        if squeezed(change.content) in whole or any(_is_most(text, change.content) for text in shown)
+    ]
 
 
 def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequence[str]) -> list[Finding]:
     """Major for every instruction that an example gives."""
-    shown = [entry for value in _values(examples) for entry in value.get("failure_analysis") or ()]
-    texts = {_plain(entry.get(name)) for entry in shown for name in ("issue", "fix")}
+    texts = {_plain(entry.get(name)) for entry in _entries(examples, "failure_analysis") for name in ("issue", "fix")}
     fix = "Explain the failures in the report below, by the files below."
     return [
         major("analysis.prompt_example", f"an instruction {_SAID}", where=Where(file=one.file), fix=fix)
@@ -184,32 +168,29 @@ def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequen
     ]
 
 
-def _values(examples: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _values(examples: Sequence[str]) -> list[dict[str, Any]]:
     """Examples that are JSON objects; others are for other kinds of answers."""
+    found = []
     for text in examples:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value
+        with suppress(ValueError):
+            found.append(json.loads(text))
+    return [value for value in found if isinstance(value, dict)]
+
+
+def _entries(examples: Sequence[str], field: str) -> list[dict[str, Any]]:
+    return [entry for value in _values(examples) for entry in value.get(field) or () if isinstance(entry, dict)]
 
 
 def _plain(text: object) -> str:
     """The words alone."""
-    return (
-        " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split()) if isinstance(text, str) else ""
-    )
+    return " ".join(re.findall(r"[^\W_]+", text.casefold())) if isinstance(text, str) else ""
 
 
-def _telling(text: object) -> list[str]:
-    """The lines that hardly stand anywhere else."""
-    lines = [line.strip() for line in text.splitlines()] if isinstance(text, str) else []
-    return [line for line in lines if len(line) >= _LINE_CHARS]
-
-
-def _is_most(wanted: list[str], held: set[str]) -> bool:
-    return bool(wanted) and 2 * sum(line in held for line in wanted) > len(wanted)
+def _is_most(example: object, text: str) -> bool:
+    """Whether the text holds most of an example's lines, of those that hardly stand anywhere else."""
+    lines = [line.strip() for line in example.splitlines()] if isinstance(example, str) else []
+    telling, held = [line for line in lines if len(line) >= _LINE_CHARS], {line.strip() for line in text.splitlines()}
+    return bool(telling) and 2 * sum(line in held for line in telling) > len(telling)
 
 
 FIX = (

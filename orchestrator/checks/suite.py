@@ -92,6 +92,7 @@ def check_changed(
 
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
+# As pytest, unittest and Django look for files.
 _PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
 _NODE_TEST = re.compile(
     r"(^|/)([\w.-]+[._-](test|spec)|test(-[\w.-]+)?|__tests__/([\w.-]+/)*[\w.-]+|tests?/([\w.-]+/)*[\w.-]+)"
@@ -110,38 +111,43 @@ def read_suite(
     `older` are the older test files that may be rewritten with it. With `any_language`, as where people's own command
     runs the tests, the expected names of a file that is neither Python's nor Node's are those that the answer states.
     """
-    where = Where(story=story_id)
-    if not isinstance(value, Mapping):
-        said = "the answer is a list" if isinstance(value, list) else "the answer is no object"
-        return None, [major("suite.shape", f"{said}, not one suite", where=where, fix=_FIX)]
     findings: list[Finding] = []
+    suite = _suite(value, story_id, older, any_language, findings) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping):
+        kind = "a list" if isinstance(value, list) else "no object"
+        findings.append(major("suite.shape", f"the answer is {kind}, not one suite", fix=_FIX))
+    return suite, [finding.placed(story=story_id) for finding in findings]
+
+
+def _suite(
+    value: Mapping[str, object], story_id: str, older: Collection[str], any_language: bool, findings: list[Finding]
+) -> TestSuite | None:
     stated = value.get("story_id")
     if stated is not None and stated != story_id:
         message = f"story_id was {str(stated)[:80]!r} and is now {story_id!r}"
-        fix = f'Give "story_id": "{story_id}".'
-        findings.append(minor("suite.story_id", message, where=where, fix=fix))
+        findings.append(minor("suite.story_id", message, fix=f'Give "story_id": "{story_id}".'))
     file, content = value.get("test_file"), value.get("test_content")
     for field, held in (("test_file", file), ("test_content", content)):
         if not isinstance(held, str) or not held.strip():
-            findings.append(major("suite.shape", f"{field} is missing or no text", where=where, fix=_FIX))
-    cases = _cases(value.get("test_cases"), where, findings, of_node=isinstance(file, str) and _is_node(file))
-    if not isinstance(file, str) or not isinstance(content, str) or any(f.severity.blocks for f in findings):
-        return None, findings
+            findings.append(major("suite.shape", f"{field} is missing or no text", fix=_FIX))
+    cases = _cases(value.get("test_cases"), findings, of_node=isinstance(file, str) and _is_node(file))
+    if not isinstance(file, str) or not isinstance(content, str) or blocking(findings):
+        return None
     file = tidy(file)
-    findings += _file_name(file, where, any_language)
-    if any(finding.severity.blocks for finding in findings):
-        return None, findings
+    findings += _file_name(file, any_language)
+    if blocking(findings):
+        return None
     changed, wrong = read_changed(value.get("changed_tests"), older, file)
     findings += wrong
     names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
         meant = _by_letters(names)
         cases = tuple(case.model_copy(update={"name": meant.get(_letters(case.name), case.name)}) for case in cases)
-    findings += _unknown_cases(cases, names, where) if names else []
+    findings += _unknown_cases(cases, names) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
     more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
     expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))
-    return suite.model_copy(update={"expected_names": expected}), findings
+    return suite.model_copy(update={"expected_names": expected})
 
 
 def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[Finding]]:
@@ -207,9 +213,9 @@ def _is_node(file: str) -> bool:
     return bool(re.search(r"\.[cm]?[jt]sx?$", file))
 
 
-def _cases(value: object, where: Where, findings: list[Finding], *, of_node: bool) -> tuple[TestCase, ...]:
+def _cases(value: object, findings: list[Finding], *, of_node: bool) -> tuple[TestCase, ...]:
     if not isinstance(value, list):
-        findings.append(major("suite.shape", "test_cases is missing or no list", where=where, fix=_FIX))
+        findings.append(major("suite.shape", "test_cases is missing or no list", fix=_FIX))
         return ()
     cases: list[TestCase] = []
     for entry in value:
@@ -220,7 +226,7 @@ def _cases(value: object, where: Where, findings: list[Finding], *, of_node: boo
             cases.append(TestCase(name=name, criterion=texts.get("criterion", "")))
         else:
             message = "a test case has no name and was left out"
-            findings.append(minor("suite.case", message, where=where, fix="Name every test case after its function."))
+            findings.append(minor("suite.case", message, fix="Name every test case after its function."))
     return tuple(cases)
 
 
@@ -230,17 +236,17 @@ def _function_named(text: str) -> str:
     return name.rpartition(".")[2] if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", name) else name
 
 
-def _file_name(path: str, where: Where, any_language: bool) -> Iterator[Finding]:
+def _file_name(path: str, any_language: bool) -> Iterator[Finding]:
     fix = "Name it test_<subject>.py, <subject>.test.js or as the project's runner wants it, in a folder like tests/."
     reason = unsafe_reason(path)
     name = basename(path)
     if reason is not None:
-        yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
+        yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", fix=fix)
     elif not is_suite(path, any_language=any_language):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
-        yield major("suite.file_name", message, where=where, fix=fix)
+        yield major("suite.file_name", message, fix=fix)
     elif any(_is_passed_over(part.lower(), path) for part in path.split("/")[:-1]):
-        yield major("suite.file_name", f"test runners do not look into the folders of `{path}`", where=where, fix=fix)
+        yield major("suite.file_name", f"test runners do not look into the folders of `{path}`", fix=fix)
 
 
 def _is_passed_over(folder: str, path: str) -> bool:
@@ -250,11 +256,11 @@ def _is_passed_over(folder: str, path: str) -> bool:
     return folder == "node_modules"  # all that the runners of JavaScript have in common: `examples/.test/` is searched
 
 
-def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: Where) -> Iterator[Finding]:
+def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...]) -> Iterator[Finding]:
     for case in cases:
         if case.name not in names:
             message = f"the test case `{case.name[:100]}` names no test function"
-            yield minor("suite.unknown_case", message, where=where, fix="Name the function that tests it.")
+            yield minor("suite.unknown_case", message, fix="Name the function that tests it.")
 
 
 _OWN_NAME = "Give each its own name."

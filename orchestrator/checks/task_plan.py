@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
-from orchestrator.checks.packages import read_packages, requirement
 from orchestrator.checks.paths import tidy
+from orchestrator.code.packages import read_packages, requirement
 from orchestrator.core.breakdown import (
     ArchitecturalConflict,
     Breakdown,
@@ -34,6 +34,7 @@ _FIXES = {
 _WORDS = re.compile(r"\w+")
 _PUT_OFF = re.compile(r"\W*(?:todo|tbd|tba|fixme|xxx)\s*(?:[:(–—-]|$)")
 _ID = r"(?<!\w)[a-z]+[-_]\d+(?!\w)"
+# `[One sentence]`, `<goal>`, `{{goal}}`: a template that was not filled in.
 _TEMPLATE = re.compile(r"\[[^\]]*\]|<[^>]*>|\{+[^}]*\}+")
 _FILLERS = frozenset(
     {"implementation", "implement", "plan", "plans", "task", "tasks", "story", "user", "feature", "goal", "goals"}
@@ -110,12 +111,10 @@ def check_planned(
         finding.model_copy(
             update={
                 "message": renamed_text(finding.message, names),
-                "where": _where(plan, tasks.get(finding.where.task or "")).model_copy(
-                    update={"story": finding.where.story}
-                ),
+                "where": _where(plan, tasks.get(finding.where.task or "")),
                 "fix": _FIXES.get(finding.code, finding.fix),
             }
-        )
+        ).placed(story=finding.where.story)
         for finding in check_breakdown(breakdown, existing_files, known_packages)
     ]
 

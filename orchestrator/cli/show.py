@@ -15,8 +15,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
-from orchestrator.reports.path import Mark, PathStep, span
-from orchestrator.reports.timeline import of_data
+from orchestrator.reports.path import Mark, PathStep, of_data, span
 
 app = command_group()
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]

@@ -11,7 +11,7 @@ from orchestrator.app.views import read_contract, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
-from orchestrator.reports.timeline import as_data, of_story
+from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import Environment, Settings
 
 

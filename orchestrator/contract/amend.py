@@ -1,24 +1,27 @@
 """What may be added to a frozen contract: wanted by a delivery, granted by the architect, bounded, checked itself."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from posixpath import basename, dirname, join
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests import distributions
-from orchestrator.contract.freeze import both_spellings
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.packages import normal_names, read_packages
 from orchestrator.contract.world import World
 from orchestrator.core.contract import Amendment, ArchitectureContract
 from orchestrator.core.finding import Finding, Where, minor
-from orchestrator.core.paths import is_binary_file, is_test_file, spelling, unsafe_reason
+from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, parents, spelling, unsafe_reason
 from orchestrator.core.value import Value
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
 MAX_NAMES = 40
 """Files and packages that one request may be about: an architect still weighs each of them, more is another plan."""
-_LEFT_OUT = "If the story cannot end well without it, have it planned anew: `replan` with a comment that says so."
+_LEFT_OUT = "If the story cannot end well without it, have it planned again: `replan` with a comment that says so."
 _VERSION = re.compile(r"^[\^~<>=!v\d][\w.*+!<>=~^, -]*$")
 _PACKAGE = re.compile(r"^(@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9_][\w.-]*$")
 
@@ -78,8 +81,7 @@ def _file_problem(world: World, path: str) -> str:
         return f"is another spelling of `{world.spellings[spelling(path)]}`"
     if any(path in files for files in world.contract.task_files.values()):
         return "belongs to a task"
-    parts = path.split("/")
-    if path in world.folders or any("/".join(parts[:end]) in world.files for end in range(1, len(parts))):
+    if path in world.folders or not world.files.isdisjoint(parents(path)):
         return "would be a file and a folder"
     return ""
 
@@ -96,14 +98,15 @@ def read_amendment(
     findings: list[Finding] = []
     files: dict[str, None] = {}
     packages: dict[str, str] = {}
-    for path in _names(value.get("files")):
+    listed, declared = value.get("files"), read_packages(value.get("dependencies"))[0]
+    for path in (entry.strip() for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, str)):
         why = "was not asked for" if path not in asked.files else _file_problem(world, path)
         if why:
             message = f"`{path[:200]}` {why} and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
             files[path] = None
-    for name, version in _versions(value.get("dependencies")).items():
+    for name, version in {**declared.dependencies, **declared.devDependencies}.items():
         if not any(brings(name, module) for module in asked.packages):
             message = f"the package `{name[:120]}` was not asked for and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
@@ -115,27 +118,12 @@ def read_amendment(
     amendment = Amendment(
         task_id=task_id,
         files=tuple(files),
-        dependencies=tuple(sorted(both_spellings(packages))),
+        dependencies=tuple(sorted(normal_names(packages))),
         packages=packages,
         by=by,
         reason=reason,
     )
     return amendment, findings
-
-
-def _names(value: object) -> list[str]:
-    return [entry.strip() for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
-
-
-def _versions(value: object) -> dict[str, str]:
-    """Name → version in a list of requirements, a map to versions, or package.json's two groups."""
-    if not isinstance(value, Mapping):
-        split = [re.split(r"(?<=.)(?=[@<>=!~\[; ])", entry, maxsplit=1) for entry in _names(value)]
-        return {name: "".join(rest).lstrip("@ ") for name, *rest in split}
-    groups = [value[key] for key in ("dependencies", "devDependencies") if isinstance(value.get(key), Mapping | list)]
-    if groups:
-        return {name: version for group in groups for name, version in _versions(group).items()}
-    return {str(name).strip(): str(version or "").strip() for name, version in value.items()}
 
 
 def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
@@ -149,11 +137,11 @@ def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
 def brings(name: str, module: str) -> bool:
     """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
-    return same or distributions.python_allowed(module, both_spellings([name]))
+    return same or distributions.python_allowed(module, normal_names([name]))
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:
-    """The contract with the amendment in it, sealed anew."""
+    """The contract with the amendment in it, sealed again."""
     own = {*contract.task_files.get(amendment.task_id, ()), *amendment.files}
     return contract.model_copy(
         update={
@@ -163,3 +151,92 @@ def amended(contract: ArchitectureContract, amendment: Amendment) -> Architectur
             "amendments": (*contract.amendments, amendment),
         }
     ).sealed()
+
+
+_SCRIPTS = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte", ".astro")
+_PYTHON = ("pyproject.toml", "requirements.txt")
+_PROJECT = re.compile(r"^\[project\][ \t]*(#.*)?\n", re.MULTILINE)
+_LISTED = re.compile(r"(?<![\w-])dependencies\s*=\s*\[(?P<first>[ \t]*\n?)")
+_POETRY = re.compile(r"^\[tool\.poetry\.dependencies\][ \t]*\n", re.MULTILINE)
+# The next table ends the one before.
+_TABLE = re.compile(r"^\[", re.MULTILINE)
+
+
+def add_packages(packages: Mapping[str, str], texts: Mapping[str, str], near: Sequence[str]) -> dict[str, str]:
+    """Returns path → new text of the manifests that declare `packages` (name → version) then.
+
+    `texts` are the project's manifests; one that declares a package already stays. `near` are files that use them: the
+    manifest nearest to these is taken, and a new one where the project has none of their kind.
+    """
+    declared = {name for path, text in texts.items() for name in read_manifest(path, text).dependencies}
+    lacking = {
+        name: version
+        for name, version in packages.items()
+        if declared.isdisjoint({name.lower(), str(canonicalize_name(name))})
+    }
+    if not lacking:
+        return {}
+    of_node = [path for path in near if path.lower().endswith(_SCRIPTS)]
+    node = bool(of_node) and not any(path.endswith(".py") for path in near)
+    path = _nearest(("package.json",) if node else _PYTHON, texts, of_node if node else near)
+    text = texts.get(path, "")
+    return {path: _package_json(text, lacking) if node else _python(path, text, lacking)}
+
+
+def _nearest(names: Sequence[str], texts: Mapping[str, str], near: Sequence[str]) -> str:
+    """The manifest in the deepest folder above the first of `near`; of several the one that can take a line."""
+    folder = dirname(near[0]) if near else ""
+    while True:
+        here = [join(folder, name) for name in names]
+        found = [path for path in here if path in texts and _takes(path, texts[path])]
+        if found or not folder:
+            return (found or [names[-1]])[0]
+        folder = dirname(folder)
+
+
+def _takes(path: str, text: str) -> bool:
+    if basename(path) != "pyproject.toml":
+        return is_manifest(path)
+    computed = re.search(r"^dynamic\s*=\s*\[[^\]]*[\"']dependencies[\"']", text, re.MULTILINE)
+    return (_PROJECT.search(text) is not None and computed is None) or _POETRY.search(text) is not None
+
+
+def _python(path: str, text: str, packages: Mapping[str, str]) -> str:
+    lines = [f"{name}{_python_version(version)}" for name, version in sorted(packages.items())]
+    if basename(path) != "pyproject.toml":
+        return "".join(f"{line}\n" for line in (*text.splitlines(), *lines))
+    if (project := _PROJECT.search(text)) is None:
+        told = "".join(f'{name} = "{version or "*"}"\n' for name, version in sorted(packages.items()))
+        return _POETRY.sub(lambda found: found[0] + told, text, count=1)
+    end = _TABLE.search(text, project.end())
+    table = text[project.end() : end.start() if end else len(text)]
+    entries = "".join(f'    "{line}",\n' for line in lines)
+    if found := _LISTED.search(table):
+        table = f"{table[: found.start('first')]}\n{entries}{_indented(table[found.end() :], found['first'])}"
+    else:
+        table = f"dependencies = [\n{entries}]\n{table}"
+    return text[: project.end()] + table + (text[end.start() :] if end else "")
+
+
+def _indented(rest: str, first: str) -> str:
+    """What stood in the list: on lines of its own as it was, else on one line of its own."""
+    return rest if "\n" in first or rest.lstrip().startswith("]") else f"    {rest.lstrip()}"
+
+
+def _python_version(told: str) -> str:
+    """A version of a plan as Python writes it: `^1.2` and a bare number are a lower limit."""
+    told = told.strip()
+    if re.match(r"^([<>=!~]=|[<>])", told):
+        return told
+    number = re.match(r"^[\^~v]?(\d[\w.]*)$", told)
+    return f">={number[1]}" if number else ""
+
+
+def _package_json(text: str, packages: Mapping[str, str]) -> str:
+    told = json.loads(text) if text.strip() else {}
+    held = told.get("dependencies") or {}
+    told["dependencies"] = dict(
+        sorted({**held, **{name: version or "*" for name, version in packages.items()}}.items())
+    )
+    indent = re.search(r"\n([ \t]+)\"", text)
+    return json.dumps(told, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"

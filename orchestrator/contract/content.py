@@ -1,7 +1,8 @@
 """What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from posixpath import basename, dirname
 
 from orchestrator.code.installs import INSTALLERS, Installs, read_installs
@@ -21,7 +22,7 @@ from orchestrator.core.secrets import masks_in
 _FIX = "Name the package and a version, nothing else; stay inside the project."
 
 
-def check_npm_file(world: World, path: str, text: str, before: str | None, where: Where, fix: str) -> Iterator[Finding]:
+def check_npm_file(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Packages that such a file brings beyond the contract, and places outside the registry and the project.
 
     What its text at the base brought is not held against it. Of package.json only the aliases are judged here. A text
@@ -32,17 +33,21 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     new, problem = _read(path, text)
     old, _ = _read(path, before or "")
     if problem and text != before:
-        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
+        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Rewrite it.")
     names, sources = new.names | new.pinned, set(new.sources)
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module)
         names |= {foreign.package} if foreign and foreign.package else set()
         sources |= {module} if "://" in module or (foreign and foreign.by_path) else set()
-    known = world.dependencies | world.own_packages | new.linked | old.names | old.pinned
-    for name in sorted(names - known):
+    yield from _brought(world, path, where, names - new.linked - old.names - old.pinned, sources - old.sources)
+
+
+def _brought(world: World, path: str, where: Where, names: Set[str], sources: Set[str]) -> Iterator[Finding]:
+    """Packages that a file brings beyond the contract, and places outside the index and the project."""
+    for name in sorted(names - world.dependencies - world.own_packages):
         message = f"`{path}` brings the package `{name[:120]}`, which the plan does not declare"
-        yield policy("contract.dependency", message, where=where.model_copy(update={"field": name[:160]}), fix=fix)
-    for source in sorted(sources - old.sources):
+        yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+    for source in sorted(sources):
         message = f"`{path}` takes something from elsewhere: `{source[:160]}`"
         yield critical("contract.source", message, where=where, fix=_FIX)
 
@@ -61,7 +66,7 @@ def _read(path: str, text: str) -> tuple[Found, str]:
     return only, ""
 
 
-def check_lock(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+def check_lock(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Places outside the usual index and the project that a lock file takes packages from.
 
     What the text at the base had is not held against it. A lock file that cannot be read is a major
@@ -74,18 +79,12 @@ def check_lock(path: str, text: str, before: str | None, where: Where) -> Iterat
     except (ValueError, RecursionError) as error:
         if text != before:
             message = f"`{path}` cannot be read: {str(error)[:200]}"
-            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or write it anew.")
+            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or rewrite it.")
         return
-    for source in sorted(new - _known(path, before)):
-        message = f"`{path}` takes packages from elsewhere: `{source[:160]}`"
-        yield critical("contract.source", message, where=where, fix=_FIX)
-
-
-def _known(path: str, before: str | None) -> frozenset[str]:
-    try:
-        return read_lock(path, before) if before is not None else frozenset()
-    except (ValueError, RecursionError):
-        return frozenset()
+    old: frozenset[str] = frozenset()
+    with suppress(ValueError, RecursionError):
+        old = read_lock(path, before) if before is not None else old
+    yield from _brought(world, path, where, frozenset(), new - old)
 
 
 _SOURCES = {
@@ -152,8 +151,8 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
         place = where.model_copy(update={"line": finding.where.line, "field": finding.where.field})
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
-    yield from check_npm_file(world, path, text, before, where, allowed(world))
-    yield from check_lock(path, text, before, where)
+    yield from check_npm_file(world, path, text, before, where)
+    yield from check_lock(world, path, text, before, where)
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     yield from _installing(world, path, text, before, where)
@@ -214,16 +213,9 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
     old = read_manifest(path, before or "") if before is not None else None
     had = {problem.message for problem in old.problems} if old else set()
     yield from (p.model_copy(update={"where": where}) for p in new.problems if p.message not in had)
-    known = (
-        world.dependencies | new.linked | world.own_packages | (old.dependencies | old.pinned if old else frozenset())
-    )
-    for name in sorted((new.dependencies | new.pinned) - known):
-        message = f"`{path}` adds the dependency `{name[:120]}`, which the plan does not declare"
-        yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
-    for source in sorted(new.sources - world.dependencies - (old.sources if old else frozenset())):
-        message = f"`{path}` takes a package from elsewhere: `{source[:160]}`"
-        fix = "Name the package and a version, nothing else."
-        yield critical("contract.source", message, where=where, fix=fix)
+    known = new.linked | (old.dependencies | old.pinned if old else frozenset())
+    sources = new.sources - world.dependencies - (old.sources if old else frozenset())
+    yield from _brought(world, path, where, (new.dependencies | new.pinned) - known, sources)
 
 
 def _runner_settings(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
@@ -258,6 +250,7 @@ def _fresh(patterns: Mapping[str, re.Pattern[str]], path: str, text: str, before
 
 def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
     """The whole lines that `pattern` finds something in."""
+    # Line by line: a pattern anchored at both ends must not run over several.
     return {line.strip() for line in text.splitlines() if pattern.match(line)}
 
 

@@ -9,7 +9,7 @@ from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, minor, policy
-from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, spelling, unsafe_reason
+from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, parents, spelling, unsafe_reason
 from orchestrator.core.suite import InstalledPackages
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
@@ -33,6 +33,7 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
     if is_test_file(path):
         message = f"`{path}` is a test file; the tester writes those"
         return [critical("contract.test_file", message, where=where, fix=only(own))]
+    # A twin is reported before the plan is asked: to allow both spellings would break the tree.
     twin = world.spellings.get(spelling(path))
     found = list(_clash(world, path, twin, where))
     if is_for_people(path):
@@ -55,8 +56,7 @@ def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[
     if twin not in {None, path}:
         message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))}"
         yield critical("contract.clash", message, where=where, fix=f"Write `{twin}`.")
-    parts = path.split("/")
-    above = next((up for end in range(1, len(parts)) if (up := "/".join(parts[:end])) in world.files), None)
+    above = next((folder for folder in parents(path) if folder in world.files), None)
     if above is not None or path in world.folders:
         message = f"`{above or path}` cannot be a file and a folder"
         yield critical("contract.clash", message, where=where, fix="Write only one of the two.")
@@ -195,6 +195,7 @@ def check_diff(
         if entry.path not in suite_files and may_go(entry, owned):
             return
         yield from check_kind(entry, where)
+        # The suite is judged when it is written; of what is gone there is no text.
         if entry.path in suite_files or entry.new_mode == ABSENT:
             return
         yield from check_path(world, entry.path, where, ())
@@ -246,5 +247,5 @@ def _seal(contract: ArchitectureContract) -> list[Finding]:
     if contract.hash == contract.digest():
         return []
     message = "the contract is not the one that was frozen: its hash does not fit"
-    fix = "Reset the story, so that it is planned and frozen anew."
+    fix = "Reset the story, so that it is planned and frozen again."
     return [critical("contract.hash", message, where=Where(story=contract.story_id), fix=fix)]

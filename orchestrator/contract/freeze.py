@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import aliases, local_modules, names_modules
+from orchestrator.code.packages import normal_names
 from orchestrator.code.shell import ignored_patterns, is_ignore_file
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract
@@ -42,7 +41,7 @@ def freeze(
         story_id=breakdown.story_id,
         declared_files=tuple(sorted(declared)),
         task_files=dict(sorted(task_files.items())),
-        declared_dependencies=tuple(sorted(both_spellings(breakdown.dependencies.names))),
+        declared_dependencies=tuple(sorted(normal_names(breakdown.dependencies.names))),
         **_baseline(base_commit, files, manifests),
     ).sealed()
 
@@ -89,9 +88,3 @@ def _one_spelling(files: Sequence[str], breakdown: Breakdown) -> dict[str, str]:
     known = {spelling(path): path for path in sorted(there, reverse=True)}
     declared = dict.fromkeys(path for task in breakdown.tasks for path in task.files_to_create)
     return {path: path if path in there else known.setdefault(spelling(path), path) for path in declared}
-
-
-def both_spellings(names: Iterable[str]) -> frozenset[str]:
-    """A breakdown does not say which ecosystem a name is of: lower case is npm's spelling, PEP 503 is Python's."""
-    lowered = {name.strip().lower() for name in names if name.strip()}
-    return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})

@@ -64,6 +64,7 @@ _MADE_BY = {
     "@generated": re.compile(r"^@docusaurus/core$"),
 }
 """What a build tool makes up itself → the dependency that does so: nothing of this name is ever fetched."""
+# npm allows no package whose name begins so.
 _ALIAS = ("#", "@/", "~/", "@@/", "~~/")
 """No package can be called so: aliases inside a project."""
 _MADE = frozenset(
@@ -166,6 +167,7 @@ def _by_path(world: World, path: str, module: str) -> Foreign | None:
 
 def _target(path: str, module: str) -> str | None:
     """The path from the root that a relative module stands for; None for one from a server's root."""
+    # A query, a glob or a pattern of a bundler ends the path.
     plain = re.split(r"[?*{]", unquote(module).replace("\\", "/"))[0]
     return None if plain.startswith("/") else normpath(join(dirname(path), plain))
 
@@ -210,7 +212,7 @@ def check_python(world: World, path: str, text: str, before: str | None) -> list
         if not world.complete and not is_well_formed(path, text):
             return []
         message = "the file cannot be parsed, so its imports are unknown"
-        return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
+        return [major("contract.unreadable", message, where=Where(file=path), fix="Rewrite the whole file.")]
     known = {(item.module, item.level) for item in (imports_of(path, before) or () if before is not None else ())}
     fresh = [item for item in found if (item.module, item.level) not in known and not item.optional]
     told: dict[str, Finding] = {}

@@ -10,11 +10,12 @@ from orchestrator.code.manifests.npm import Aliases, aliases, filled, is_import_
 from orchestrator.code.python.imports import MODULES
 from orchestrator.code.shell import is_ignored
 from orchestrator.core.contract import ArchitectureContract
-from orchestrator.core.paths import is_manifest, spelling
+from orchestrator.core.paths import folders_of, is_manifest, spelling
 from orchestrator.core.suite import InstalledPackages
 
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
+# Bundlers and frameworks whose settings are programs: what aliases they make cannot be read.
 _BUILDS = re.compile(
     r"(^|/)((vite|vitest|webpack|rollup|rspack|rsbuild|babel|metro|next|nuxt|craco)\.config\.\w+|\.babelrc)$"
 )
@@ -61,8 +62,7 @@ class World:
     @cached_property
     def folders(self) -> frozenset[str]:
         """Every folder above an allowed file."""
-        parts = (path.split("/") for path in self.files)
-        return frozenset("/".join(names[:end]) for names in parts for end in range(1, len(names)))
+        return folders_of(self.files)
 
     def tests_below(self, folders: Sequence[str]) -> bool:
         """Whether every Python test that was there lies below one of `folders`."""
@@ -72,12 +72,7 @@ class World:
     @cached_property
     def python_folders(self) -> frozenset[str]:
         """Folders that hold a Python file somewhere below: packages, also those without `__init__`."""
-        found: set[str] = set()
-        for path in self.files:
-            if splitext(path)[1] in MODULES:
-                parts = path.split("/")
-                found.update("/".join(parts[:end]) for end in range(1, len(parts)))
-        return frozenset(found)
+        return folders_of(path for path in self.files if splitext(path)[1] in MODULES)
 
     @cached_property
     def python_roots(self) -> tuple[str, ...]:
@@ -127,18 +122,9 @@ class World:
         return frozenset(self._python_root(path) for path in sources)
 
     def makes(self, path: str) -> bool:
-        """Whether the project itself makes a file of this path, or of its name without the suffix, when it is built."""
+        """Whether a build may make a file of this path: git ignores it, or its source has the same name."""
         stem = splitext(path)[0]
-        return is_ignored(path, self.contract.ignored) or basename(stem) in self._sources.get(dirname(stem), ())
-
-    @cached_property
-    def _sources(self) -> Mapping[str, frozenset[str]]:
-        """Folder → names, without any suffix, of its files that are neither Python's nor JavaScript's."""
-        found: dict[str, set[str]] = {}
-        for path in self.files:
-            if splitext(path)[1] not in MODULES and not _SCRIPT.search(path):
-                found.setdefault(dirname(path), set()).add(basename(path).split(".")[0])
-        return {folder: frozenset(names) for folder, names in found.items()}
+        return is_ignored(path, self.contract.ignored) or self._starts_a_name(stem)
 
     @property
     def own_packages(self) -> frozenset[str]:

@@ -46,6 +46,7 @@ Command = Annotated[str, AfterValidator(lambda text: with_lf(text).rstrip("\n"))
 Words = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """One line of Markdown, blanks made one."""
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+# A line break or NUL would end the `export` line that sets it.
 VariableValue = Annotated[str, Field(pattern=r"^[^\r\n\x00]*$")]
 
 

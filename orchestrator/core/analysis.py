@@ -195,7 +195,7 @@ class AnalysisRecord(Value):
     asked: str = ""
     """What was asked for, in one text; the same command goes on with the same."""
     generations: dict[str, int] = {}
-    """Stage → how often it was begun; absent means once."""
+    """Stage → how often it was started; absent means once."""
     wrote: dict[str, str] = {}
     """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
     finished: bool = False
@@ -205,7 +205,7 @@ class AnalysisRecord(Value):
     started_at: datetime
 
     def workflow_id(self, stage: str) -> str:
-        """`<analysis>/<stage>`, with `@N` behind it when it was begun anew."""
+        """`<analysis>/<stage>`, with `@N` behind it when it was restarted."""
         generation = self.generations.get(stage, 1)
         return f"{self.analysis}/{stage}" + (f"@{generation}" if generation > 1 else "")
 
@@ -255,6 +255,7 @@ class ImprovementPlan(Value):
 MOST_PRD = 1_000_000
 """Characters."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+# Names that are safe as files: no folder, no leading dot.
 _File = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}\.md$")]
 _Name = Annotated[str, Field(max_length=200)]
 

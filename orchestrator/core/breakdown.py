@@ -9,6 +9,7 @@ from pydantic import Field
 from orchestrator.core.finding import Finding, Severity, blocking
 from orchestrator.core.value import AnswerValue, Value
 
+# Two digits, a third one only behind 99; no leading zero makes two spellings of one number.
 _TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2}|[1-9][0-9]{2,3})\Z")
 _TWO_DIGITS = 99
 

@@ -148,6 +148,7 @@ class ArchitectureContract(Value):
     def digest(self) -> str:
         """The hash this content must have."""
         content = self.model_dump(mode="json", exclude={"hash"})
+        # Fields that came later are left out while empty, so that older contracts keep their hashes.
         for later in ("local_names", "module_roots", "ignored", "amendments"):
             if not content[later]:
                 del content[later]

@@ -43,6 +43,7 @@ class Delivery(Value):
         return tuple(change.path for change in self.files)
 
 
+# What package managers read when they resolve: manifests, settings of registries, lock files.
 _READ = frozenset({"package.json", "pyproject.toml", "Pipfile", ".npmrc", "pnpm-workspace.yaml", *LOCKS})
 _OF_PACKAGE = (
     *("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta"),
@@ -212,17 +213,9 @@ class CommitNote(Value):
 
 
 SUMMARY, ISSUES, GOOD_PATTERNS, VERDICT = "Review Summary", "Issues", "Good Patterns", "Verdict"
-SEVERITIES: Mapping[Severity, str] = {
-    Severity.CRITICAL: "Critical (Blocking)",
-    Severity.MAJOR: "Major (Should Fix)",
-    Severity.MINOR: "Minor (Nice to Have)",
-}
-"""Headings under Issues, the gravest first."""
 ISSUE, WHY, FIX = "Issue", "Why", "Fix"
 """Labels below an issue's title."""
-READY, RATIONALE, NO_ISSUE, PLACE = "Ready", "Rationale", "None", "FILE:LINE"
-MAX_ISSUES = 20
-"""Issues that are asked for at most; more are kept."""
+READY, RATIONALE, PLACE = "Ready", "Rationale", "FILE:LINE"
 REPLIES = 2
 """Of one review: without a verdict its reviewer is asked once more, and no oftener."""
 
@@ -293,7 +286,7 @@ class Review(Value):
 
 
 class ReviewBrief(Value):
-    """What a reviewer is told of one task's change."""
+    """What a reviewer reads of one task's change."""
 
     task: Task
     contract: ArchitectureContract

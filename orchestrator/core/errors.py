@@ -133,7 +133,3 @@ class ContractViolation(OrchestratorError):
 
 class WorkspaceError(OrchestratorError):
     """git or the file system did not do what was asked; the message names the operation."""
-
-
-class NeedsHuman(OrchestratorError):
-    """Only a person can decide how the story goes on."""

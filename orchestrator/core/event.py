@@ -75,11 +75,6 @@ def json_line(
     return line_of(_fitting(event, cap, seq, more or {}, tuple(known)))
 
 
-def log_fields(event: Event, cap: int, *, seq: int | None = None) -> dict[str, Any]:
-    """What the line holds, for whoever puts it into something else."""
-    return _fitting(event, cap, seq, {}, ())
-
-
 def _fitting(
     event: Event, cap: int, seq: int | None, more: Mapping[str, Any], known: tuple[str, ...]
 ) -> dict[str, Any]:

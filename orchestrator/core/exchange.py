@@ -262,7 +262,7 @@ class StoryBrief(Value):
     plan: GivenPlan | None = None
     """The plan a person brought; None: the architect plans."""
     replan: Replan | None = None
-    """What a person said when the story was begun anew."""
+    """What a person said when the story was restarted."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
 
@@ -277,7 +277,7 @@ class Planned(Value):
 
 
 class AmendmentBrief(Value):
-    """What the architect is told when asked to extend a frozen contract."""
+    """What the architect reads when asked to extend a frozen contract."""
 
     task: Task
     breakdown: Breakdown
@@ -306,11 +306,11 @@ class PastAttempt(Value):
     report: TestReport
     instructions: tuple[FailureInstruction, ...] = ()
     suite_fault: str = ""
-    """Why the suite was written anew after it."""
+    """Why the suite was rewritten after it."""
 
 
 class TaskBrief(Value):
-    """What the developer is told for one delivery."""
+    """What the developer reads for one delivery."""
 
     task: Task
     breakdown: Breakdown
@@ -347,7 +347,7 @@ class Delivered(Value):
 
 
 class MergeBrief(Value):
-    """What the developer is told when its story and what was merged before it do not go together."""
+    """What the developer reads when its story and what was merged before it do not go together."""
 
     work: TaskBrief
     """The task that is asked for it: its files are all that may be written, as merged, conflicts marked."""
@@ -380,7 +380,7 @@ class Faulty(Value):
 
 
 class SuiteBrief(Value):
-    """What the tester is told when asked for a suite."""
+    """What the tester reads when asked for a suite."""
 
     breakdown: Breakdown
     surface: Surface
@@ -400,7 +400,7 @@ class Written(Value):
 
 
 class FailureBrief(Value):
-    """What the tester is told when asked to analyse a failed run."""
+    """What the tester reads when asked to analyse a failed run."""
 
     suite: TestSuite
     report: TestReport

@@ -47,7 +47,7 @@ class StoryHistory:
 
     @property
     def events(self) -> list[Event]:
-        """In their order, made anew each time."""
+        """In their order, built on every access."""
         return [Event.model_validate(json.loads(kept)) for kept in self._kept]
 
     @property

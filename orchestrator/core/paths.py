@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import GetCoreSchemaHandler
@@ -9,7 +10,9 @@ from pydantic_core import CoreSchema, core_schema
 
 MAX_PATH_BYTES = 400
 MAX_SEGMENT_BYTES = 255
+# Windows opens a device for these names, whatever suffix or blanks stand behind.
 _RESERVED = re.compile(r"^(con|prn|aux|nul|clock\$|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
+# NTFS drops dots and blanks at the end of a name, and gives `.git` the short name `GIT~1`.
 _GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
 _GIT_FILE = re.compile(r"^(gitmod|gitatt|gitign|gi[0-9a-f]{4})~[0-9]+[. ]*$", re.IGNORECASE)
 """Short names by which NTFS reaches `.gitmodules` and its like."""
@@ -53,6 +56,7 @@ def unsafe_reason(path: object) -> str | None:
 def _path_problem(path: str) -> str | None:
     if not path or path != path.strip():
         return "it is empty or has blanks at its ends"
+    # A shell makes `~` the home folder.
     if path.startswith(("/", "~")):
         return "it is absolute"
     if path.startswith("-"):
@@ -83,6 +87,17 @@ def spelling(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 
+def parents(path: str) -> tuple[str, ...]:
+    """Returns the folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return tuple("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def folders_of(files: Iterable[str]) -> frozenset[str]:
+    """Returns every folder above these files."""
+    return frozenset(folder for path in files for folder in parents(path))
+
+
 class RepoPath(str):
     """A relative POSIX path below the repository root; building one of anything else raises ValueError with the reason.
 
@@ -110,6 +125,7 @@ _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__moc
 _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
 )
+# pytest, jest and its like, Go, RSpec; then the settings by which a runner chooses its tests.
 _TEST_PATTERN = re.compile(
     r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec|cy|e2e-spec|e2e|test-d)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
     r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
@@ -178,6 +194,7 @@ _NAMES = re.compile(
     r"|credentials(\.(json|ya?ml|toml|ini|csv))?|client_secret.*\.json|service[-_]?account.*\.json"
     r"|secrets?\.(json|ya?ml|toml|ini|env|txt)|master\.key|terraform\.tfstate(\..+)?|.+\.tfvars)$"
 )
+# `.env.example` holds no secret, `id_rsa.pub` is public.
 _SAMPLES = re.compile(r"(^|[._-])(example|sample|template|dist|defaults?|pub)([._-]|$)")
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 

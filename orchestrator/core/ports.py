@@ -58,7 +58,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Aware UTC."""
-        ...
 
 
 class EventSink(Protocol):
@@ -66,11 +65,9 @@ class EventSink(Protocol):
 
     async def find(self, ids: Sequence[str]) -> Mapping[str, Event]:
         """Those of the events that are recorded, by id; also what other processes recorded."""
-        ...
 
     async def emit(self, event: Event) -> bool:
         """Store the event durably; False when its id was there already (then nothing is printed either)."""
-        ...
 
 
 class Step(Protocol):
@@ -82,25 +79,21 @@ class Step(Protocol):
     @property
     def workflow_id(self) -> str:
         """`<sprint>/<story>`, with `@N` behind it after a reset."""
-        ...
 
     async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
         """Run `work(step_id)` once and record what it returns; `returns` is its type, for storing it as JSON.
 
         An OrchestratorError raised by `work` is recorded and raised again as the same class, also on replay.
         """
-        ...
 
     async def turn(self, prompt: Prompt) -> Reply:
         """One persona turn: fills in `turn`, retries transport errors under their policy, journals every ended call.
 
         Raises ProviderError (also BudgetExceeded), deterministically on replay.
         """
-        ...
 
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """The gate with its number among the story's gates and the times that are recorded for it, once and for all."""
-        ...
 
     async def answer(self, gate: Gate) -> GateAnswer:
         """Wait for the one answer that counts to an opened gate, durably, for as long as it takes.
@@ -108,7 +101,6 @@ class Step(Protocol):
         The story holds no slot meanwhile. Past the gate's deadline the answer is `Choice.TIME_OUT` by NOBODY, recorded
         like a person's: whoever comes later is told so.
         """
-        ...
 
     async def emit(
         self,
@@ -121,7 +113,6 @@ class Step(Protocol):
         **data: Any,
     ) -> None:
         """Record an event with the next deterministic id of this workflow."""
-        ...
 
 
 class TurnJournal(Protocol):
@@ -130,31 +121,24 @@ class TurnJournal(Protocol):
     @property
     def calls(self) -> int:
         """All ended calls of the story that the workflow is for, replies and errors."""
-        ...
 
     def reply(self, step: int) -> Reply | None:
         """The journalled reply of this step, if its call ended with one."""
-        ...
 
     def failures(self, step: int) -> tuple[FailedCall, ...]:
         """Calls of this step that ended with an error, in turn order."""
-        ...
 
     def next_turn(self, key: TurnKey) -> int:
         """1 + the calls of this key that ended, with a reply or an error."""
-        ...
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the prompt beside its reply. Blocks."""
-        ...
 
     def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
         """Write a reply down, synchronously and at once."""
-        ...
 
     def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
         """Write down that a call ended with an error, synchronously and at once."""
-        ...
 
 
 class Provider(Protocol):
@@ -171,7 +155,6 @@ class Provider(Protocol):
         Raises TransientProviderError or PermanentProviderError when no answer of a model came, also where a success
         status brings something else.
         """
-        ...
 
 
 JudgeDelivery = Callable[[Delivery], Awaitable[Sequence[Finding]]]
@@ -184,24 +167,20 @@ class Architect(Protocol):
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """One plan, with the answer loop's retries inside.
 
-        `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun anew.
+        `feedback` is empty or a rendered revision request; `said` is what a person said when it was restarted.
         """
-        ...
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
         """A person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
 
         What the checks of the text say stands in its findings.
         """
-        ...
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """The feedback for the next plan."""
-        ...
 
     async def amendment(self, brief: AmendmentBrief) -> Amended:
         """Which of the files and packages asked for are allowed after all. One request, without a retry."""
-        ...
 
 
 class Developer(Protocol):
@@ -209,11 +188,9 @@ class Developer(Protocol):
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """Ask until `judge` finds nothing major or the budget is used up; `judge` sees every well-formed delivery."""
-        ...
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
         """Bring both sides of a merge together. One request, without a retry; `judge` sees a well-formed answer."""
-        ...
 
 
 class Reviewer(Protocol):
@@ -221,7 +198,6 @@ class Reviewer(Protocol):
 
     async def review(self, brief: ReviewBrief) -> Reviewed:
         """A verdict; without one in the answers, and for a change that was not seen whole, it does not approve."""
-        ...
 
 
 class Tester(Protocol):
@@ -229,11 +205,9 @@ class Tester(Protocol):
 
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """A suite that satisfies the checks and about which `judge` says nothing major, or None."""
-        ...
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """Instructions for the files of the tasks."""
-        ...
 
 
 class CommandRunner(Protocol):
@@ -255,7 +229,6 @@ class CommandRunner(Protocol):
         made and removed when absent. `access` says what else it may reach; without, `cwd` is all it may change.
         Never raises for what the command does; a missing program is exit code 127.
         """
-        ...
 
 
 class SuiteRunner(Protocol):
@@ -283,11 +256,9 @@ class SuiteRunner(Protocol):
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
         for first. `timeout_s` replaces the configured limit. Never raises for what tests do.
         """
-        ...
 
     async def collect(self, root: Path, *, key: str) -> int:
         """How many tests below `root` can be found and loaded, without running any; 0 also where none can be."""
-        ...
 
     async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
         """Whether `packages` (name → version, as in package.json) can be had beside those of the project below `root`.
@@ -295,7 +266,6 @@ class SuiteRunner(Protocol):
         `files` are those that come beside the ones that are there: their manifests say what kind of packages they are.
         Nothing is installed.
         """
-        ...
 
     async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
         """`locks` as the manifests among `texts` (by path, with settings and the present lock files) want them."""
@@ -305,7 +275,6 @@ class SuiteRunner(Protocol):
 
         They are installed for it. Nothing is known of a project whose packages cannot be installed.
         """
-        ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """Files of these cases in which tests, changed so that they must fail, are reported as passed; sorted.
@@ -313,7 +282,6 @@ class SuiteRunner(Protocol):
         What such a file shows is not to be believed. The whole suite is run for it; the files are as they were after
         that.
         """
-        ...
 
     async def command(
         self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None
@@ -322,7 +290,6 @@ class SuiteRunner(Protocol):
 
         `own` are the files that it may make: the result has what became of them, and which others it left.
         """
-        ...
 
 
 class Workspace(Protocol):
@@ -330,61 +297,48 @@ class Workspace(Protocol):
 
     async def open(self, story_id: str) -> Branch:
         """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
-        ...
 
     def root(self, story_id: str) -> Path:
         """Folder of the story's worktree."""
-        ...
 
     async def reset(self, story_id: str) -> None:
         """Make the worktree equal to its branch: tracked files restored, everything else removed."""
-        ...
 
     async def leave(self, story_id: str) -> None:
         """Remove the worktree, if there is one; the branch stays, and `open` writes the worktree again."""
-        ...
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Paths of all tracked files of the branch, sorted."""
-        ...
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Text of those `paths` that exist on the branch as regular UTF-8 files, read from the branch's tree."""
-        ...
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """CREATE statements of those `paths` that are SQLite databases on the branch; others are left out."""
-        ...
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the commit that `diff` starts from."""
-        ...
 
     async def files_at(self, tree: str) -> tuple[str, ...]:
         """Like `files`, of a commit or of the tree of `sides`."""
-        ...
 
     async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, from a commit or the tree of `sides`."""
-        ...
 
     async def head(self, story_id: str) -> str:
         """Commit at the tip of the story's branch."""
-        ...
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Write all files into the worktree and take those of `removed` away, or do nothing; never through a link.
 
         Raises WorkspaceError, also for a file to be removed that is not there.
         """
-        ...
 
     async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of `paths` that the rules in the worktree's .gitignore files ignore, and that the branch does not have.
 
         They are in no commit.
         """
-        ...
 
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
@@ -394,26 +348,21 @@ class Workspace(Protocol):
         Finds its own earlier commit by the step trailer. No change to the tree: the branch's head, no new commit,
         unless the note records commands.
         """
-        ...
 
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
         """Raw diff of the branch against the result as it last took it in, or against its base: its own work only."""
-        ...
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
         """What these `paths` became from the commit `since` to the branch's head, as a unified git diff.
 
         Per file, without renames; a file that is no text is named and not shown. "" when nothing differs.
         """
-        ...
 
     async def diff_stat(self, story_id: str) -> str:
         """The same as `git diff --stat` tells it, for people."""
-        ...
 
     async def sides(self, story_id: str, onto: str) -> Sides:
         """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
-        ...
 
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
         """Merge a commit of the result branch into the story's branch, with the contents of `changes` on top.
@@ -421,34 +370,27 @@ class Workspace(Protocol):
         Returns the commit, which has both as parents; a branch that has `onto` already gets an ordinary one. `changes`
         hold every path in conflict, else WorkspaceError. Idempotent by the step trailer.
         """
-        ...
 
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merge the branch into the result branch under the sprint's one merge lock.
 
         `check(folder)` sees the merged tree and returns why it is turned down, or "". Idempotent by the step trailer.
         """
-        ...
 
     async def result_head(self) -> str:
         """Commit at the tip of the result branch."""
-        ...
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the result branch as it is; also from within a merge's check."""
-        ...
 
     async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the commit that `diff` starts from, with `changes` written."""
-        ...
 
     async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the story's branch as it is, with `changes` written."""
-        ...
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit."""
-        ...
 
 
 class Backlog(Protocol):
@@ -456,8 +398,6 @@ class Backlog(Protocol):
 
     def read(self) -> BacklogContent:
         """Read and validate; problems are findings. Raises BacklogError when nothing can be read."""
-        ...
 
     def write(self, updates: Sequence[CellUpdate]) -> str | None:
         """Change cells by id, atomically; a warning for people when it went to the sidecar instead, else None."""
-        ...

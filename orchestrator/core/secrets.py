@@ -38,6 +38,7 @@ _ADDRESSES = re.compile(
     r"(?:[A-Z]{1,12}_)*?(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|UNIQUE|GROUP|ORDER|ROUTING|INDEX)_KEYS?"
 )
 """Keys that name a place in a table, a cache or a queue."""
+# Twelve: shorter runs of letters and digits are words, dates and versions.
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
 _NAMES_A_THING = re.compile(
@@ -56,6 +57,7 @@ def _dense(value: str) -> bool:
 
 
 def _mixed(run: str) -> bool:
+    # A generator changes often between letters and digits; `release2024b` does it twice.
     digits, letters = sum(map(str.isdigit, run)), sum(map(str.isalpha, run))
     turns = sum(one.isdigit() != two.isdigit() for one, two in pairwise(run))
     return digits >= 2 and letters >= 2 and turns >= 3 and len(set(run)) >= 8
@@ -92,21 +94,17 @@ def _set(name: str, value: str) -> bool:
     return not value.startswith(("/", "./", "~", "@", "http://", "https://")) and len(set(value)) >= 4
 
 
-def _any(value: str) -> bool:
-    return True
-
-
 class _Shape(NamedTuple):
     kind: str
     marker: str
     """A text without it holds none: looked for first, because that is fast."""
     pattern: re.Pattern[str]
     """The secret is its group `v`, or the whole match."""
-    plausible: Callable[[str], bool] = _any
+    plausible: Callable[[str], bool] = bool
 
 
-def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = _any, flags: int = 0) -> _Shape:
-    return _Shape(kind, marker, re.compile(pattern, flags), plausible)
+def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = bool) -> _Shape:
+    return _Shape(kind, marker, re.compile(pattern), plausible)
 
 
 _TOKENS = (
@@ -168,6 +166,7 @@ _ASSIGNED = re.compile(
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
     re.IGNORECASE,
 )
+# Without quotes only a value alone on its line counts: in prose the next word is no secret.
 _BARE = re.compile(
     r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
     r"(?P<name>(?:secret|(?:auth)?token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
@@ -183,6 +182,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 def secrets_in(text: str) -> tuple[Found, ...]:
     """The secrets in `text`, in order and apart from each other; made for few false alarms. Linear in its length."""
+    # Of two that begin together the longer one first, so that the shorter one falls into it.
     found = sorted((*_tokens(text), *_in_place(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
     apart: list[Found] = []
     for one in found:
@@ -240,6 +240,7 @@ _SECRET = re.compile(
 """Wider than what is masked in prompts: here a false alarm costs a word of a message."""
 SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
+# As people name variables; `_NO_SECRET` takes back `TOKEN_URL`, `KEY_FILE` and public keys.
 _SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 
@@ -250,11 +251,16 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         if len(secret) >= SHORTEST_KNOWN:
             text = text.replace(secret, REDACTED)
     text = _SECRET.sub(REDACTED, text)
+    found = (one for one in secrets_in(text) if not text.startswith(REDACTED, one.start))
+    return _replaced(text, ((one, REDACTED) for one in found))
+
+
+def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:
+    """`text` with other words in these places, which come in order."""
     pieces, at = [], 0
-    for one in secrets_in(text):
-        if not text.startswith(REDACTED, one.start):
-            pieces += [text[at : one.start], REDACTED]
-            at = one.end
+    for place, words in replacements:
+        pieces += [text[at : place.start], words]
+        at = place.end
     return "".join((*pieces, text[at:]))
 
 
@@ -299,14 +305,6 @@ _SPELLING = re.compile(r"[^A-Za-z0-9]+|(?<=\\)[rn]")
 """Line breaks, quotes and marks of a diff, that a secret of several lines is written with in one place or another."""
 
 
-class Masked(NamedTuple):
-    """A text as a model may read it."""
-
-    text: str
-    secrets: tuple[Found, ...]
-    """Where the secrets stand in the text as it was."""
-
-
 class Restored(NamedTuple):
     """A text that a model wrote, with the secrets it stands for."""
 
@@ -325,19 +323,13 @@ class Masks:
     key: bytes = field(default=b"", repr=False)
     known: tuple[str, ...] = field(default=(), repr=False)
 
-    def masked(self, text: str) -> Masked:
+    def masked(self, text: str) -> str:
         """`text` with a name in place of each secret; masking it again changes nothing."""
-        found = secrets_in(text)
-        if found:
-            pieces, at = [], 0
-            for one in found:
-                pieces += [text[at : one.start], self.name(text[one.start : one.end])]
-                at = one.end
-            text = "".join((*pieces, text[at:]))
+        text = _replaced(text, ((one, self.name(text[one.start : one.end])) for one in secrets_in(text)))
         for secret in worth_hiding(self.known):
             if secret in text:
                 text = text.replace(secret, self.name(secret))
-        return Masked(text, found)
+        return text
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":
         """The same with more secrets that are masked wherever they stand; words are left out."""

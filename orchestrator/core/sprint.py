@@ -37,6 +37,7 @@ class StoryStatus(StrEnum):
 
 
 TRANSITIONS: dict[StoryStatus, frozenset[StoryStatus]] = {
+    # BLOCKED is an outcome before the start: a story at work has nothing to wait for.
     StoryStatus.PENDING: frozenset({StoryStatus.EXECUTING, StoryStatus.BLOCKED, StoryStatus.CANCELLED}),
     StoryStatus.EXECUTING: frozenset(
         {
@@ -145,10 +146,10 @@ PLAN_READING = "+plan-"
 
 
 class Replan(Value):
-    """A person's wish that a story is planned anew."""
+    """A person's wish that a story is planned again."""
 
     comment: str
-    """What the architect is told."""
+    """What the architect reads."""
     overridden_conflict: str = ""
     """The four texts of the conflict that is overridden; empty when the story did not end in one."""
 
@@ -188,18 +189,18 @@ class SprintRecord(Value):
     """What `--stories` named, if anything."""
     warnings: tuple[Finding, ...] = ()
     generations: dict[str, int] = Field(default_factory=dict)
-    """Story → how often it was begun anew; absent means 1."""
+    """Story → how often it was restarted; absent means 1."""
     replans: dict[str, Replan] = Field(default_factory=dict)
-    """Story → what a person said when the present generation was begun anew."""
+    """Story → what a person said when the present generation was restarted."""
     plans: dict[str, BroughtPlan] = Field(default_factory=dict)
     """Story → the plan that a person brought for it; frozen when the story begins."""
     cleared: bool = False
-    """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
+    """True after a reset of the whole sprint: the next start selects again and keeps only the generations."""
     pruned: Pruning | None = None
     """Set once everything but record, report and result branch is given up: the sprint is over for good."""
     started_at: datetime
     executor: str = ""
-    """Who works on it: the executor id of a daemon; empty: whoever gives the command `run`."""
+    """Who works on it: the executor id of a daemon; empty: the command `run`."""
     orders: tuple[str, ...] = ()
     """Ids of the orders that gave stories a new generation while the sprint was at work."""
 
@@ -220,7 +221,7 @@ class SprintRecord(Value):
         return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})
 
     def replan(self, story_ids: tuple[str, ...], story_id: str, said: Replan) -> "SprintRecord":
-        """`reset`, and what a person said about one of them: that the architect plans it, whoever did before."""
+        """`reset`, and what a person said about one of them: that the architect plans it, whoever planned it before."""
         after = self.reset(story_ids)
         plans = {story: plan for story, plan in after.plans.items() if story != story_id}
         return after.model_copy(update={"replans": {**after.replans, story_id: said}, "plans": plans})

@@ -1,8 +1,10 @@
 """Stories and backlogs: their cells as people write them, and which story waits for which, closed rows included."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
+from graphlib import CycleError, TopologicalSorter
 
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import Value
@@ -82,27 +84,16 @@ def waves(
     Needs outside `order` are ignored. Returns (waves, ids that cannot be placed because of a cycle). Linear in edges.
     """
     ids = list(order)
-    known = set(ids)
-    open_needs = {i: {n for n in needs.get(i, ()) if n in known} for i in ids}
-    waiting_for_me: dict[str, list[str]] = {i: [] for i in ids}
-    for story, wanted in open_needs.items():
-        for need in wanted:
-            waiting_for_me[need].append(story)
     place = {story: number for number, story in enumerate(ids)}
+    sorter = TopologicalSorter({story: [need for need in needs.get(story, ()) if need in place] for story in ids})
+    with suppress(CycleError):  # what stands before the cycle can be placed all the same
+        sorter.prepare()
     result: list[tuple[str, ...]] = []
-    ready = [i for i in ids if not open_needs[i]]
-    placed: set[str] = set()
-    while ready:
-        result.append(tuple(ready))
-        placed.update(ready)
-        following: list[str] = []
-        for done in ready:
-            for story in waiting_for_me[done]:
-                open_needs[story].discard(done)
-                if not open_needs[story]:
-                    following.append(story)
-        ready = sorted(following, key=place.__getitem__)
-    return tuple(result), tuple(i for i in ids if i not in placed)
+    while ready := sorter.get_ready():
+        result.append(tuple(sorted(ready, key=place.__getitem__)))
+        sorter.done(*ready)
+    placed = {story for wave in result for story in wave}
+    return tuple(result), tuple(story for story in ids if story not in placed)
 
 
 def topological(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
@@ -127,12 +118,23 @@ def find_cycle(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tupl
     return (*path[seen[current] :], current)
 
 
+def cycles(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
+    """Each cycle as a closed path; of cycles that share an id the first alone: the others are found once it is gone."""
+    _, stuck = waves(order, needs)
+    while path := find_cycle(stuck, needs):
+        yield path
+        stuck = tuple(i for i in stuck if i not in path)
+
+
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED_IDS = frozenset({"result"})
 _TOKEN = re.compile(r"[A-Za-z0-9._-]+")
+# `US-1..US-3` names its two ends.
 _ELLIPSIS = re.compile(r"\.{2,}")
+# Word processors write `US–001`.
 _TYPOGRAPHIC_HYPHEN = re.compile("(?<=[A-Za-z])[\u2010\u2011\u2012\u2013\u2212](?=[0-9])")
 _ONLY_NUMBERS = re.compile(r"[\d\s,;&+/.]+")
+# Blank, `None`, `n/a`, `no dependencies`; not `Nonesuch`.
 _STATES_NONE = re.compile(
     r"\W*(\Z|(none|n\s?/\s?a|n\.\s?a\.?|na|nil|null|nothing|no dependenc\w+)(?!\w))", re.IGNORECASE
 )

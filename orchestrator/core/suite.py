@@ -33,7 +33,7 @@ class TestSuite(Value):
     expected_names: tuple[str, ...] = ()
     """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
     changed: tuple[FileChange, ...] = ()
-    """Older test files written anew with it, as the plan allows."""
+    """Older test files rewritten with it, as the plan allows."""
 
     @property
     def changes(self) -> tuple[FileChange, ...]:
@@ -104,6 +104,22 @@ class RunProblem(StrEnum):
     """In a second run of an all green suite, tests that must fail were not reported as failed."""
 
 
+PROBLEMS: Mapping[RunProblem, str] = {
+    RunProblem.TIMEOUT: "it was ended after its limit (test.timeout_s; on the base environment.base_timeout_s)",
+    RunProblem.NO_TESTS: "no test was run",
+    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
+    RunProblem.MISSING_RUNNER: "there is no test runner for it",
+    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
+    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "a command of environment.setup failed",
+    RunProblem.BUILD_FAILED: "a command of environment.build failed",
+    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
+    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
+    RunProblem.MISSING_NAMES: "expected tests did not run",
+    RunProblem.TAMPERED: "a test file was changed while it ran",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
+}
+"""What a problem means, for people."""
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
 """What lies at the machine: nothing that anybody writes into the project mends it."""
 
@@ -196,18 +212,8 @@ FAILING_KEPT = 50
 OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
 _TOLD_LINES = 8
+# Python names the module, Node the package or file that it did not find.
 _MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
-_PROBLEMS = {
-    RunProblem.TIMEOUT: "the tests were ended after environment.base_timeout_s",
-    RunProblem.MISSING_RUNNER: "there is no test runner for its tests",
-    RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
-    RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
-    RunProblem.SETUP_FAILED: "environment.setup failed",
-    RunProblem.BUILD_FAILED: "environment.build failed",
-    RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
-    RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
-    RunProblem.TAMPERED: "test files were changed while the tests ran",
-}
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
     "environment.hosts, commands.install_env, commands.install_timeout_s)",
@@ -289,8 +295,8 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
     unloaded = [case for case in report.cases if _is_unloaded(case)]
     there = max(len(report.cases) - len(unloaded), collected)
     problem, todo, end = None, "", ""
-    if report.problem not in {None, RunProblem.NO_TESTS}:
-        problem = _PROBLEMS.get(report.problem, "the test runner ended without a whole report")
+    if report.problem is not None and report.problem is not RunProblem.NO_TESTS:
+        problem = PROBLEMS[report.problem]
         end = report.output
         todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
     elif unloaded and not there:

@@ -63,6 +63,7 @@ def same_title(title: str) -> str:
 
 
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+# `1.`, `2)`, `(3)`, `AC 4:`; a digit behind the dot is a decimal, `1.5 s`.
 _MARK = r"(?:AC[ -]?)?\(?(\d{1,3})(?:\.\)|[.):])(?:\s+|(?=[^\s\d.]))"
 _AT_SEPARATOR = re.compile(rf"(?:\A|[;\n])[ \t]*(?:[-*\u2022][ \t]+)?{_MARK}", re.IGNORECASE)
 _IN_SENTENCE = re.compile(rf"(?:\A|\s){_MARK}", re.IGNORECASE)
@@ -120,6 +121,7 @@ def _by_line(text: str) -> list[str]:
     for line in lines:
         mark = _BULLET.match(line)
         body = line[mark.end() :] if mark else line
+        # An indented line below a bullet, or When/Then below Given, goes on with the criterion before.
         continues = (bulleted and inside and not mark and line[0].isspace()) or (given and _GIVEN_GOES_ON.match(body))
         if continues and pieces:
             pieces[-1] += f" {body}"

@@ -25,7 +25,7 @@ from orchestrator.personas.ask import Look as LookAtPlan
 from orchestrator.personas.secrecy import OwnFiles, Secrecy
 from orchestrator.personas.session import Desk, Heard, Request, account
 from orchestrator.prompts import context
-from orchestrator.prompts.budget import as_data
+from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
 from orchestrator.prompts.feedback import render_comments, render_feedback
 from orchestrator.settings import WireFormat
 
@@ -56,7 +56,7 @@ class Shown:
         if kept is not None:
             context_of |= set(kept.paths)
             paths = {*paths, *kept.paths} - set(kept.removed)
-        masked = {path: self._secrecy.masks.masked(text).text for path, text in texts.items()}
+        masked = {path: self._secrecy.masks.masked(text) for path, text in texts.items()}
         return PlanWorld(paths=frozenset(paths), texts=masked, context=frozenset(context_of))
 
     def as_they_are(self, kept: Delivery | None = None) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Shown:
             return f"`{resource}` is not shown: pages are not fetched here."
         if text is None:
             return f"`{resource}` is not shown: it is no text file of the repository."
-        if sum(map(context.tokens, self._asked.values())) + context.tokens(text) > self._room // 2:
+        if sum(map(tokens, self._asked.values())) + tokens(text) > self._room // 2:
             return f"`{resource}` is not shown: there is no room for it; PRUNE what you do not need."
         self._asked[resource] = text
         return ""
@@ -144,9 +144,9 @@ def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
     return {
         "merged_stories": context.render_merged(brief.merged),
         "conflicts": context.render_conflicts(brief.conflicts, budget // 2),
-        "red": brief.red and context.fence(context.cap_middle(brief.red, MAX_OUTPUT)),
-        "result_diff": brief.result_diff and context.fence(context.cap_middle(brief.result_diff, budget), "diff"),
-        "story_diff": brief.story_diff and context.fence(context.cap_middle(brief.story_diff, budget), "diff"),
+        "red": brief.red and fence(cap_middle(brief.red, MAX_OUTPUT)),
+        "result_diff": brief.result_diff and fence(cap_middle(brief.result_diff, budget), "diff"),
+        "story_diff": brief.story_diff and fence(cap_middle(brief.story_diff, budget), "diff"),
     }
 
 
@@ -316,7 +316,7 @@ class _Build:
         """Returns what is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
-        failure = as_data(context.fence(self._brief.repeated, "text"), "output")
+        failure = as_data(fence(self._brief.repeated, "text"), "output")
         return self._desk.library.note("notes/another_way", failure=failure)
 
 

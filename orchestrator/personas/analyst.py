@@ -14,8 +14,8 @@ from orchestrator.core.value import counted
 from orchestrator.core.wire import StageAnswer, TriageAnswer
 from orchestrator.personas.ask import Asked, ask
 from orchestrator.personas.session import Desk, Heard
-from orchestrator.prompts import context
 from orchestrator.prompts.analysis import render_offered
+from orchestrator.prompts.budget import cap, fence
 
 NAME = "analyst"
 CONTRACT = "notes/stage_contract"
@@ -48,7 +48,7 @@ class Analyst:
             heard.append(said)
             return reading, _cut(said), 0
 
-        told = context.fence(self._desk.schemas["stage"], "json") if contract else ""
+        told = fence(self._desk.schemas["stage"], "json") if contract else ""
         slots = {
             **self._shared,
             "prompt": prompt.text.strip(),
@@ -145,7 +145,7 @@ def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: Orchestra
         id=prompt.id,
         goal=prompt.goal,
         status=StageStatus.PROSE,
-        summary=context.cap(storable(prose).strip(), MAX_PROSE),
+        summary=cap(storable(prose).strip(), MAX_PROSE),
         findings=(major("stage.prose", message, where=Where(task=prompt.id), fix=fix),),
         stop=stop,
     )

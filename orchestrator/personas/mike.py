@@ -22,6 +22,7 @@ from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMi
 from orchestrator.personas.ask import ask
 from orchestrator.personas.session import Desk, Heard, Request, account
 from orchestrator.prompts import context
+from orchestrator.prompts.budget import fence, tokens
 from orchestrator.prompts.feedback import render_reasons, render_revision
 
 READ_BY_RULES = "task_plan.read_by_rules"
@@ -56,7 +57,7 @@ async def _by_model(
     desk: Desk, brief: StoryBrief, reading: TaskPlanReading, text: str
 ) -> tuple[TaskPlan, Sequence[Finding]]:
     """Returns what a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
-    if context.tokens(text) > desk.policies.context_tokens:
+    if tokens(text) > desk.policies.context_tokens:
         return reading.plan, [_by_rules(reading.plan, "the plan is longer than prompts.context_tokens allows")]
 
     def read(value: object) -> tuple[TaskPlan | None, Sequence[Finding]]:
@@ -64,7 +65,7 @@ async def _by_model(
 
     # Without a task there is nothing for a model to get wrong twice: the plan cannot be built either way.
     replies = 1 + desk.policies.answer.max_attempts if reading.plan.tasks else 1
-    slots = {"story": context.render_story(brief.story), "plan": context.fence(text, "markdown")}
+    slots = {"story": context.render_story(brief.story), "plan": fence(text, "markdown")}
     request = desk.request(NAME, Purpose.PLAN_EXTRACT, PlanExtractAnswer, slots, replies=replies)
     try:
         asked = await ask(desk, request, read=read)

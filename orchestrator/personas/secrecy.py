@@ -32,7 +32,7 @@ class Secrecy:
         found = {slot: secrets_in(text) for slot, text in slots.items()}
         self.masks = self.masks.knowing(slots[slot][one.start : one.end] for slot in found for one in found[slot])
         for slot, text in slots.items():
-            plain[slot] = self.masks.masked(text).text
+            plain[slot] = self.masks.masked(text)
             for one in found[slot]:
                 told = _finding(slot, text, one)
                 if str(told.where) not in self._told:
@@ -72,7 +72,7 @@ class OwnFiles:
     def _moved(self, change: FileChange, delivery: Delivery, before: Mapping[str, str]) -> FileChange:
         """Returns the file with its secrets when it only has another name now."""
         for path in delivery.removed:
-            if MASK in change.content and self._secrecy.masks.masked(before.get(path, "")).text == change.content:
+            if MASK in change.content and self._secrecy.masks.masked(before.get(path, "")) == change.content:
                 return change.model_copy(update={"content": before[path]})
         return change
 

@@ -18,7 +18,7 @@ from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks
 from orchestrator.core.value import AnswerValue, counted
 from orchestrator.personas.secrecy import Secrecy
-from orchestrator.prompts import context
+from orchestrator.prompts.budget import fence, render_excerpt, tokens
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Policies, WireFormat
 
@@ -33,16 +33,16 @@ def repair_slots(
 
     A text that is longer than the context is not sent: a model would shorten it, and that would pass for the whole.
     """
-    if not broken.text.strip() or context.tokens(broken.text) > context_tokens:
+    if not broken.text.strip() or tokens(broken.text) > context_tokens:
         return None
     place = next((one for one in extraction.problems if one.code == UNREADABLE and one.where.line), None)
     problem = "\n".join(f"- {problem}" for problem in extraction.problems)
     if place is not None:
-        problem += f"\n\n{context.render_excerpt(broken.text, place.where.line or 1, place.where.column or 1)}"
+        problem += f"\n\n{render_excerpt(broken.text, place.where.line or 1, place.where.column or 1)}"
     return {
-        "schema": context.fence(json.dumps(schema, ensure_ascii=False), "json"),
+        "schema": fence(json.dumps(schema, ensure_ascii=False), "json"),
         "problem": problem,
-        "broken": context.fence(broken.text),
+        "broken": fence(broken.text),
     }
 
 
@@ -239,7 +239,7 @@ class Desk:
         schema = self.schemas[request.schema_name or ""]
         slots = dict(request.slots)
         if request.shows_schema and request.form != "plan":
-            slots["schema"] = context.fence(schema, "json")
+            slots["schema"] = fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self._turn(request, request.purpose, request.prompt_name, slots, request.schema_name)

@@ -92,6 +92,7 @@ def weight(path: str, wanted: frozenset[str]) -> int:
     name = PurePosixPath(path).name.lower()
     if name in _LOCKS or _DATA.search(name):
         return 0
+    # 6: what the project says of itself; 4 and 5: sources and entry points; 2: tests, settings; 0: data.
     if is_manifest(path) or (name.startswith("readme") and "/" not in path):
         return 6
     value = 2 if _SETTING.search(name) else 1
@@ -122,6 +123,7 @@ def pack(sources: Sequence[Source], read: Read, mask: Mask, *, budget_tokens: in
     wanted = words_of(prd)
     open_to_see = [source for source in sources if desk.admits(source)]
     ranked = sorted(open_to_see, key=lambda one: (-weight(one.path, wanted), one.size, one.path))
+    # Whole files first; beginnings of long ones fill what is left.
     late = [source for source in ranked if not desk.whole(source, chars // MAX_SHARE)]
     for source in late:
         desk.beginning(source)

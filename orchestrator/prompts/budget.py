@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.core.value import Value
 
+# Close to what vendors count for English and code.
 CHARS_PER_TOKEN = 4
 """How many characters a token is taken for."""
 BUDGET_TOKENS = 24_000
@@ -126,6 +127,7 @@ class _Room:
 
 
 def _fill(blocks: Sequence[ContextBlock], room: _Room) -> None:
+    # Whole blocks first: one that is cut would take the room of several small ones.
     for weight in sorted({block.weight for block in blocks}, reverse=True):
         same = [(place, block) for place, block in enumerate(blocks) if block.weight == weight]
         rest = [(place, block) for place, block in same if not room.take(place, block.text)]
@@ -144,6 +146,7 @@ def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
     whole = _GAP.join(block.text for block in spoken)
     if len(whole) <= budget:
         return whole
+    # Room for the line that names what is missing is set aside before anything is placed.
     notice_chars = min(budget // 4, NOTICE_CHARS)
     room = _Room(budget - notice_chars)
     _fill(spoken, room)
@@ -199,6 +202,7 @@ def as_data(text: str, source: str) -> str:
     """
     if not text.strip():
         return ""
+    # `<data-07` could be taken for `<data-7`, so numbers are compared without zeros.
     found = {number.lstrip("0") for number in _TAGS.findall(text)}
     tag = f"{TAG}-{next(number for number in count(1) if str(number) not in found)}" if found else TAG
     end = "" if text.endswith("\n") else "\n"

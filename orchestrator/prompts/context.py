@@ -8,7 +8,7 @@ from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
 from orchestrator.core.contract import Endpoint, FileExports, Surface, Table
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.core.story import Story
-from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
     CHARS_PER_TOKEN,
@@ -19,7 +19,6 @@ from orchestrator.prompts.budget import (
     fence,
     fit,
     language_of,
-    render_excerpt,
     tokens,
 )
 
@@ -64,6 +63,7 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     """The texts without the lines at head and end that are the same in all, but for a few."""
     lines = [text.splitlines(keepends=True) for text in texts]
     shortest = min(map(len, lines))
+    # Lines that are the same in all versions, from the top and from the end.
     head = next((at for at in range(shortest) if len({one[at] for one in lines}) > 1), shortest)
     most = shortest - head
     tail = next((at for at in range(most) if len({one[-1 - at] for one in lines}) > 1), most)
@@ -99,20 +99,16 @@ def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
     exports = _exports_text(surface)
     tables = [table_line(table) for table in surface.tables]
     endpoints = [endpoint_line(entry) for entry in surface.endpoints]
-    blocks = [
-        ContextBlock(name="packages", text="\n".join(facts), weight=3),
-        ContextBlock(name="code patterns", text=_listed("How the code is written", surface.patterns), weight=3),
-        ContextBlock(name="test style", text=_listed("How the tests are written", surface.test_style), weight=3),
-        ContextBlock(
-            name="database tables",
-            text=_listed("Database tables", tables),
-            weight=2,
-        ),
-        ContextBlock(name="endpoints", text=_listed("Endpoints", endpoints), weight=2),
-        ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
-        ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
-    ]
-    return fit(blocks, budget_tokens)
+    parts = (
+        ("packages", "\n".join(facts), 3),
+        ("code patterns", _listed("How the code is written", surface.patterns), 3),
+        ("test style", _listed("How the tests are written", surface.test_style), 3),
+        ("database tables", _listed("Database tables", tables), 2),
+        ("endpoints", _listed("Endpoints", endpoints), 2),
+        ("file list", f"Files ({len(surface.files)}):\n{files}", 2),
+        ("exported names", f"Exported names:\n{exports}" if exports else "", 1),
+    )
+    return fit([ContextBlock(name=name, text=text, weight=weight) for name, text, weight in parts], budget_tokens)
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:
@@ -200,7 +196,7 @@ def render_story(story: Story) -> str:
 
 
 def render_sprint_stories(stories: Sequence[Story], budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Ids, titles and acceptance criteria; when short of room every title is told before any criterion."""
+    """Ids, titles and acceptance criteria; when short of room every title comes before any criterion."""
     heads = [f"- {story.id}: {_one_line(story.title)}" for story in stories]
     criteria = [_numbered(story.acceptance_criteria, "  ") for story in stories]
     whole = "\n".join(part for pair in zip(heads, criteria, strict=True) for part in pair if part)
@@ -276,23 +272,6 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
 _MESSAGE_CHARS = 3000
 _NAMED = 40
 
-PROBLEMS: Mapping[RunProblem, str] = {
-    RunProblem.TIMEOUT: "the run took longer than allowed and was stopped",
-    RunProblem.NO_TESTS: "no test was run",
-    RunProblem.NO_REPORT: "the runner ended without a report: a crash, an early exit or a kill",
-    RunProblem.MISSING_RUNNER: "the test runner is not there",
-    RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
-    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
-    RunProblem.SETUP_FAILED: "the project could not be set up",
-    RunProblem.BUILD_FAILED: "the project could not be built",
-    RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
-    RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
-    RunProblem.MISSING_NAMES: "tests of the suite are not in the report",
-    RunProblem.TAMPERED: "a test file was changed while it ran",
-    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
-}
-"""What each problem of a run means, in words."""
-
 
 def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
     """The test file's path and text."""
@@ -366,35 +345,3 @@ def render_history(
             lines += ["Asked for:", render_instructions(instructions)]
         blocks.append(ContextBlock(name=f"attempt {number}", text="\n".join(lines), weight=number))
     return fit(blocks, budget_tokens)
-
-
-__all__ = [
-    "BUDGET_TOKENS",
-    "CHARS_PER_TOKEN",
-    "ContextBlock",
-    "cap",
-    "cap_middle",
-    "fence",
-    "fit",
-    "render_acceptance_tests",
-    "render_conflicts",
-    "render_design",
-    "render_done_tasks",
-    "render_excerpt",
-    "render_files",
-    "render_history",
-    "render_instructions",
-    "render_merged",
-    "render_missing",
-    "render_names",
-    "render_paths",
-    "render_report",
-    "render_sprint_stories",
-    "render_story",
-    "render_suite",
-    "render_summaries",
-    "render_surface",
-    "render_task",
-    "render_tasks",
-    "tokens",
-]

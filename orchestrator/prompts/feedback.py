@@ -23,7 +23,7 @@ from orchestrator.prompts.budget import (
 from orchestrator.prompts.context import endpoint_line, table_line
 
 MAX_FINDINGS = 40
-"""Findings told in one feedback; the gravest come first into it, the number of the others is told."""
+"""Findings told in one feedback; the gravest come first into it, of the others their number is given."""
 MAX_TEXT = 1500
 """Characters of one message or one fix."""
 MAX_PREVIOUS = 120_000
@@ -103,7 +103,7 @@ def _text(text: str) -> str:
 MAX_REVIEW_TEXT = 3000
 """Characters of one part of a comment."""
 MAX_COMMENTS = 40
-"""Comments told at once; the gravest come first, the number of the others is told."""
+"""Comments told at once; the gravest come first, of the others their number is given."""
 
 _MEND = "Mend every point above and change nothing else."
 _LOOK_AGAIN = (
@@ -133,6 +133,7 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
     """
     blocks = [_block(text) for text in _per_file(diff)]
     budget = max(budget_tokens, 0) * CHARS_PER_TOKEN
+    # `fit` sets the same share aside for its notice.
     room = budget if sum(len(block.text) + 2 for block in blocks) <= budget else budget - min(budget // 4, NOTICE_CHARS)
     whole: set[int] = set()
     for place in sorted(range(len(blocks)), key=lambda at: len(blocks[at].text)):

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rapidfuzz import process
 
@@ -16,6 +17,7 @@ SHARED = "shared/"
 """Names of shared texts begin so; they are no prompts of their own."""
 _INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+# Shared texts may include each other; a circle must end.
 _DEPTH = 4
 
 
@@ -33,19 +35,12 @@ def fenced(text: str) -> tuple[str, ...]:
     return tuple(match[3] for match in _FENCE.finditer(text))
 
 
-def without_examples(text: str) -> str:
-    """The prompt without its fenced blocks."""
-    return _FENCE.sub("", text)
-
-
 def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
     def part(match: re.Match[str]) -> str:
-        wanted = match[1]
-        if wanted not in parts:
-            found = process.extractOne(wanted, sorted(parts))
-            hint = f"; did you mean {found[0]}?" if found else ""
-            raise ConfigError(f"prompt {name}.md: it includes {wanted}, which does not exist{hint}")
-        return parts[wanted]
+        if match[1] not in parts:
+            hint = _nearest(match[1], parts)
+            raise ConfigError(f"prompt {name}.md: it includes {match[1]}, which does not exist{hint}")
+        return parts[match[1]]
 
     for _ in range(_DEPTH):
         if not _INCLUDE.search(text):
@@ -54,28 +49,13 @@ def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
     raise ConfigError(f"prompt {name}.md: its shared texts include each other")
 
 
-_PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
-    "overridden_conflict",
-    "comment",
-}
-_BUILD = frozenset(
-    {
-        "surface",
-        "design",
-        "allowed_dependencies",
-        "story",
-        "done_tasks",
-        "task",
-        "modified_files",
-        "shown_files",
-        "import_summaries",
-        "instructions",
-        "history",
-        "another_way",
-        "comments",
-    }
+_PLAN = frozenset(
+    {"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe", "overridden_conflict", "comment"}
 )
-
+_BUILD = frozenset(
+    {"surface", "design", "allowed_dependencies", "story", "done_tasks", "task", "modified_files", "shown_files"}
+    | {"import_summaries", "instructions", "history", "another_way", "comments"}
+)
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
 _SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"})
 
@@ -117,6 +97,7 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
 SEGMENT_ORDER = ("role", "rules", "contract", "project", "sprint", "story", "task", "feedback")
 """Segments from what never changes to what changes with every call: the order provider caches need."""
 
+# A marker is a whole line; one that is misspelt is an error, not text for a model.
 _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _HEADING = re.compile(r"#{1,6} ")
@@ -150,28 +131,23 @@ class _Section:
         return _SLOT.sub(lambda match: slots[match.group(1).strip()], self.text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SegmentTemplate:
-    name: str
-    sections: tuple[_Section, ...]
+def _sections(lines: list[str]) -> tuple[_Section, ...]:
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        if _HEADING.match(line) and any(part.strip() for part in groups[-1]):
+            groups.append([])
+        groups[-1].append(line)
+    texts = ("\n".join(group).strip("\n") for group in groups)
+    return tuple(_Section.parse(text) for text in texts if text.strip())
 
-    @classmethod
-    def parse(cls, name: str, lines: list[str]) -> "_SegmentTemplate":
-        groups: list[list[str]] = [[]]
-        for line in lines:
-            if _HEADING.match(line) and any(part.strip() for part in groups[-1]):
-                groups.append([])
-            groups[-1].append(line)
-        texts = ["\n".join(group).strip("\n") for group in groups]
-        return cls(name=name, sections=tuple(_Section.parse(text) for text in texts if text.strip()))
 
-    def render(self, slots: Mapping[str, str]) -> str:
-        """The filled text; empty when nothing but headings would be left."""
-        filled = frozenset(name for name, value in slots.items() if value.strip())
-        if not any(section.spoken(filled) for section in self.sections):
-            return ""
-        kept = [section for section in self.sections if not section.slots or section.spoken(filled)]
-        return "\n\n".join(section.render(slots) for section in kept)
+def _filled(sections: Sequence[_Section], slots: Mapping[str, str]) -> str:
+    """The text of a segment; empty when nothing but headings would be left."""
+    filled = frozenset(name for name, value in slots.items() if value.strip())
+    if not any(section.spoken(filled) for section in sections):
+        return ""
+    kept = (section for section in sections if not section.slots or section.spoken(filled))
+    return "\n\n".join(section.render(slots) for section in kept)
 
 
 def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
@@ -201,27 +177,32 @@ def _check_segments(name: str, found: list[str]) -> None:
         raise ConfigError(f"prompt {name}.md: segments stand once each and in the order {', '.join(SEGMENT_ORDER)}")
 
 
-def _check_slots(name: str, found: frozenset[str], expected: frozenset[str], what: tuple[str, str]) -> None:
-    for slot in sorted(found - expected):
+_IN_FILE = ("the file has the unknown", "the file does not use the")
+_GIVEN = ("no place for the given", "nothing given for the")
+
+
+def _check_slots(name: str, found: Iterable[str], expected: frozenset[str], what: tuple[str, str]) -> None:
+    for slot in sorted(set(found) - expected):
         raise ConfigError(f"prompt {name}.md: {what[0]} slot {{{{{slot}}}}}{_nearest(slot, expected)}")
-    for slot in sorted(expected - found):
+    for slot in sorted(expected.difference(found)):
         raise ConfigError(f"prompt {name}.md: {what[1]} slot {{{{{slot}}}}}")
 
 
-def _parse(name: str, text: str) -> tuple[_SegmentTemplate, ...]:
+def _parse(name: str, text: str) -> dict[str, tuple[_Section, ...]]:
+    """Segment → its sections."""
     raw = _split(name, text)
     _check_segments(name, [segment for segment, _ in raw])
-    templates = tuple(_SegmentTemplate.parse(segment, lines) for segment, lines in raw)
-    used = frozenset(slot for template in templates for section in template.sections for slot in section.slots)
-    _check_slots(name, used, PROMPT_SLOTS[name], ("the file has the unknown", "the file does not use the"))
-    return templates
+    segments = {segment: _sections(lines) for segment, lines in raw}
+    used = (slot for sections in segments.values() for section in sections for slot in section.slots)
+    _check_slots(name, set(used), PROMPT_SLOTS[name], _IN_FILE)
+    return segments
 
 
 def _note(name: str, texts: Mapping[str, str]) -> _Section:
     if name not in texts:
         raise ConfigError(f"the text {name}.md is missing")
-    note, words = _Section.parse(texts[name].strip()), ("the file has the unknown", "the file does not use the")
-    _check_slots(name, frozenset(note.slots), NOTE_SLOTS[name], words)
+    note = _Section.parse(texts[name].strip())
+    _check_slots(name, note.slots, NOTE_SLOTS[name], _IN_FILE)
     return note
 
 
@@ -242,7 +223,7 @@ class PromptLibrary:
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
         self._worked = {name: fenced(text) for name, text in texts.items()}
-        self._templates = {name: _parse(name, text) for name, text in texts.items()}
+        self._segments = {name: _parse(name, text) for name, text in texts.items()}
         self._versions = {
             name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
         }
@@ -255,14 +236,14 @@ class PromptLibrary:
         ConfigError for an unknown name or a slot too many or too few.
         """
         self._known(name)
-        _check_slots(name, frozenset(slots), PROMPT_SLOTS[name], ("no place for the given", "nothing given for the"))
+        _check_slots(name, slots, PROMPT_SLOTS[name], _GIVEN)
         marked = {slot: as_data(text, slot) if slot in DATA_SLOTS else text for slot, text in slots.items()}
-        rendered = ((template.name, template.render(marked)) for template in self._templates[name])
+        rendered = ((segment, _filled(sections, marked)) for segment, sections in self._segments[name].items())
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
 
     def note(self, name: str, **slots: str) -> str:
         """One of NOTE_SLOTS with exactly its slots filled in. Raises ConfigError for a slot too many or too few."""
-        _check_slots(name, frozenset(slots), NOTE_SLOTS[name], ("no place for the given", "nothing given for the"))
+        _check_slots(name, slots, NOTE_SLOTS[name], _GIVEN)
         return self._notes[name].render(slots)
 
     def worked(self, name: str) -> tuple[str, ...]:
@@ -278,3 +259,53 @@ class PromptLibrary:
     def _known(self, name: str) -> None:
         if name not in PROMPT_SLOTS:
             raise ConfigError(f"there is no prompt {name}{_nearest(name, PROMPT_SLOTS)}")
+
+
+_SUFFIX = ".md"
+_LIBRARY = "library/"
+"""Below it stand the prompts of analyses, which are read by adapters/stage_prompts.py."""
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Relative POSIX path → file, for everything below `folder` that is not hidden."""
+    try:
+        found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    except OSError as error:
+        raise ConfigError(f"cannot read the prompt folder {folder}: {error.strerror}") from error
+    return {name.as_posix(): path for name, path in found.items() if not any(p.startswith(".") for p in name.parts)}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+def _is_prompt(name: str) -> bool:
+    return name.endswith(_SUFFIX) and not name.startswith(_LIBRARY)
+
+
+def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
+    """Prompt name (`architect/breakdown`) → text. Line ends become `\\n`, a byte order mark is dropped.
+
+    A file of `override` replaces the packaged one of the same relative name. Raises ConfigError when a folder does not
+    exist, a file cannot be read, or `override` holds a file that replaces nothing (the message names the nearest).
+    """
+    for folder in (packaged, override):
+        if folder is not None and not folder.is_dir():
+            raise ConfigError(f"the prompt folder {folder} does not exist")
+    chosen = {name: path for name, path in _files(packaged).items() if _is_prompt(name)}
+    if not chosen:
+        raise ConfigError(f"the prompt folder {packaged} holds no {_SUFFIX} files")
+    for name, path in (_files(override) if override is not None else {}).items():
+        if name.startswith(_LIBRARY):
+            continue
+        if name not in chosen:
+            nearest = process.extractOne(name, sorted(chosen))
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise ConfigError(f"{path} replaces no prompt: there is no {name}{hint}")
+        chosen[name] = path
+    return {name.removesuffix(_SUFFIX): _read(path) for name, path in chosen.items()}

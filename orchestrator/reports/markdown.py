@@ -26,7 +26,6 @@ from orchestrator.core.sprint import (
 )
 from orchestrator.core.suite import BaseTrial, SandboxFacts
 from orchestrator.core.value import counted
-from orchestrator.reports.path import in_words, story_path
 
 BAR = 30
 """Characters of the longest bar."""
@@ -177,9 +176,6 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
         merged = " (merged)" if story.status is StoryStatus.DONE else ""
         at = f" at {_code(story.commit[:12])}{merged}" if story.commit else ""
         lines.append(f"- Branch {_code(story.branch)}{at}")
-    path = in_words(story_path(events))
-    if path:
-        lines.append(f"- Path: {path}")
     if story.tasks:
         lines.append(f"- Tasks: {', '.join(f'{task.id} ({task.status.value})' for task in story.tasks)}")
     committed = (event.data.get("files", ()) for event in events if "commit" in event.data)  # not what was only shown

@@ -1,17 +1,19 @@
-"""A story's path: its events folded into the steps that decided something, and how each is told; in one line of words.
+"""A story's path: its events folded into the steps that decided something, and what goes on now.
 
 An event of an older log, without the keys of a decision, is told by its message.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
 from orchestrator.core.event import Event, Level
-from orchestrator.core.history import CONFLICT, FINISHED, STARTED
+from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
+from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.value import Value, counted
 from orchestrator.story.routing import PlanRoute
@@ -33,29 +35,8 @@ class Mark(StrEnum):
     """Not a decision: what is going on."""
 
 
-Teller = Callable[[Event, "Told"], tuple[Mark, str] | None]
+Teller = Callable[[Event], tuple[Mark, str] | None]
 """An event → how it went and its text; None: it is no step."""
-
-
-class Told:
-    """What the events told that comes with the next step, or is needed by it."""
-
-    def __init__(self) -> None:
-        self.notes: Counter[str] = Counter()
-        self.asked_at: datetime | None = None
-        self.answered: int | None = None
-        """Place of the step that tells a person's answer, until the story goes on with it."""
-
-    def note(self, text: str) -> None:
-        """Told with the next step, when there is something to tell."""
-        self.notes.update([text] if text else [])
-
-    def taken(self) -> tuple[str, ...]:
-        """The notes so far, once."""
-        notes, self.notes = self.notes, Counter()
-        retries = notes.pop("retried", 0)
-        told = [f"{note} x{count}" if count > 1 else note for note, count in notes.items()]
-        return (*([counted(retries, "retry", "retries")] if retries else []), *told)
 
 
 def verdict_of(event: Event) -> str:
@@ -109,17 +90,13 @@ def span(time: timedelta) -> str:
     return f"{minutes} m" if minutes else f"{seconds} s"
 
 
-def _started(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.BEGIN, "begins"
-
-
-def _given(event: Event, told: Told) -> tuple[Mark, str]:
+def _given(event: Event) -> tuple[Mark, str]:
     """A person's plan that was read, with or without a model; it is judged when the story begins."""
     weighs = event.level.rank >= Level.WARN.rank
     return Mark.AGAIN if weighs else Mark.GOOD, f"{event.data.get('plan_file') or 'a plan'} is read{issues(event)}"
 
 
-def _plan(event: Event, told: Told) -> tuple[Mark, str]:
+def _plan(event: Event) -> tuple[Mark, str]:
     verdict, plan = verdict_of(event), event.data.get("plan")
     tasks = plan.get("tasks") if isinstance(plan, dict) else None
     size = f" with {counted(len(tasks), 'task')}" if isinstance(tasks, list) else ""
@@ -128,28 +105,13 @@ def _plan(event: Event, told: Told) -> tuple[Mark, str]:
     return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {verdict}{issues(event)}"
 
 
-def _gate_opened(event: Event, told: Told) -> tuple[Mark, str]:
-    told.asked_at = event.time
+def _gate_opened(event: Event) -> tuple[Mark, str]:
     gate = event.data.get("gate")
     reason = gate.get("reason") if isinstance(gate, dict) else None
     return Mark.WAIT, f"waits for a person: {_short(str(reason))}" if reason else _short(event.message)
 
 
-def _gate_answered(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.WAIT, f"{_short(event.message)}; it counts when the story goes on"
-
-
-def _gate_settled(event: Event, told: Told) -> tuple[Mark, str]:
-    if told.asked_at is not None:
-        told.note(f"after {span(event.time - told.asked_at)}")
-    return _MARKS.get(verdict_of(event), Mark.BAD), _short(event.message)
-
-
-def _contract(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.GOOD, f"contract frozen: {_short(event.message.rpartition(': ')[2])}"
-
-
-def _answer(event: Event, told: Told) -> tuple[Mark, str]:
+def _answer(event: Event) -> tuple[Mark, str]:
     """An answer that was not accepted."""
     again = event.name == "answer_sent_back"
     mark, purpose = Mark.AGAIN if again else Mark.BAD, event.data.get("purpose")
@@ -160,13 +122,13 @@ def _answer(event: Event, told: Told) -> tuple[Mark, str]:
     return mark, f"{task}{purpose}{counted_attempt(event)} {what}{issues(event)}"
 
 
-def _task(event: Event, told: Told) -> tuple[Mark, str]:
+def _task(event: Event) -> tuple[Mark, str]:
     status, attempt = str(event.data.get("status")), number(event.data.get("attempt")) or 1
     again = f" for test run{counted_attempt(event)}" if attempt > 1 else ""
     return _MARKS.get(status, Mark.BAD), f"{event.task} {status}{again}{issues(event)}"
 
 
-def _review(event: Event, told: Told) -> tuple[Mark, str]:
+def _review(event: Event) -> tuple[Mark, str]:
     verdict, count = verdict_of(event), counted_attempt(event)
     said = {str(Verdict.APPROVED): "approved", str(Verdict.SENT_BACK): "sent back"}.get(verdict, "goes on unapproved")
     reviews = event.data.get("reviews")
@@ -175,7 +137,7 @@ def _review(event: Event, told: Told) -> tuple[Mark, str]:
     return _MARKS.get(verdict, Mark.BAD), f"{event.task} review{count}{whose}: {said}{issues(event)}"
 
 
-def _tests(event: Event, told: Told) -> tuple[Mark, str]:
+def _tests(event: Event) -> tuple[Mark, str]:
     verdict = verdict_of(event)
     green = event.data.get("green") is True
     goes_on = {str(Verdict.MEND): ", to be mended", str(Verdict.GIVE_UP): ", given up"}.get(verdict, "")
@@ -184,21 +146,13 @@ def _tests(event: Event, told: Told) -> tuple[Mark, str]:
     return mark, f"tests{counted_attempt(event)}: {_short(result)}{goes_on}"
 
 
-def _finished(event: Event, told: Told) -> tuple[Mark, str]:
-    return Mark.GOOD if event.data.get("status") == StoryStatus.DONE else Mark.BAD, _short(event.message)
-
-
-def _diff(event: Event, told: Told) -> tuple[Mark, str] | None:
-    return None if verdict_of(event) == Verdict.ACCEPTED else (Mark.BAD, _short(event.message))
-
-
-def other(event: Event, told: Told) -> tuple[Mark, str] | None:
+def other(event: Event) -> tuple[Mark, str] | None:
     """What no other teller knows is shown when it weighs something."""
     return (Mark.BAD, _short(event.message)) if event.level.rank >= Level.WARN.rank else None
 
 
 def _by_message(mark: Mark) -> Teller:
-    return lambda event, told: (mark, _short(event.message))
+    return lambda event: (mark, _short(event.message))
 
 
 def _healed(event: Event) -> str:
@@ -224,22 +178,25 @@ _MARKS: Mapping[str, Mark] = {
     TaskStatus.PARTIAL: Mark.AGAIN,
 }
 STEPS: dict[str, Teller] = {
-    STARTED: _started,
+    STARTED: lambda event: (Mark.BEGIN, "begins"),
     "plan_given": _given,
     "plan_judged": _plan,
     "plan_mended": _by_message(Mark.AGAIN),
     CONFLICT: _by_message(Mark.BAD),
     GATE_OPENED: _gate_opened,
-    GATE_ANSWERED: _gate_answered,
-    GATE_SETTLED: _gate_settled,
-    "contract_frozen": _contract,
+    GATE_ANSWERED: lambda event: (Mark.WAIT, f"{_short(event.message)}; it counts when the story goes on"),
+    GATE_SETTLED: lambda event: (_MARKS.get(verdict_of(event), Mark.BAD), _short(event.message)),
+    "contract_frozen": lambda event: (
+        Mark.GOOD,
+        f"contract frozen: {_short(event.message.rpartition(': ')[2])}",
+    ),
     "contract_amended": _by_message(Mark.GOOD),
     "amendment_refused": _by_message(Mark.BAD),
     "answer_sent_back": _answer,
     "answer_given_up": _answer,
     "review_judged": _review,
     "task_finished": _task,
-    "suite_committed": lambda event, told: (Mark.GOOD, f"suite {_short(event.message)}"),
+    "suite_committed": lambda event: (Mark.GOOD, f"suite {_short(event.message)}"),
     "tests_finished": _tests,
     "older_tests_failed": _tests,
     "failure_repeated": _by_message(Mark.AGAIN),
@@ -248,12 +205,15 @@ STEPS: dict[str, Teller] = {
     "suite_kept": _by_message(Mark.AGAIN),
     "suite_replaced": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),
-    "diff_checked": _diff,
+    "diff_checked": lambda event: None if verdict_of(event) == Verdict.ACCEPTED else (Mark.BAD, _short(event.message)),
     "story_merged": _by_message(Mark.GOOD),
     "merge_refused": _by_message(Mark.BAD),
     "merge_resolved": _by_message(Mark.GOOD),
     "merge_unresolved": _by_message(Mark.BAD),
-    FINISHED: _finished,
+    FINISHED: lambda event: (
+        Mark.GOOD if event.data.get("status") == StoryStatus.DONE else Mark.BAD,
+        _short(event.message),
+    ),
 }
 NOTES: dict[str, Callable[[Event], str]] = {
     "call_retried": lambda event: "retried",
@@ -308,19 +268,34 @@ class PathStep(Value):
 
 def story_path(events: Iterable[Event]) -> tuple[PathStep, ...]:
     """The steps of one story in order; `events` are those of its present generation."""
-    told, steps = Told(), list[PathStep]()
+    steps: list[PathStep] = []
+    notes: Counter[str] = Counter()
+    asked_at: datetime | None = None
+    answered: int | None = None
     for event in events:
         if event.name in NOTES:
-            told.note(NOTES[event.name](event))
+            notes.update(filter(None, [NOTES[event.name](event)]))
             continue
-        if event.name == GATE_SETTLED and told.answered is not None:
-            del steps[told.answered]
-        told.answered = len(steps) if event.name == GATE_ANSWERED else None
-        teller = STEPS.get(event.name, other)
-        said = teller(event, told)
-        if said is not None:
-            steps.append(_step(event, *said, told.taken()))
+        if event.name == GATE_OPENED:
+            asked_at = event.time
+        elif event.name == GATE_SETTLED:
+            # That a person answered is a step until the story goes on with it: then this event says so.
+            if answered is not None:
+                del steps[answered]
+            notes.update([] if asked_at is None else [f"after {span(event.time - asked_at)}"])
+        answered = len(steps) if event.name == GATE_ANSWERED else None
+        outcome = STEPS.get(event.name, other)(event)
+        if outcome is not None:
+            steps.append(_step(event, *outcome, _told(notes)))
+            notes.clear()
     return tuple(steps)
+
+
+def _told(notes: Counter[str]) -> tuple[str, ...]:
+    """The notes since the last step, retries first."""
+    retries = [counted(notes["retried"], "retry", "retries")] if notes["retried"] else []
+    others = ((note, count) for note, count in notes.items() if note != "retried")
+    return (*retries, *(f"{note} x{count}" if count > 1 else note for note, count in others))
 
 
 def _step(event: Event, mark: Mark, text: str, notes: tuple[str, ...]) -> PathStep:
@@ -340,79 +315,110 @@ def _step(event: Event, mark: Mark, text: str, notes: tuple[str, ...]) -> PathSt
     )
 
 
-_ENDS = {
-    Verdict.MERGED: "merged",
-    Verdict.CONFLICT: "not merged: conflict",
-    Verdict.RED: "not merged: red",
-    Verdict.VANISHED: "not merged: older tests vanished",
-    Verdict.RESOLVED: "resolved and tested again",
-    Verdict.NOT_RESOLVED: "not resolved",
-    Verdict.REFUSED: "the whole diff breaks the contract",
-}
+_APPROVED = "approved"
+_ENDED = frozenset({"turn_finished", "turn_failed"})
 
 
-def in_words(steps: Sequence[PathStep]) -> str:
-    """The decisions with their counts, `2 plans (1 revised) → 3 tasks (…) → …`; "" when there were none."""
-    of = {loop: [step for step in steps if step.stage == loop] for loop in Loop}
-    parts = (
-        _plans(of[Loop.PLAN]),
-        _counts("asked a person", Counter(step.verdict for step in of[Loop.GATE] if step.verdict != Verdict.ASKED)),
-        _tasks(of[Loop.BUILD]),
-        _reviews(of[Loop.REVIEW]),
-        _counts("contract", Counter(f"amendment {step.verdict}" for step in of[Loop.AMENDMENT])),
-        _tests_table(of[Loop.TEST]),
-        *(_ENDS[Verdict(step.verdict)] for step in of[Loop.MERGE] if step.verdict in set(_ENDS)),
+def of_story(history: StoryHistory, *, running: bool, full: bool = False) -> tuple[PathStep, ...]:
+    """The steps to draw of a story as the log tells it now."""
+    finished = history.outcome is not None
+    return timeline(history.events, running=running, now=datetime.now(UTC), finished=finished, full=full)
+
+
+def timeline(
+    events: Sequence[Event], *, running: bool, now: datetime, finished: bool, full: bool = False
+) -> tuple[PathStep, ...]:
+    """The steps to draw; `running`: somebody works on the sprint, `finished`: the story has its outcome."""
+    steps = tuple(_every(events)) if full else folded(story_path(events))
+    if finished or not events:
+        return steps
+    return _with_now(steps, events, running, now)
+
+
+def _every(events: Iterable[Event]) -> Iterator[PathStep]:
+    """One step per event, whatever it is."""
+    for event in events:
+        (step,) = story_path([event]) or (PathStep(time=event.time, mark=Mark.NOW, text=""),)
+        told = f"{event.name}{counted_attempt(event)}: {event.message}"
+        yield step.model_copy(update={"text": told, "verdict": verdict_of(event), "notes": ()})
+
+
+def folded(steps: Sequence[PathStep]) -> tuple[PathStep, ...]:
+    """Steps that repeat the one before as one; that a task is approved stands with its end."""
+    lines: list[PathStep] = []
+    for step in _with_approvals(steps):
+        if lines and _same(lines[-1], step):
+            lines[-1] = _again(lines[-1], step)
+        else:
+            lines.append(step)
+    return tuple(lines)
+
+
+def _with_approvals(steps: Sequence[PathStep]) -> Iterator[PathStep]:
+    notes: tuple[str, ...] = ()
+    for step, after in zip_longest(steps, steps[1:]):
+        ends = after is not None and (after.stage, after.task) == (Loop.BUILD, step.task)
+        if ends and (step.stage, step.verdict) == (Loop.REVIEW, Verdict.APPROVED):
+            notes = (*step.notes, _APPROVED if step.attempt == 1 else f"{_APPROVED} in review {step.attempt}")
+        else:
+            yield step.model_copy(update={"notes": (*notes, *step.notes)}) if notes else step
+            notes = ()
+
+
+def _same(one: PathStep, other: PathStep) -> bool:
+    if not other.inner or not one.inner:
+        return False
+    return (one.mark, one.stage, one.verdict, one.task, one.codes) == (
+        *(other.mark, other.stage, other.verdict, other.task),
+        other.codes,
     )
-    told = " → ".join(part for part in parts if part)
-    back = sum(step.verdict == Verdict.SENT_BACK for step in of[Loop.ANSWER])
-    return f"{told}; {counted(back, 'answer')} sent back on the way" if told and back else told
 
 
-def _counts(what: str, counts: Counter[str]) -> str:
-    told = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items() if count)
-    return f"{what} ({told})" if told else ""
+def _again(before: PathStep, step: PathStep) -> PathStep:
+    """The later step, with how often it came."""
+    times = next((int(note.split()[0]) for note in before.notes if note.endswith(" times")), 1)
+    others = [note for note in dict.fromkeys((*before.notes, *step.notes)) if not note.endswith(" times")]
+    return step.model_copy(update={"time": before.time, "notes": (f"{times + 1} times", *others)})
 
 
-def _with(what: str, *counts: tuple[str, int]) -> str:
-    told = ", ".join(f"{count} {word}" for word, count in counts if count)
-    return f"{what} ({told})" if told else what
+def _with_now(
+    steps: tuple[PathStep, ...], events: Sequence[Event], running: bool, now: datetime
+) -> tuple[PathStep, ...]:
+    """What goes on, or that nobody works on it."""
+    if steps and steps[-1].mark is Mark.WAIT:
+        waited = [f"for {span(now - steps[-1].time)} now"] if steps[-1].verdict == Verdict.ASKED else []
+        return (*steps[:-1], steps[-1].model_copy(update={"notes": (*steps[-1].notes, *waited)}))
+    if not running:
+        text = "nobody works on it: the command that began the sprint goes on"
+        return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=text))
+    asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
+    open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
+    last = open_turn or events[-1]
+    text = f"{last.message if open_turn else 'at work'}, for {span(now - last.time)} now"
+    return (*steps, PathStep(time=last.time, mark=Mark.NOW, text=text))
 
 
-def _plans(steps: Sequence[PathStep]) -> str:
-    routes = Counter(step.verdict for step in steps)
-    judged = sum(routes[route] for route in PlanRoute)
-    more = [(word, routes[verdict]) for verdict, word in _PLANS.items()]
-    return _with(counted(judged, "plan"), *more) if steps else ""
+def as_data(steps: Iterable[PathStep]) -> list[dict[str, Any]]:
+    """The steps for `--json`."""
+    return [
+        {
+            "time": step.time.isoformat(),
+            "mark": step.mark.value,
+            "stage": step.stage or None,
+            "verdict": step.verdict or None,
+            "attempt": step.attempt,
+            "budget_left": step.budget_left,
+            "task": step.task,
+            "inner": step.inner,
+            "text": redact(step.text),
+            "notes": [redact(note) for note in step.notes],
+        }
+        for step in steps
+    ]
 
 
-_PLANS = {
-    PlanRoute.REVISE: "revised",
-    PlanRoute.ESCALATE: "escalated",
-    Verdict.MENDED: "mended",
-    Verdict.CONFLICT: "conflicting",
-}
-
-
-def _tasks(steps: Sequence[PathStep]) -> str:
-    ended = {step.task: step for step in steps}
-    verdicts = Counter(step.verdict for step in ended.values())
-    again = len(steps) - len(ended)
-    told = _with(
-        counted(len(ended), "task"),
-        ("partial", verdicts[TaskStatus.PARTIAL]),
-        ("unapproved", verdicts[TaskStatus.UNAPPROVED]),
-        ("failed", verdicts[TaskStatus.FAILED]),
-        ("asked for again", again),
-    )
-    return told if ended else ""
-
-
-def _reviews(steps: Sequence[PathStep]) -> str:
-    verdicts = Counter(step.verdict for step in steps)
-    return _with(counted(len(steps), "review"), ("sent back", verdicts[Verdict.SENT_BACK])) if steps else ""
-
-
-def _tests_table(steps: Sequence[PathStep]) -> str:
-    runs = Counter(step.verdict for step in steps if step.verdict in {Verdict.GREEN, Verdict.MEND, Verdict.GIVE_UP})
-    red = runs[Verdict.MEND] + runs[Verdict.GIVE_UP]
-    return _with(counted(runs.total(), "test run"), ("red", red)) if runs else ""
+def of_data(told: Iterable[Mapping[str, Any]]) -> tuple[PathStep, ...]:
+    """The steps that `as_data` told. Raises ValueError for what are none."""
+    names = PathStep.model_fields.keys()
+    kept = [{name: value for name, value in one.items() if name in names and value is not None} for one in told]
+    return tuple(PathStep.model_validate(one) for one in kept)

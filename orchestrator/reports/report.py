@@ -179,6 +179,7 @@ def stage_times(events: Sequence[Event], duration_s: float) -> tuple[StageTime, 
         if stage is not None:
             spent[stage] += event.data.get("duration_ms") or 0
     seconds = {stage: spent[stage] / 1000 for stage in STAGES}
+    # Stages may overlap, so the rest may come out below zero.
     seconds[REST] = max(0.0, duration_s - sum(seconds.values()))
     return tuple(StageTime(stage=stage, duration_s=round(seconds[stage], 3)) for stage in STAGES)
 

@@ -16,7 +16,7 @@ from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError, RequestRefused, UnknownName, WorkspaceError
 from orchestrator.core.value import printable
-from orchestrator.reports.timeline import as_data, of_story
+from orchestrator.reports.path import as_data, of_story
 from orchestrator.server.limits import read_body
 from orchestrator.server.models import AnswerGiven, Id, Replanned, SprintShown, StoryShown
 from orchestrator.server.openapi import READS, WRITES, describe, describe_body, list_refusals

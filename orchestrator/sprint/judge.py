@@ -27,11 +27,11 @@ from orchestrator.checks.paths import Around, copied_delivery, copied_plan, copi
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.code.javascript.tests import test_names
+from orchestrator.code.packages import dependencies_of
 from orchestrator.code.python.tests import test_functions
 from orchestrator.code.shell import failed_step
 from orchestrator.contract.enforce import check_delivery, without_outside
 from orchestrator.contract.freeze import freeze, worth_freezing
-from orchestrator.contract.manifests import dependencies_of
 from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.core.action_plan import (
     ActionPlan,

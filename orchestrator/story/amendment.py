@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from orchestrator.checks.packages import missing_packages
+from orchestrator.code.packages import missing_packages
 from orchestrator.contract.amend import (
     PACKAGES,
     Wanted,
+    add_packages,
     amended,
     grantable,
     is_for_architect,
@@ -14,7 +15,6 @@ from orchestrator.contract.amend import (
     subject,
     wanted,
 )
-from orchestrator.contract.manifests import add_packages
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract

@@ -16,7 +16,7 @@ from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
-from orchestrator.core.suite import NO_RUNNER, InstalledPackages, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import NO_RUNNER, PROBLEMS, InstalledPackages, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
@@ -267,22 +267,6 @@ FAILING_CAP = 50
 """Failed tests that an event lists: there may be a hundred thousand."""
 NAMED = 20
 """Tests that a finding names."""
-PROBLEMS = {
-    RunProblem.TIMEOUT: "it was ended after test.timeout_s",
-    RunProblem.NO_TESTS: "no test was run",
-    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
-    RunProblem.MISSING_RUNNER: "there is no test runner for it",
-    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
-    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
-    RunProblem.SETUP_FAILED: "a command of environment.setup failed",
-    RunProblem.BUILD_FAILED: "a command of environment.build failed",
-    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
-    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
-    RunProblem.MISSING_NAMES: "expected tests did not run",
-    RunProblem.TAMPERED: "a test file was changed while it ran",
-    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
-}
-"""What a problem means, for people."""
 
 
 def failure_text(report: TestReport) -> str:

@@ -14,11 +14,11 @@ from orchestrator.checks.lost_exports import Lost, users_of
 from orchestrator.checks.paths import Around
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
+from orchestrator.code.packages import dependencies_of
 from orchestrator.code.python import source as python_source
 from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
-from orchestrator.contract.manifests import dependencies_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
 from orchestrator.core.paths import is_manifest, is_test_file

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from orchestrator.checks.runner_reach import runner_reach
+from orchestrator.checks.content import runner_reach
 from orchestrator.core.breakdown import Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract

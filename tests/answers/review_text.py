@@ -8,10 +8,8 @@ from orchestrator.core.delivery import (
     GOOD_PATTERNS,
     ISSUE,
     ISSUES,
-    NO_ISSUE,
     RATIONALE,
     READY,
-    SEVERITIES,
     SUMMARY,
     VERDICT,
     WHY,
@@ -20,6 +18,14 @@ from orchestrator.core.delivery import (
     Verdict,
 )
 from orchestrator.core.finding import Severity
+
+SEVERITIES = {
+    Severity.CRITICAL: "Critical (Blocking)",
+    Severity.MAJOR: "Major (Should Fix)",
+    Severity.MINOR: "Minor (Nice to Have)",
+}
+"""Headings under Issues, the gravest first."""
+NO_ISSUE = "None"
 
 
 def render_review(review: Review) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from orchestrator.checks.runner_reach import runner_reach
+from orchestrator.checks.content import runner_reach
 
 
 def diff_of(path: str, *added: str) -> str:

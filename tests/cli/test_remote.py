@@ -17,7 +17,7 @@ from orchestrator.client.discovery import connect
 from orchestrator.client.http import DaemonClient
 from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import ConfigError
-from orchestrator.reports.timeline import as_data, of_story
+from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from tests.cli.waiting import SPRINT, Waiting, about_plan

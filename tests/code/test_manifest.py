@@ -1,7 +1,7 @@
 import pytest
 
 from orchestrator.code.manifests.manifest import read_manifest
-from orchestrator.contract.manifests import dependencies_of
+from orchestrator.code.packages import dependencies_of
 from orchestrator.core.paths import is_manifest
 
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.contract.enforce import check_delivery
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.finding import Severity
 from orchestrator.core.paths import is_test_file
 from orchestrator.files.safe_files import open_root, write_all
+from tests.contract.worlds import closed_world
 from tests.git.git_samples import fill, snapshot
 
 BASE = {
@@ -28,18 +27,7 @@ BASE = {
     "docs/é.md": "x\n",
 }
 OWN = ("app/cli.py", "app/store.py", "web/main.js", "package.json", "requirements.txt", "Makefile", "setup.cfg")
-WORLD = freeze(
-    breakdown=Breakdown(
-        story_id="US-1",
-        architectural_conflict=ArchitecturalConflict(detected=False),
-        task_count=1,
-        tasks=(Task(task_id="T1", description="x", files_to_create=OWN),),
-        dependencies=PackageDependencies(dependencies={"flask": "*", "express": "*"}),
-    ),
-    base_commit="abc",
-    files=tuple(BASE),
-    manifests={"package.json": "{}\n"},
-)
+WORLD = closed_world(OWN, BASE, {"package.json": "{}\n"}, ("flask", "express"))
 Make = Callable[[random.Random], dict[str, str]]
 LINES = ("numpy\n", "flask @ https://host/x\n", "-r ../requirements.txt\n", "--index-url https://host\n")
 FOREIGN = ("left-pad", "numpy", "@evil/x", "requests2", "lodash")

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.contract.enforce import check_delivery, check_diff
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
 from orchestrator.core.finding import Finding, Severity
 from orchestrator.core.suite import Installed, InstalledPackages
+from tests.contract.worlds import closed_world, judged
 
 PACKAGES = (
     "react react-dom next vite express vue svelte @sveltejs/kit lodash date-fns @scope/ui zod execa zx @types/node "
@@ -38,15 +37,7 @@ NEW = ("src/new.ts", "src/new.tsx", "src/new.js", "src/new.vue", "src/pages/[id]
 
 
 def frozen(*more: str) -> ArchitectureContract:
-    task = Task(task_id="T1", description="x", files_to_create=(*NEW, *more))
-    plan = Breakdown(
-        story_id="US-001",
-        architectural_conflict=ArchitecturalConflict(detected=False),
-        task_count=1,
-        tasks=(task,),
-        dependencies=PackageDependencies(),
-    )
-    return freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
+    return closed_world((*NEW, *more), (*FILES, *BASE), BASE)
 
 
 WORLD = frozen()
@@ -63,8 +54,7 @@ PIECES = [
 
 
 def said(text: str, path: str = "src/new.ts", world: ArchitectureContract = WORLD, **others: str) -> list[Finding]:
-    files = (FileChange(path=path, content=text), *(FileChange(path=p, content=t) for p, t in others.items()))
-    return check_delivery(world, Delivery(story_id="US-001", task_id="T1", files=files), {})
+    return judged(world, {path: text, **others})
 
 
 ASKED = """

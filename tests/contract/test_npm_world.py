@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.contract.enforce import check_delivery
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity
+from tests.contract.worlds import closed_world, judged
 
 BASE = {
     "package.json": '{"name": "shop", "workspaces": ["packages/*"], "dependencies": {"react": "18", "express": "4"}}',
@@ -207,16 +204,8 @@ TEXTS = [
 
 
 def said(path: str, text: str, before: str | None = None) -> list[Finding]:
-    plan = Breakdown(
-        story_id="US-001",
-        architectural_conflict=ArchitecturalConflict(detected=False),
-        task_count=1,
-        tasks=(Task(task_id="T1", description="x", files_to_create=(*NEW, path)),),
-        dependencies=PackageDependencies(),
-    )
-    world = freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
-    delivery = Delivery(story_id="US-001", task_id="T1", files=(FileChange(path=path, content=text),))
-    return check_delivery(world, delivery, {} if before is None else {path: before})
+    world = closed_world((*NEW, path), (*FILES, *BASE), BASE)
+    return judged(world, {path: text}, {} if before is None else {path: before})
 
 
 @pytest.mark.parametrize(("path", "refused", "code", "accepted"), TEXTS)

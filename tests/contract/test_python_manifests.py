@@ -2,30 +2,19 @@
 
 import pytest
 
-from orchestrator.contract.enforce import check_delivery
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding
+from tests.contract.worlds import closed_world, judged
 
 NEW = (
     "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "requirements.txt", "requirements.in", "environment.yml",
     "pixi.toml", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "constraints.txt",
     "requirements/dev.txt", "pixi.lock",
 )  # fmt: skip
-PLAN = Breakdown(
-    story_id="US-001",
-    architectural_conflict=ArchitecturalConflict(detected=False),
-    task_count=1,
-    tasks=(Task(task_id="T1", description="x", files_to_create=NEW),),
-    dependencies=PackageDependencies(dependencies={"flask": "*", "rich": "*", "pytest": "*", "cython": "*"}),
-)
-WORLD = freeze(breakdown=PLAN, base_commit="abc", files=("README.md",), manifests={})
+WORLD = closed_world(NEW, ("README.md",), {}, ("flask", "rich", "pytest", "cython"))
 
 
 def said(path: str, text: str, before: str | None = None) -> list[Finding]:
-    delivery = Delivery(story_id="US-001", task_id="T1", files=(FileChange(path=path, content=text),))
-    return check_delivery(WORLD, delivery, {} if before is None else {path: before})
+    return judged(WORLD, {path: text}, {} if before is None else {path: before})
 
 
 REFUSED = [

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 import pytest
 
 from orchestrator.code.check import check_syntax
-from orchestrator.contract.enforce import check_delivery, check_diff
-from orchestrator.contract.freeze import freeze
+from orchestrator.contract.enforce import check_diff
 from orchestrator.contract.world import NOTHING_KNOWN
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.core.contract import ArchitectureContract
-from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.finding import Finding, Severity
 from orchestrator.core.suite import Installed, InstalledPackages
+from tests.contract.worlds import closed_world, judged
 
 BASE = {"requirements.txt": "Flask>=2\nPyYAML\nnumpy\nCython\nclick\nnox\n"}
 FILES = ("app/__init__.py", "app/plugins/__init__.py", "app/plugins/one.py", "app/store.py", *BASE)
@@ -29,14 +28,7 @@ def world(
     manifests: Mapping[str, str] = BASE,
     new: tuple[str, ...] = NEW,
 ) -> ArchitectureContract:
-    plan = Breakdown(
-        story_id="US-001",
-        architectural_conflict=ArchitecturalConflict(detected=False),
-        task_count=1,
-        tasks=(Task(task_id="T1", description="x", files_to_create=(*new, *more)),),
-        dependencies=PackageDependencies(dependencies=dict.fromkeys(packages, "*")),
-    )
-    return freeze(breakdown=plan, base_commit="abc", files=FILES, manifests=manifests)
+    return closed_world((*new, *more), FILES, manifests, packages)
 
 
 WORLD = world()
@@ -50,9 +42,7 @@ def said(
     contract: ArchitectureContract = WORLD,
     installed: InstalledPackages = NOTHING_KNOWN,
 ) -> list[Finding]:
-    change = FileChange(path=path, content=text)
-    delivery = Delivery(story_id="US-001", task_id="T1", files=(change,))
-    return check_delivery(contract, delivery, {} if before is None else {path: before}, installed)
+    return judged(contract, {path: text}, {} if before is None else {path: before}, installed)
 
 
 ASKED = {

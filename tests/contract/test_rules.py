@@ -4,11 +4,10 @@ import pytest
 
 from orchestrator.contract import enforce
 from orchestrator.contract.enforce import check_delivery, check_diff
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.core.contract import ArchitectureContract
-from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity
+from tests.contract.worlds import closed_world, judged
 
 FILES = (
     "README.md", "Makefile", "app/__init__.py", "app/store.py", "web/index.ts", "bin/tool", "docs/café.md",
@@ -32,23 +31,14 @@ NEW = (
 
 
 def frozen(*more: str) -> ArchitectureContract:
-    plan = Breakdown(
-        story_id="US-001",
-        architectural_conflict=ArchitecturalConflict(detected=False),
-        task_count=1,
-        tasks=(Task(task_id="T1", description="x", files_to_create=(*NEW, *more)),),
-        dependencies=PackageDependencies(dependencies={"rich": "*", "socket.io": "4"}),
-    )
-    return freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
+    return closed_world((*NEW, *more), (*FILES, *BASE), BASE, ("rich", "socket.io"))
 
 
 WORLD = frozen()
 
 
 def said(path: str, text: str, before: str | None = None, world: ArchitectureContract = WORLD) -> list[Finding]:
-    change = FileChange.model_construct(path=path, content=text)  # as if a path had come past its type
-    delivery = Delivery.model_construct(story_id="US-001", task_id="T1", files=(change,))
-    return check_delivery(world, delivery, {} if before is None else {path: before})
+    return judged(world, {path: text}, {} if before is None else {path: before})
 
 
 def codes(findings: list[Finding]) -> set[str]:

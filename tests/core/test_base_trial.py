@@ -24,9 +24,9 @@ SET_UP = case("tests.test_a::test_x", CaseResult.ERROR)
         (TestReport(cases=(SET_UP,)), 0, True, "0 passed, 1 failed"),
         (TestReport(cases=(UNLOADED,)), 0, False, "nothing can be run: no test file can be loaded"),
         (TestReport(cases=(OF_NODE,)), 0, False, "nothing can be run: no test file can be loaded"),
-        (TestReport(problem=RunProblem.TIMEOUT), 715, True, "715 tests collected; the tests were ended"),
-        (TestReport(problem=RunProblem.TIMEOUT), 0, False, "environment.base_timeout_s"),
-        (TestReport(problem=RunProblem.INSTALL_FAILED), 0, False, "its dependencies cannot be installed"),
+        (TestReport(problem=RunProblem.TIMEOUT), 715, True, "715 tests collected; it was ended after its limit"),
+        (TestReport(problem=RunProblem.TIMEOUT), 0, False, "it was ended after its limit"),
+        (TestReport(problem=RunProblem.INSTALL_FAILED), 0, False, "the dependencies could not be installed"),
         (TestReport(problem=RunProblem.NO_TESTS), 0, True, "no tests, its dependencies are there"),
     ],
 )

@@ -81,16 +81,16 @@ HARMLESS = [
 @pytest.mark.parametrize(("text", "secret"), SECRETS.items(), ids=lambda value: value[:24])
 def test_a_secret_is_masked_comes_back_to_its_file_and_is_shown_nowhere(text: str, secret: str) -> None:
     assert [text[one.start : one.end] for one in secrets_in(text)] == [secret]
-    masked = MASKS.masked(text).text
+    masked = MASKS.masked(text)
     assert masked == text.replace(secret, MASKS.name(secret))
-    assert MASKS.masked(masked).text == masked
+    assert MASKS.masked(masked) == masked
     assert MASKS.restored(masked, text) == (text, ())
     assert secret not in redact(text)
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
-    assert MASKS.masked(text) == (text, ())
+    assert MASKS.masked(text) == text
 
 
 def test_messages_keep_words_that_only_begin_like_a_key() -> None:
@@ -111,7 +111,7 @@ def test_ordinary_sources_hold_none() -> None:
 
 def test_a_secret_is_put_back_where_it_was_and_nowhere_else() -> None:
     one, two = 'A_TOKEN = "k3j4h5g6f7d8s9a0q1w2"\n', 'B_TOKEN = "z3x4c5v6b7n8m9l0k1j2"\n'
-    masked = MASKS.masked(one + two).text
+    masked = MASKS.masked(one + two)
     moved = "".join(reversed(masked.splitlines(keepends=True)))
     assert MASKS.restored(moved, one + two) == (two + one, ())
     text, unknown = MASKS.restored(masked, one)
@@ -147,7 +147,7 @@ def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
     }  # fmt: skip
     assert secrets_of(variables) == ("plain-old-key", "hunter2pw")
     masks = Masks(key=b"k", known=secrets_of(variables))
-    masked = masks.masked("it is plain-old-key, postgres").text
+    masked = masks.masked("it is plain-old-key, postgres")
     assert masked == f"it is {masks.name('plain-old-key')}, postgres"
     assert masks.restored(masked, "it was plain-old-key") == ("it is plain-old-key, postgres", ())
     assert redacted({"plain-old-key": ["a plain-old-key", 1, None]}, secrets_of(variables)) == {
@@ -167,6 +167,6 @@ def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
 @example([f"{'xoxb-723456789012-Zb9dQfGhIjKlMnOp' * 4}//registry.test/:_authToken=9f8e7d6c5b4a39281706f5e4d3c2b1a0"])
 def test_masking_is_undone_by_the_text_itself(parts: list[str]) -> None:
     text = "\n".join(parts)
-    masked = MASKS.masked(text).text
-    assert MASKS.masked(masked).text == masked
+    masked = MASKS.masked(text)
+    assert MASKS.masked(masked) == masked
     assert MASKS.restored(masked, text).text == text or MASKS.restored(masked, text).unknown

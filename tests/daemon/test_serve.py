@@ -167,7 +167,7 @@ async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
         assert (len(field.named("sprint_waits")), len(field.named("base_begun"))) == (1, 1), "told and tried once"
         assert "there is no wheel of nosuch" in field.named("sprint_waits")[0].message
         (state,) = daemon.state().sprints
-        assert (state.phase, "its dependencies cannot be installed" in state.reason) == ("paused", True)
+        assert (state.phase, "the dependencies could not be installed" in state.reason) == ("paused", True)
         assert not any((await daemon.readiness()).values())
         assert field.calls() == []
         if mended_by == "repository":

@@ -125,7 +125,8 @@ def test_after_the_time_limit_it_counts_that_tests_can_be_collected(tmp_path: Pa
     backlog = write_backlog(tmp_path / "b.csv", "US-1")
     played = play(tmp_path / "x", team, backlog, "environment.base_timeout_s=2", repo=repo)
     told = (
-        "base: 2 tests collected; the tests were ended after environment.base_timeout_s; "
+        "base: 2 tests collected; "
+        "it was ended after its limit (test.timeout_s; on the base environment.base_timeout_s); "
         "run with pytest: the tests are in Python"
     )
     assert named(played, "base_tried") == [told]

@@ -1,7 +1,8 @@
 """The prompt files of this repository, for the tests of this folder."""
 
-from orchestrator.prompts.files import load_prompts
-from orchestrator.prompts.render import PromptLibrary, expand
+import re
+
+from orchestrator.prompts.render import PromptLibrary, expand, load_prompts
 from orchestrator.settings import packaged
 
 
@@ -15,3 +16,8 @@ def packaged_texts() -> dict[str, str]:
 
 def packaged_library() -> PromptLibrary:
     return PromptLibrary(packaged_files())
+
+
+def without_examples(text: str) -> str:
+    """The prompt without its fenced blocks."""
+    return re.sub(r"^(`{3,})\w*\n.*?^\1[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.prompts.files import load_prompts
+from orchestrator.prompts.render import load_prompts
 
 
 @pytest.fixture

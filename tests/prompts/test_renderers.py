@@ -1,10 +1,17 @@
 from orchestrator.core.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
 from orchestrator.core.contract import FileExports, Surface
 from orchestrator.core.story import Story
-from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import (
+    PROBLEMS,
+    CaseResult,
+    FailureInstruction,
+    ReportedCase,
+    RunProblem,
+    TestReport,
+    TestSuite,
+)
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import (
-    PROBLEMS,
     render_acceptance_tests,
     render_design,
     render_done_tasks,
@@ -142,7 +149,7 @@ def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:
     assert "noise" not in text
     crashed = TestReport(problem=RunProblem.NO_REPORT, missing_names=("test_a",), output="Traceback " * 5000)
     text = render_report(crashed, 1000)
-    assert text.startswith("Problem (no_report): the runner ended without a report")
+    assert text.startswith("Problem (no_report): the runner ended without a whole report")
     assert "Missing from the report: test_a." in text
     assert "### Printed text" in text
     assert tokens(text) <= 1000

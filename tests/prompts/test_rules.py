@@ -6,8 +6,8 @@ from pathlib import Path
 
 from orchestrator.checks.delivery import PLACEHOLDER
 from orchestrator.checks.paths import plan_problem
-from orchestrator.prompts.render import PROMPT_SLOTS, SHARED, without_examples
-from tests.prompts.packaged import packaged_files, packaged_texts
+from orchestrator.prompts.render import PROMPT_SLOTS, SHARED
+from tests.prompts.packaged import packaged_files, packaged_texts, without_examples
 from tests.prompts.rules import OWN_CODES, RULES
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
@@ -67,11 +67,6 @@ def test_prompts_that_ask_for_code_in_json_speak_of_escapes() -> None:
         field = "test_content" if name.startswith("tester") else "content"
         assert f"`{field}` is a JSON string" in told(name), name
         assert escapes in told(name), name
-
-
-def test_the_tester_is_told_to_clean_up() -> None:
-    assert "What a test opens (a server, a database, the response of a request), it closes" in told("tester/suite")
-    assert "One test per acceptance criterion" in told("tester/suite")
 
 
 def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:

@@ -1,4 +1,4 @@
-"""A story's events folded into its path, and the path in words."""
+"""A story's events folded into its path."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major, minor
-from orchestrator.reports.path import NOTES, STEPS, in_words, span, story_path
+from orchestrator.reports.path import NOTES, STEPS, span, story_path
 from orchestrator.story.routing import PlanRoute
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -131,19 +131,7 @@ def test_building_testing_and_merging() -> None:
         "good: merged as 0123456789",
         "good: A is done",
     ]
-    words = "1 task (1 partial, 1 asked for again) → 2 test runs (1 red) → merged; 1 answer sent back on the way"
-    assert in_words(story_path(events)) == words
     assert [step.inner for step in story_path(events)][:2] == [True, False]
-
-
-def test_the_path_in_words_counts_plans_and_questions() -> None:
-    conflict = event("conflict_detected", **decided(Loop.PLAN, Verdict.CONFLICT, attempt=3, budget_left=0))
-    reject = event(
-        "gate_settled", **{**decided(Loop.GATE, Verdict.ASKED, attempt=3, budget_left=0), "verdict": "reject"}
-    )
-    steps = story_path([plan(PlanRoute.REVISE, 1, 2, *TWO), plan(PlanRoute.APPROVED, 2, 1), conflict, reject])
-    assert in_words(steps) == "2 plans (1 revised, 1 conflicting) → asked a person (1 reject)"
-    assert in_words(()) == in_words(story_path([event("story_started")])) == ""
 
 
 OLDER = [
@@ -174,7 +162,6 @@ def test_a_log_of_another_version_is_told_by_its_messages() -> None:
         "bad: new in a later version",
         "good: A is done",
     ]
-    assert in_words(story_path(OLDER)) == ""
 
 
 @pytest.mark.parametrize("odd", [None, 7, True, "text", [], [None], {}, {"tasks": 3}, {"reason": ["x"]}])
@@ -185,7 +172,6 @@ def test_odd_data_breaks_nothing(odd: Any) -> None:
     steps = story_path(events)
     assert len(steps) >= len(STEPS) - 2
     assert json.dumps([step.model_dump(mode="json") for step in steps])
-    in_words(steps)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,6 @@ EXPECTED = """\
 **needs_attention**. 2 calls, 200 tokens in (80 of them cached), 20 out; cost unknown.
 
 - Branch `orchestrator/SP-001/A` at `0123456789ab`
-- Path: 2 plans (1 revised)
 - Tasks: T-A-01 (done)
 - Files: `a.py`, `b.py`, `tests/test_a.py`
 - [Prompts and answers](<../../replies/SP-001/A@2>)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.distributions import is_python_builtin, npm_package, python_distribution
+from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.core.breakdown import PackageDependencies
 
 # `express@^4`, `flask>=2`, `@scope/x 1.0`, `uvicorn[standard]`, with a marker of Python behind a semicolon.
@@ -29,9 +30,9 @@ _INSTALLED = re.compile(
 _NO_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]*)'")
 _NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(@?[A-Za-z0-9][\w./-]*)'")
 _ALIAS = re.compile(r"^npm:(?P<name>@?[^@\s]+)(@[^/\s]*)?$")
-# An address; a path, an address of git without a scheme, `user/repository`, an archive.
+# A scheme; a path, an address of git without a scheme, `user/repository`, an archive.
 _ELSEWHERE = re.compile(
-    r"^[a-z][a-z0-9+.-]*:|^.*://|^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)",
+    r"^[a-z][a-z0-9+.-]*:|^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)",
     re.IGNORECASE,
 )
 _REQUIREMENT_CAP, _TEXT_CAP = 200, 5000
@@ -63,7 +64,10 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
         pairs = [(str(name), version) for name, version in value.items()]
     else:
         entries = value if isinstance(value, list) else [value]
-        pairs = [(one.get("name"), one.get("version")) if isinstance(one, Mapping) else (one, None) for one in entries]
+        pairs = [
+            (one["name"], one.get("version")) if isinstance(one, Mapping) and "name" in one else (one, None)
+            for one in entries
+        ]
     for name, version in pairs:
         read = requirement(name) if isinstance(name, str) else None
         if read is not None:
@@ -88,12 +92,15 @@ def package_source(name: str, version: str) -> str:
     alias = _ALIAS.match(stated)
     if stated.startswith("workspace:") or (alias and alias["name"].lower() == name.lower()):
         return ""
-    return stated if _ELSEWHERE.match(stated) else ""
+    return stated if "://" in stated or _ELSEWHERE.match(stated) else ""
 
 
 def normal_names(names: Iterable[str]) -> frozenset[str]:
-    """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python)."""
-    lowered = {name.strip().lower() for name in names}
+    """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python).
+
+    A plan does not say which ecosystem a name is of.
+    """
+    lowered = {name.strip().lower() for name in names if name.strip()}
     return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})
 
 
@@ -114,3 +121,11 @@ def missing_packages(text: str) -> tuple[str, ...]:
     found = [python_distribution(top) for top in tops if not is_python_builtin(top)]
     found += [npm_package(match[1]) for match in _NO_PACKAGE.finditer(text)]
     return tuple(dict.fromkeys((*spoken_packages(text), *found)))
+
+
+def dependencies_of(path: str, text: str) -> frozenset[str]:
+    """Normalised names that the manifest at `path` declares; what cannot be read declares nothing. Never raises.
+
+    Use `read_manifest` where an unreadable manifest must be noticed (its `problems`).
+    """
+    return read_manifest(path, text).dependencies
