@@ -11,20 +11,25 @@ from posixpath import basename, splitext
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from orchestrator.code import grammar as code_grammar
-from orchestrator.code.grammar import MOST, Node, Problem, below, parse, place
+from orchestrator.code.grammar import MOST, Node, Problem, below, parse, problem_at
 from orchestrator.code.javascript import tree
 from orchestrator.code.javascript.tree import grammar_of
 from orchestrator.code.sql.check import Project, check_sql
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.value import Value
 
+# Only at the very begin or end: a fence inside may be text of the file (a docstring, a README in a string).
 _FENCE = re.compile(r"\A\s*(```|~~~)[\w+#.-]*[ \t]*(?=\n)|(?<=\n)(```|~~~)[ \t]*\s*\Z")
-_MARKERS = (re.compile(r"^<{7} ", re.M), re.compile(r"^={7}$", re.M), re.compile(r"^>{7} ", re.M))
+_OURS, _MIDDLE, _THEIRS = (re.compile(form, re.M) for form in (r"^<{7} ", r"^={7}$", r"^>{7} "))
+# The heads of git, of `diff -u` and of a hunk alone.
 _DIFF = re.compile(r"\A\s*(diff --git a/|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(,\d+)? \+\d+(,\d+)? @@)")
+# A comment first, and three `\n` in the one line: one alone is often a string.
 _SPELLED_OUT = re.compile(r"\A\s*(#|//|/\*|<|;).*?\\n.*?\\n.*?\\n")
+# Markup and CSS: `\n` next to a tag or brace, where no string can stand.
 _BETWEEN_TAGS = re.compile(r"[>}]\s*\\n|\\n\s*[<{]")
 _FEWEST = 3
 _QUOTES = re.compile(r"[\u201c\u201d\u2018\u2019\u201e]")
+# What an answer that went through HTML holds in place of `<`, `>`, `&` and quotes.
 _ENTITY = re.compile(r"&(lt|gt|amp|quot|#39|apos);")
 _PLUSES = 4
 """Fewest lines that make a diff out of leading plus signs."""
@@ -47,26 +52,17 @@ def hint(line: str, language: str) -> str:
 def _fences(text: str) -> Iterator[Problem]:
     if ("```" in text or "~~~" in text) and (found := _FENCE.search(text)):
         at = found.start() + len(found[0]) - len(found[0].lstrip())
-        line, column = place(text, at)
         fix = "Give the file's text alone, without the fence."
-        yield Problem(line=line, column=column, message="a Markdown code fence stands in the file", fix=fix)
+        yield problem_at(text, at, "a Markdown code fence stands in the file", fix)
 
 
 def _merge(text: str) -> Iterator[Problem]:
-    if "<<<<<<< " not in text:
-        return
-    at = 0
-    first = None
-    for marker in _MARKERS:
-        found = marker.search(text, at)
-        if found is None:
-            return
-        first, at = first or found, found.end()
-    if first is not None:
+    # One search behind the other: one expression for all three takes the square of a hostile text.
+    found = _OURS.search(text) if "<<<<<<< " in text else None
+    middle = _MIDDLE.search(text, found.end()) if found else None
+    if found and middle and _THEIRS.search(text, middle.end()):
         fix = "Settle the conflict and leave the markers out."
-        yield Problem(
-            line=place(text, first.start())[0], column=1, message="a merge conflict is left in the file", fix=fix
-        )
+        yield problem_at(text, found.start(), "a merge conflict is left in the file", fix)
 
 
 def _diff(text: str) -> Iterator[Problem]:
@@ -97,7 +93,6 @@ _BY_SUFFIX = {
     **dict.fromkeys(tree.TYPESCRIPT, "TypeScript"),
     **dict.fromkeys((".json", ".webmanifest", ".geojson", ".ipynb"), "JSON"),
     **dict.fromkeys((".jsonc", ".code-workspace"), "JSON with comments"),
-    ".json5": "JSON5",
     **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "HTML"),
     ".css": "CSS",
@@ -155,9 +150,11 @@ _UNCHECKED = {
     if suffix[0] == "."
 }
 """Suffix → language, of code that no parser here judges."""
+# Files that are known by their names, whatever stands in them.
 _UNCHECKED_NAMES = re.compile(
     r"^((gnu)?makefile|(docker|container)file(\..*)?|jenkinsfile|justfile|vagrantfile|rakefile|gemfile)$"
 )
+# bash would refuse what these shells read.
 _OTHER_SHELL = re.compile(r"#!.*\b(zsh|fish|t?csh|m?ksh|nu|pwsh)\b")
 """The first line of a script that only looks like one of bash by its name."""
 _SHEBANGS = (("python", "Python"), ("node", "JavaScript"), ("bash", "Shell"), ("/dash", "Shell"), ("/sh", "Shell"))
@@ -233,21 +230,26 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     return None if oldest in {None, 0} else (3, oldest or 0)
 
 
+# Jinja and its like, ERB and its like, PHP; `{#` before a word is Svelte, `<?xml` opens XML. Each mark ends before the
+# next one begins, so that a text full of openings costs no more than its length.
 _MARKS = re.compile(
     r"\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|\{#(?![{\w])(?:(?!\{#|#\}).)*#\}|<%(?:(?!<%|%>).)*%>"
     r"|<\?(?!xml).*?(\?>|\Z)",
     re.DOTALL,
 )
+# `{%`, `<%` without `=`, PHP, and the block words of Handlebars and of Go.
 _STEERING = re.compile(
     r"\{%|<%(?![=-])|<\?(?!xml)|\{\{[~-]?\s*([#/^>]|(if|range|end|else|each|with|block|define|template|unless)\b)"
 )
 """What may open an element in one branch and close it in another, or bring a part from elsewhere."""
+
+
 _STATEMENT = re.compile(
     r"\{%[-+~]?\s*(end)?(if|for|block|macro)\b(?:(?!%\}).)*%\}|\{%[-+~]?\s*(raw|verbatim|comment)\b", re.DOTALL
 )
 _RAW = re.compile(r"(\{#(?![{\w]).*?#\})|\{%[-+~]?\s*(raw|verbatim|comment)\b.*?\{%[-+~]?\s*end\2\b.*?%\}", re.DOTALL)
-
 _RAW_END = re.compile(r"#\}|\{%[-+~]?\s*end(raw|verbatim|comment)\b")
+"""Looked for first: a text with many beginnings and no end would take the square of its length."""
 
 
 def is_steered(text: str) -> bool:
@@ -279,32 +281,24 @@ def blank(match: re.Match[str]) -> str:
 
 
 def open_blocks(text: str) -> list[Problem]:
-    """`{% if %}`, `{% for %}`, `{% block %}` and `{% macro %}` without their end, or an end without its begin."""
+    """Returns `{% if %}`, `{% for %}`, `{% block %}` or `{% macro %}` without its end, or an end without its begin."""
     waiting: list[tuple[str, int]] = []
-    held = _RAW.sub(blank, text) if _RAW_END.search(text) else text
-    for match in _STATEMENT.finditer(held):
+    for match in _STATEMENT.finditer(_RAW.sub(blank, text) if _RAW_END.search(text) else text):
         name = match[2]
         if name is None:
             return []  # text that is not read as a template, and whose end is not there
         if not match[1]:
             waiting.append((name, match.start()))
-        elif waiting and waiting[-1][0] == name:
-            waiting.pop()
+        elif not waiting:
+            return [problem_at(text, match.start(), f"`{{% end{name} %}}` ends nothing")]
+        elif waiting[-1][0] != name:
+            break
         else:
-            opened = waiting.pop() if waiting else None
-            return [_unmatched(text, opened) if opened else _closes_nothing(text, name, match.start())]
-    return [_unmatched(text, waiting[-1])] if waiting else []
-
-
-def _unmatched(text: str, opened: tuple[str, int]) -> Problem:
-    line, column = place(text, opened[1])
-    message = f"`{{% {opened[0]} %}}` of line {line} has no `{{% end{opened[0]} %}}`"
-    return Problem(line=line, column=column, message=message, fix=f"End it with `{{% end{opened[0]} %}}`.")
-
-
-def _closes_nothing(text: str, name: str, at: int) -> Problem:
-    line, column = place(text, at)
-    return Problem(line=line, column=column, message=f"`{{% end{name} %}}` ends nothing")
+            waiting.pop()
+    return [
+        problem_at(text, at, f"`{{% {name} %}}` has no `{{% end{name} %}}`", f"End it with `{{% end{name} %}}`.")
+        for name, at in waiting[-1:]
+    ]
 
 
 __all__ = ["CHECKED_SUFFIXES", "check_syntax", "is_well_formed", "unchecked_language"]
@@ -342,7 +336,7 @@ def check_syntax(
 
 
 def is_well_formed(path: str, text: str) -> bool:
-    """Whether `check_syntax` finds nothing, at less cost: nothing is told of what it would find."""
+    """Whether `check_syntax` finds nothing, at less cost: what it would find is not worked out."""
     language = None if path.lower().endswith(".sql") else language_of(path, text)
     if language not in ("JavaScript", "TypeScript") or is_generated(path, text):
         return not check_syntax(path, text)
@@ -384,6 +378,7 @@ def _problems(language: str, path: str, text: str, target: Target) -> list[Probl
             return data.JSON_FORMS[language](text)
 
 
+# Both are right Rust, and the grammar has neither: see below how they are written for it.
 _NOT_IN_GRAMMAR = re.compile(r"\btry!(?=\s*\()|~")
 """Rust of older editions, and a sign that only macros take: other signs stand for them when the grammar is asked."""
 _LISTS = frozenset({"literal_value", "argument_list", "parameter_list", "type_parameter_list"})

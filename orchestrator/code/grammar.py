@@ -86,6 +86,20 @@ def place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
+def problem_at(text: str, offset: int, message: str, fix: str = "") -> Problem:
+    """Returns the problem with the character at `offset`."""
+    line, column = place(text, offset)
+    return Problem(line=line, column=column, message=message, fix=fix)
+
+
+def never_closed(text: str, offset: int, what: str, fix: str) -> Problem:
+    """Returns the problem that `what`, which opens at `offset`, has no end."""
+    return problem_at(text, offset, f"{what} opened in line {place(text, offset)[0]} is never closed", fix)
+
+
+TOO_DEEP = Problem(message="it is nested too deeply", fix="Write it with less nesting.")
+
+
 def shown(text: str) -> str:
     """A piece of a text on one line, short enough for a message, without what would break its quotes."""
     return " ".join(text.split())[:60].replace("`", "'")
@@ -186,7 +200,7 @@ _COMMENT = re.compile(r"(?:^|[\s;])(/\*)", re.MULTILINE)
 _MOST_QUOTES = 64
 """Quotes looked at for the one that nothing ends."""
 _LONG_LINE = 2000
-"""Behind so many bytes a column is told in bytes: nobody counts them."""
+"""Behind so many bytes a column is given in bytes: no one counts them."""
 _BRACKETS = CLOSERS | frozenset(CLOSER_OF)
 
 
@@ -237,11 +251,9 @@ def _token(node: Node, lines: Lines) -> Token:
 
 def _open_comment(text: str) -> Iterator[Problem]:
     """A comment that swallows the rest; trees make of it whatever they can."""
-    begun = [match.start(1) for match in _COMMENT.finditer(text, text.rfind("*/") + 1)]
-    if begun:
-        line, column = place(text, begun[0])
-        message = f"the comment opened in line {line} is never closed"
-        yield Problem(line=line, column=column, message=message, fix="Close it with `*/`.")
+    starts = [match.start(1) for match in _COMMENT.finditer(text, text.rfind("*/") + 1)]
+    if starts:
+        yield never_closed(text, starts[0], "the comment", "Close it with `*/`.")
 
 
 def _open_string(nodes: Sequence[tuple[Node, Node | None]], lines: Lines) -> Iterator[Problem]:

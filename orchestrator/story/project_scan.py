@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
 from typing import Generic, NamedTuple, TypeVar
 
+from orchestrator.code.habits import habits, test_habits
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.python import source as python_source
@@ -105,14 +106,7 @@ def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...
 test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
 
 
-@Remembered
-def _habits(text: str, path: str) -> Counter[str]:
-    return surface.habits(text) if _is_python(path) else javascript_source.habits(text, path)
-
-
-@Remembered
-def _test_habits(text: str, path: str) -> Counter[str]:
-    return surface.test_habits(text) if _is_python(path) else javascript_source.test_habits(text, path)
+_habits, _test_habits = Remembered(habits), Remembered(test_habits)
 
 
 def _is_python(path: str) -> bool:

@@ -1,26 +1,31 @@
 """What a JavaScript or TypeScript text exports, imports and declares, by a tolerant tree: broken ones give a part.
 
-Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's. And
-countable habits: what the text does how often.
+Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from posixpath import splitext
 
 from orchestrator.code.grammar import Node, below, node_text
-from orchestrator.code.javascript.tree import SUFFIXES, arguments, callee, literal, root, short_text, string_value
+from orchestrator.code.javascript.tree import (
+    FUNCTIONS,
+    SUFFIXES,
+    arguments,
+    callee,
+    literal,
+    root,
+    short_text,
+    string_value,
+)
 from orchestrator.code.python.source import Import
 from orchestrator.core.contract import Endpoint
 
 _LOADS = frozenset({"require", "import", "require.resolve", "jest.mock", "vi.mock"})
 _TYPES = re.compile(r"""///\s*<reference\s+types\s*=\s*["'](?P<types>[^"']+)""")
+# A pragma by which the compiler imports.
 _JSX = re.compile(r"@jsxImportSource\s+(?P<module>[^\s*]+)")
-_FUNCTIONS = frozenset(
-    {"arrow_function", "function_expression", "function_declaration", "method_definition", "generator_function"}
-    | {"generator_function_declaration"}
-)
 _CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "binary_expression"})
 """What stands in these may not be loaded at all: UMD asks `typeof require` first."""
 
@@ -37,7 +42,7 @@ def loaded(text: str, path: str = "") -> Iterator[Loaded]:
         for one in _loaded_by(node):
             yield one.model_copy(update={"optional": optional, "lazy": lazy})
         optional = optional or node.type in _CHOICES
-        lazy = lazy or node.type in _FUNCTIONS
+        lazy = lazy or node.type in FUNCTIONS
         waiting += [(child, optional, lazy) for child in reversed(node.children)]
 
 
@@ -93,67 +98,41 @@ def unique(found: Iterable[Loaded]) -> tuple[Loaded, ...]:
 
 MIXED = (".vue", ".svelte", ".astro", ".mdx")
 """JavaScript between other things, which no grammar here knows."""
-_BLOCK = re.compile(r"<script\b(?P<head>[^>]*)>(?P<code>.*?)(</script\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_FRONT = re.compile(r"\A\s*---[^\n]*\n(?P<code>.*?)^---", re.MULTILINE | re.DOTALL)
-_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)$")
-_MODULE_LINE = re.compile(r"(import|export)[\s{*\"']")
-_SOURCE = re.compile(r"""\bsrc\s*=\s*["']?(?P<address>[^"'\s>]+)""", re.IGNORECASE)
+_SCRIPT = r"<script\b(?![^>]*json)[^>]*>(?P<script>.*?)(?:</script\s*>|\Z)"
+_PROGRAMS = {
+    ".mdx": re.compile(r"(?m)(?:\A|(?<=\n\n))(?P<code>(?:import|export)[\s{*\"'][^\n]*(?:\n(?![ \t]*$)[^\n]+)*)"),
+    ".astro": re.compile(rf"(?ims)\A\s*---[^\n]*\n(?P<code>.*?)^---|{_SCRIPT}"),
+    "": re.compile(rf"(?is){_SCRIPT}"),
+}
+"""Suffix → where programs stand: paragraphs that import or export, the part before the page, script elements."""
+_FENCED = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,}).*?(?:^ {0,3}(?P=mark)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_SOURCE = re.compile(r"""<script\b[^>]*?\bsrc\s*=\s*["']?(?P<module>[^"'\s>]+)""", re.IGNORECASE)
 
 
 def scripts(text: str, path: str) -> str:
-    """The text with all that is no program turned into blanks, so that lines stay; a script's `src` is an import.
+    """Returns the text with all that is no program turned into blanks, so that lines stay.
 
     A file that is none of these is its own program.
     """
-    if not path.lower().endswith(MIXED):
+    suffix = splitext(path.lower())[1]
+    if suffix not in MIXED:
         return text
-    if path.lower().endswith(".mdx"):
-        return _of_mdx(text)
-    kept: list[tuple[int, str]] = []
-    start = 0
-    front = _FRONT.match(text) if path.lower().endswith(".astro") else None
-    if front:
-        kept.append((front.start("code"), front["code"]))
-        start = front.end()
-    for block in _BLOCK.finditer(text, start):
-        address = _SOURCE.search(block["head"])
-        told = f"import {address['address']!r};" if address else ""
-        if len(told) <= block.start("code") - block.start() and "\n" not in block["head"] and told:
-            kept.append((block.start(), told))
-        if "json" not in block["head"].lower():
-            kept.append((block.start("code"), block["code"]))
+    if suffix == ".mdx":
+        text = _FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)  # code that is only shown
     pieces, at = [], 0
-    for place, code in kept:
-        pieces += [_blank(text[at:place]), code, "\n" if code.endswith("\n") is False else ""]
-        at = place + len(code)
+    for found in _PROGRAMS.get(suffix, _PROGRAMS[""]).finditer(text):
+        name = found.lastgroup or "code"
+        pieces += ["\n" * text.count("\n", at, found.start(name)), found[name], ";"]
+        at = found.end(name)
     return "".join(pieces)
-
-
-def _of_mdx(text: str) -> str:
-    """The paragraphs of MDX that begin with `import` or `export`, outside of code that is only shown."""
-    kept: list[str] = []
-    fence, inside, before = "", False, ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            fence = "" if mark and mark["mark"].startswith(fence) and not mark["rest"].strip() else fence
-            line = ""
-        elif mark:
-            fence, line = mark["mark"], ""
-        inside = bool(line.strip()) and (inside or (not before.strip() and _MODULE_LINE.match(line) is not None))
-        kept.append(line if inside else "")
-        before = line
-    return "\n".join(kept)
-
-
-def _blank(text: str) -> str:
-    return "\n" * text.count("\n")
 
 
 __all__ = ["MIXED", "SUFFIXES", "Loaded", "exported_names", "imports"]
 
 _QUOTED = r"""(["'`])(?P<module>[^"'`$\s]+)\1"""
+# In the markup of a component.
 _CALLED = re.compile(rf"\b(?:import|require)\s*\(\s*{_QUOTED}")
+# Broken text: a word that imports, and a quoted module at most forty characters behind it on the line.
 _ANYHOW = re.compile(
     rf"\b(?:from|import|require|_load|importScripts)\b(?:\s|/\*[^*]{{0,80}}\*/|[\])(.,\w]){{0,40}}?{_QUOTED}"
 )
@@ -189,6 +168,7 @@ def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
         found += _by_line(_without_comments(programs, tree), _ANYHOW, found)
     if mixed and not path.lower().endswith(".mdx"):
         found += _by_line(text, _CALLED, found)
+        found += _by_line(text, _SOURCE, found)
     return unique(found)
 
 
@@ -369,71 +349,3 @@ def _target(node: Node) -> str:
         return literal(arguments.named_children[0]) if arguments is not None and arguments.named_children else ""
     named = node.type in {"identifier", "member_expression"} and node.end_byte - node.start_byte < _MAX_NAME
     return node_text(node) if named else ""
-
-
-_STYLED_FUNCTIONS = frozenset({"function_declaration", "arrow_function", "method_definition", "function_expression"})
-_STATEMENTS = frozenset({"expression_statement", "lexical_declaration", "import_statement", "return_statement"})
-_RUNNERS = {
-    "node:test": "node:test",
-    "vitest": "vitest",
-    "@jest/globals": "jest",
-    "mocha": "mocha",
-    "supertest": "supertest",
-}
-
-
-def habits(text: str, path: str) -> Counter[str]:
-    """Habit → how often, as far as the text can be read.
-
-    `modules`, `es modules`, `commonjs`, `functions`, `async`, `semicolons`, `no semicolons`, `single quotes`, `double
-    quotes`, `tabs`, `classes`.
-    """
-    found: Counter[str] = Counter({"modules": 1, "tabs": int("\n\t" in text)})
-    kinds: Counter[str] = Counter()
-    for node in below(root(text, path)):
-        kinds[node.type] += 1
-        if node.type in _STYLED_FUNCTIONS:
-            found["async"] += bool(node.children) and node.children[0].type == "async"
-        elif node.type in _STATEMENTS:
-            found["semicolons" if _ends_with_semicolon(node) else "no semicolons"] += 1
-        elif node.type == "string" and node.is_named:  # without a name it is TypeScript's type
-            found["single quotes" if node.children[0].type == "'" else "double quotes"] += 1
-        elif node.type == "call_expression":
-            kinds["require"] += _called(node) == "require"
-    found["functions"] = sum(kinds[kind] for kind in _STYLED_FUNCTIONS)
-    found["classes"] = kinds["class_declaration"]
-    found["es modules"] = int(bool(kinds["import_statement"] + kinds["export_statement"]))
-    found["commonjs"] = int(not found["es modules"] and bool(kinds["require"] or "module.exports" in text))
-    return +found
-
-
-def test_habits(text: str, path: str) -> Counter[str]:
-    """The same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
-    found: Counter[str] = Counter({"test files": 1})
-    for node in below(root(text, path)):
-        if node.type == "string" and (word := _RUNNERS.get(literal(node))):
-            found[word] += 1
-        elif node.type == "call_expression":
-            called = _called(node)
-            found["tests"] += called in {"test", "it"}
-            found["suites"] += called == "describe"
-            found["expect"] += called == "expect"
-            found["assert"] += called.startswith("assert")
-    return +found
-
-
-test_habits.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
-def _ends_with_semicolon(node: Node) -> bool:
-    return bool(node.children) and node.children[-1].type == ";"
-
-
-def _called(node: Node) -> str:
-    """The name a call is made by, `a` or `a.b`; "" for a longer way, whose text may be as long as the file."""
-    function = node.child_by_field_name("function")
-    owner = function.child_by_field_name("object") if function is not None else None
-    short = function is not None and (
-        function.type == "identifier" or (owner is not None and owner.type == "identifier")
-    )
-    return node_text(function) if short else ""

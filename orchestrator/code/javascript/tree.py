@@ -30,14 +30,18 @@ def grammar_of(path: str) -> str:
 
 
 def root(text: str, path: str = "") -> Node:
-    """The root of the tree; a broken text gives error nodes, never an exception.
+    """Returns the root of the tree; a broken text gives error nodes, never an exception.
 
     The name in `path` tells TypeScript, with or without JSX, from JavaScript.
     """
-    return parse(grammar_of(path), text)
+    return _remembered(grammar_of(path), text)
 
 
-@lru_cache(maxsize=2)
+_remembered = lru_cache(maxsize=4)(parse)
+"""Several checks look at one delivery in a row, each by its tree. Trees never change, so threads may share them."""
+
+
+@lru_cache(maxsize=4)
 def everything(tree: Node) -> tuple[Node, ...]:
     """The node and all below it, walked once for all who look at a tree in a row."""
     return tuple(below(tree))
@@ -84,6 +88,10 @@ def _meant(match: re.Match[str]) -> str:
     return _NAMED.get(match[5], match[5])
 
 
+FUNCTIONS = frozenset(
+    {"arrow_function", "function_expression", "function_declaration", "generator_function", "method_definition"}
+    | {"generator_function_declaration"}
+)
 THROUGH = frozenset(
     {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion"}
     | {"await_expression", "sequence_expression", "template_substitution"}

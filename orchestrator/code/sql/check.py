@@ -1,14 +1,15 @@
 """Judges SQL files: by rules that hold in every dialect, by SQLite's own parser, and by sqlglot for the others."""
 
+import logging
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from orchestrator.code.sql.sqlite import SqliteGrammar
-from orchestrator.code.sql.tables import quiet_sqlglot
 from orchestrator.code.sql.tokens import (
     COLUMN_WORDS,
     NAME_KINDS,
@@ -48,6 +49,7 @@ _PACKAGES = {
 }
 _USUAL = ("sqlite", "postgres", "mysql")
 _DRIVER_OF = {package: name for name, packages in _PACKAGES.items() for package in packages.split()}
+# Words that one dialect alone has.
 _SPOKEN = {
     "mysql": re.compile(
         r"`\w+`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b|^[ \t]*DELIMITER\b|\bMODIFY\s+COLUMN\b"
@@ -194,13 +196,21 @@ def _is_core(statement: Statement) -> bool:
     return first in _CORE and (first not in {"CREATE", "ALTER", "DROP"} or others[:1] == ["TABLE"])
 
 
+@cache
+def _quiet_sqlglot() -> None:
+    """Keeps what sqlglot cannot read out of the log: the result says it."""
+    logger = logging.getLogger("sqlglot")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+
+
 def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
     """Whether sqlglot reads `text` in one of `dialects`. It takes much that no database takes, and lacks some."""
     # Imported here: only what meets SQL pays for it.
     import sqlglot
     from sqlglot.errors import SqlglotError
 
-    quiet_sqlglot()
+    _quiet_sqlglot()
     for dialect in dialects:
         try:
             sqlglot.parse_one(text, dialect=dialect)
@@ -214,6 +224,7 @@ def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
 
 # ---- rules: what sqlglot forgives, and what SQLite takes and the author cannot have meant
 
+# `*` and `/` may end a statement (`SELECT *`, SQL*Plus), these cannot.
 _CANNOT_END = words(
     """, = < > + || ( . <= >= <> != WHERE AND OR INTO BY HAVING JOIN LIKE BETWEEN CREATE INSERT ALTER DROP WITH NOT
     REFERENCES UNION EXCEPT INTERSECT WHEN THEN ELSE FROM SET"""
