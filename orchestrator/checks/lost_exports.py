@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, dirname, join, normpath, splitext
 
 from orchestrator.code.check import is_well_formed
-from orchestrator.code.grammar import Node
+from orchestrator.code.grammar import Node, below
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python import source as python_source
@@ -78,7 +78,7 @@ def _used_by_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 def _imported(statement: Node) -> Iterator[tuple[str, bool]]:
     """Names that a statement takes, and whether a name stands for the whole module."""
-    for part in javascript_tree.below(statement):
+    for part in below(statement):
         if part.type in {"import_specifier", "export_specifier"}:
             yield javascript_tree.short_text(part.child_by_field_name("name")), False
         elif part.type == "import_clause" and part.named_children[0].type == "identifier":

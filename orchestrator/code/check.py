@@ -1,7 +1,7 @@
 """One door to every parser: is this file well-formed in its own language?
 
 Also what all languages share: the language of a file by its name and first line, what models leave in files (fences,
-merge markers, diffs), the Python that a project promises, and the marks of template languages.
+merge markers, diffs), and the Python that a project promises.
 """
 
 import re
@@ -10,11 +10,14 @@ from posixpath import basename, splitext
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from orchestrator.code import data, markup
 from orchestrator.code import grammar as code_grammar
 from orchestrator.code.grammar import MOST, Node, Problem, below, parse, problem_at
 from orchestrator.code.javascript import tree
 from orchestrator.code.javascript.tree import grammar_of
+from orchestrator.code.python import source
 from orchestrator.code.sql.check import Project, check_sql
+from orchestrator.code.templates import is_generated, open_blocks
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.value import Value
 
@@ -114,14 +117,8 @@ _BY_NAME = {
     **dict.fromkeys(("pipfile", "poetry.lock", "cargo.lock", "uv.lock", "pdm.lock"), "TOML"),
     **dict.fromkeys((".babelrc", ".eslintrc", ".jshintrc", ".swcrc"), "JSON with comments"),
     **dict.fromkeys((".prettierrc", ".stylelintrc", ".clang-format", ".clang-tidy"), "YAML"),
-    "setup.cfg": "INI",
-    "tox.ini": "INI",
-    "pytest.ini": "INI",
-    "mypy.ini": "INI",
-    "alembic.ini": "INI",
-    ".flake8": "INI",
-    ".coveragerc": "INI",
-    ".pylintrc": "INI",
+    **dict.fromkeys(("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "alembic.ini"), "INI"),
+    **dict.fromkeys((".flake8", ".coveragerc", ".pylintrc"), "INI"),
 }
 _WITH_COMMENTS = re.compile(
     r"(^|/)((ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|babel\.config"
@@ -230,79 +227,6 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     return None if oldest in {None, 0} else (3, oldest or 0)
 
 
-# Jinja and its like, ERB and its like, PHP; `{#` before a word is Svelte, `<?xml` opens XML. Each mark ends before the
-# next one begins, so that a text full of openings costs no more than its length.
-_MARKS = re.compile(
-    r"\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|\{#(?![{\w])(?:(?!\{#|#\}).)*#\}|<%(?:(?!<%|%>).)*%>"
-    r"|<\?(?!xml).*?(\?>|\Z)",
-    re.DOTALL,
-)
-# `{%`, `<%` without `=`, PHP, and the block words of Handlebars and of Go.
-_STEERING = re.compile(
-    r"\{%|<%(?![=-])|<\?(?!xml)|\{\{[~-]?\s*([#/^>]|(if|range|end|else|each|with|block|define|template|unless)\b)"
-)
-"""What may open an element in one branch and close it in another, or bring a part from elsewhere."""
-
-
-_STATEMENT = re.compile(
-    r"\{%[-+~]?\s*(end)?(if|for|block|macro)\b(?:(?!%\}).)*%\}|\{%[-+~]?\s*(raw|verbatim|comment)\b", re.DOTALL
-)
-_RAW = re.compile(r"(\{#(?![{\w]).*?#\})|\{%[-+~]?\s*(raw|verbatim|comment)\b.*?\{%[-+~]?\s*end\2\b.*?%\}", re.DOTALL)
-_RAW_END = re.compile(r"#\}|\{%[-+~]?\s*end(raw|verbatim|comment)\b")
-"""Looked for first: a text with many beginnings and no end would take the square of its length."""
-
-
-def is_steered(text: str) -> bool:
-    """Whether a template's conditions and loops stand in the text: its elements cannot be matched then."""
-    return _STEERING.search(text) is not None
-
-
-def has_template(text: str) -> bool:
-    """Whether anything of a template stands in the text."""
-    return _MARKS.search(text) is not None
-
-
-def is_generated(path: str, text: str) -> bool:
-    """Whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
-    *folders, name = path.lower().split("/")
-    # cookiecutter and its like put marks into the paths as well.
-    among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name
-    return among and has_template(text)
-
-
-def masked(text: str) -> str:
-    """The text with letters where a template puts something in; every other character keeps its place."""
-    return _MARKS.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), text)
-
-
-def blank(match: re.Match[str]) -> str:
-    """Blanks in the room of a match, its line ends kept."""
-    return re.sub(r"[^\n]", " ", match[0])
-
-
-def open_blocks(text: str) -> list[Problem]:
-    """Returns `{% if %}`, `{% for %}`, `{% block %}` or `{% macro %}` without its end, or an end without its begin."""
-    waiting: list[tuple[str, int]] = []
-    for match in _STATEMENT.finditer(_RAW.sub(blank, text) if _RAW_END.search(text) else text):
-        name = match[2]
-        if name is None:
-            return []  # text that is not read as a template, and whose end is not there
-        if not match[1]:
-            waiting.append((name, match.start()))
-        elif not waiting:
-            return [problem_at(text, match.start(), f"`{{% end{name} %}}` ends nothing")]
-        elif waiting[-1][0] != name:
-            break
-        else:
-            waiting.pop()
-    return [
-        problem_at(text, at, f"`{{% {name} %}}` has no `{{% end{name} %}}`", f"End it with `{{% end{name} %}}`.")
-        for name, at in waiting[-1:]
-    ]
-
-
-__all__ = ["CHECKED_SUFFIXES", "check_syntax", "is_well_formed", "unchecked_language"]
-
 _OWN_LOOK = frozenset({"HTML", "Vue", "Svelte", "Astro", "YAML"})
 """Languages whose readers look at templates themselves."""
 
@@ -314,7 +238,7 @@ def check_syntax(
 
     Never raises. A file in a language without a parser gives []: `unchecked_language` names it. `target` says which
     Python the project promises, `project` which database's SQL it speaks; of SQL there may be more findings, and minor
-    ones. Parsers are loaded when the first text of their language comes.
+    ones.
     """
     if path.lower().endswith(".sql"):
         return check_sql(text, path, code=code, project=project)
@@ -340,42 +264,26 @@ def is_well_formed(path: str, text: str) -> bool:
     language = None if path.lower().endswith(".sql") else language_of(path, text)
     if language not in ("JavaScript", "TypeScript") or is_generated(path, text):
         return not check_syntax(path, text)
-    from orchestrator.code.javascript import tree
-
     return not slips(text, language) and not tree.is_broken(text, grammar_of(path))
 
 
 def _problems(language: str, path: str, text: str, target: Target) -> list[Problem]:
-    """By the parser of the language; each is imported when it is needed first."""
+    """Returns what the parser of the language says."""
     match language:
         case "Python":
-            from orchestrator.code.python import source
-
             return source.problems(text, path, target.python)
         case "JavaScript" | "TypeScript":
-            from orchestrator.code.javascript import tree
-
             return tree.problems(text, grammar_of(path))
         case "Go" | "Java" | "Rust":
-            return problems(text, language.lower())
-        case "YAML" | "TOML" | "XML" | "INI":
-            from orchestrator.code import data
-
-            return data.FORMS[language](text)
+            return _grammar_problems(text, language.lower())
         case "CSS" | "SCSS" | "Less":
-            from orchestrator.code import markup
-
             return markup.css_problems(text, language)
         case "HTML" | "Vue" | "Svelte" | "Astro":
-            from orchestrator.code import markup
-
             return markup.problems(text, language)
         case "Shell":  # bash itself judges it where runs happen: checks/shell_syntax
             return []
         case _:
-            from orchestrator.code import data
-
-            return data.JSON_FORMS[language](text)
+            return data.FORMS[language](text)
 
 
 # Both are right Rust, and the grammar has neither: see below how they are written for it.
@@ -384,20 +292,20 @@ _NOT_IN_GRAMMAR = re.compile(r"\btry!(?=\s*\()|~")
 _LISTS = frozenset({"literal_value", "argument_list", "parameter_list", "type_parameter_list"})
 
 
-def problems(text: str, grammar: str) -> list[Problem]:
+def _grammar_problems(text: str, grammar: str) -> list[Problem]:
     """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
-    tree = parse(grammar, text)
-    if tree.has_error and grammar == "rust":
-        tree = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: "+" if match[0] == "~" else "tri+", text))
-    said = code_grammar.problems(tree, text)
-    return said or (_last_commas(tree, text)[:MOST] if grammar == "go" else [])
+    root = parse(grammar, text)
+    if root.has_error and grammar == "rust":
+        root = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: "+" if match[0] == "~" else "tri+", text))
+    said = code_grammar.problems(root, text)
+    return said or (_last_commas(root, text)[:MOST] if grammar == "go" else [])
 
 
-def _last_commas(tree: Node, text: str) -> list[Problem]:
+def _last_commas(root: Node, text: str) -> list[Problem]:
     """Go: a list whose closing bracket stands in a line of its own ends with a comma, which the grammar lets pass."""
     lines = text.split("\n")
     found = []
-    for node in below(tree):
+    for node in below(root):
         if node.type not in _LISTS or node.child_count < 3:
             continue
         parts = [child for child in node.children if child.type != "comment"]

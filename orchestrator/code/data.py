@@ -95,15 +95,6 @@ def check_ini(text: str) -> list[Problem]:
     return []
 
 
-FORMS: Mapping[str, Callable[[str], list[Problem]]] = {
-    "YAML": check_yaml,
-    "TOML": check_toml,
-    "XML": check_xml,
-    "INI": check_ini,
-}
-"""Language → what checks it."""
-
-
 # Strings are taken whole, so that what looks like a comment in one is none. Behind a comma blanks and comments are
 # taken possessively: a comment that holds a bracket closes nothing.
 _PIECES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?>\s|//[^\n]*|/\*.*?\*/)*+[\]}])', re.DOTALL)
@@ -151,7 +142,11 @@ def check_json_lines(text: str) -> list[Problem]:
     return found
 
 
-JSON_FORMS: Mapping[str, Callable[[str], list[Problem]]] = {
+FORMS: Mapping[str, Callable[[str], list[Problem]]] = {
+    "YAML": check_yaml,
+    "TOML": check_toml,
+    "XML": check_xml,
+    "INI": check_ini,
     "JSON": check_json,
     "JSON with comments": check_json_with_comments,
     "JSON lines": check_json_lines,

@@ -4,7 +4,6 @@ The cause comes first: the bracket, string, comment or tag that nothing closes, 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -159,8 +158,6 @@ def _never_closed(unclosed: Sequence[Token]) -> Problem:
 
 
 def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool) -> _Found:
-    count = Counter(token.text in CLOSERS for token in tokens)
-    spare = count[True] - count[False]
     open_: list[Token] = []
     found = _Found([], [])
     seen_line = 0
@@ -169,10 +166,9 @@ def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool
         if token.text not in CLOSERS:
             open_.append(token)
             continue
-        at = _partner(token, open_, indents if by_indent and leads else None, extra=spare > 0)
+        at = _partner(token, open_, indents if by_indent and leads else None)
         if at < 0:
             found.strays.append(token)
-            spare -= 1
         else:
             found.unclosed.extend(open_[at + 1 :])
             del open_[at:]
@@ -180,7 +176,7 @@ def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool
     return found if found.unclosed else _Found(open_, found.strays)
 
 
-def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None, *, extra: bool) -> int:
+def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None) -> int:
     """Place in `open_` of what `token` closes; -1 when it closes nothing."""
     outwards = range(len(open_) - 1, -1, -1)
     same = list(islice((place for place in outwards if CLOSER_OF[open_[place].text] == token.text), _FAR))
@@ -189,10 +185,10 @@ def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None
     if indents is None or open_[same[0]].line == token.line:
         return same[0]
     mine = indents[token.line - 1]
-    theirs = indents[open_[same[0]].line - 1]
-    if mine < theirs:
-        return next((place for place in same if indents[open_[place].line - 1] == mine), same[0])
-    return -1 if mine > theirs and extra else same[0]
+    if mine >= indents[open_[same[0]].line - 1]:
+        return same[0]
+    # It stands further left than what it would close: the one as far left as itself is meant, those inside are open.
+    return next((place for place in same if indents[open_[place].line - 1] == mine), same[0])
 
 
 _QUOTES = frozenset({'"', "'", "`", '"""', "'''"})

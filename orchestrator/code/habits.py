@@ -20,7 +20,7 @@ def _compiled(forms: Mapping[str, str]) -> _Patterns:
 _PYTHON = _compiled(
     {
         "dataclasses": r"^[ \t]*@(?:dataclasses\.)?dataclass\b",
-        "attrs": r"^[ \t]*@(?:attrs?\.)?(?:define|s)\b(?!\.)",
+        "attrs": r"^[ \t]*@(?:attr\.s|(?:attrs?\.)?define)\b",
         "pydantic models": r"^[ \t]*class \w+\([^)\n]*\bBaseModel\b",
         "TypedDicts": r"^[ \t]*class \w+\([^)\n]*\bTypedDict\b",
         "NamedTuples": r"^[ \t]*class \w+\([^)\n]*\bNamedTuple\b",

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.code import data
-from orchestrator.code.check import blank, has_template, is_steered, masked, open_blocks
 from orchestrator.code.grammar import (
     CLOSER_OF,
     MOST,
@@ -23,6 +22,7 @@ from orchestrator.code.grammar import (
     unbalanced,
 )
 from orchestrator.code.javascript import tree
+from orchestrator.code.templates import blank, has_template, is_steered, masked, open_blocks
 
 # What the HTML standard's tokenizer leaves text for; `< ` and `<3` are text.
 _START = re.compile(r"<!--|<!\[CDATA\[|<!|<\?|</?[A-Za-z]")

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 from random import Random
+from string import ascii_lowercase
 
 from orchestrator.code.grammar import Node, node_text
 from orchestrator.code.javascript.tests import ASSERT_MODULES, FoundTest, bindings, find_tests
-from orchestrator.code.javascript.tree import FUNCTIONS, THROUGH, alternatives, arguments, literal, root
+from orchestrator.code.javascript.tree import FUNCTIONS, arguments, literal, root
 from orchestrator.core.value import Value
 
 
@@ -245,6 +246,9 @@ _AROUND_TESTS = FUNCTIONS | frozenset(
 _SWITCHES_ITSELF = re.compile(r"\w+\.(skip|todo)")
 _DECLARATION = re.compile(r"(function|async|class)\b")
 """How an expression begins that would be a declaration as a statement."""
+_AROUND_VALUE = frozenset(
+    {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion"}
+)
 _NUMBER = re.compile(r"-?\s*(?:0|[1-9]\d{0,14})(?:\.\d+)?")
 """Numbers whose other one is counted; those written in another way become a part of a list, as computed ones do."""
 
@@ -375,17 +379,18 @@ def _other_expectation(call: Node, names: dict[str, str], random: Random) -> tup
         return None
     if verb == "ok":
         return node, f"!({node_text(node)})", False
-    inner: Node | None = node
-    while inner is not None and inner.type in THROUGH:
-        inner = next(iter(alternatives(inner)), None)
+    inner = node
+    while inner.type in _AROUND_VALUE and (parts := [one for one in inner.named_children if one.type != "comment"]):
+        inner = parts[-1 if inner.type == "type_assertion" else 0]
     text, step = node_text(inner), random.randint(2, 99)
-    if inner is not None and inner.type in {"true", "false"}:
+    if inner.type in {"true", "false"}:
         return inner, "false" if inner.type == "true" else "true", True
-    if inner is not None and _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text):
         other = float(re.sub(r"\s", "", text)) + step
         return inner, str(int(other)) if other.is_integer() else repr(other), True
-    if inner is not None and (literal(inner) or text in {"''", '""', "``"}):
-        return inner, f"{text[:-1]}{step}{text[-1]}", True
+    if literal(inner) or text in {"''", '""', "``"}:
+        # No digit: behind an escaped zero it would be an octal escape, which modules refuse.
+        return inner, f"{text[:-1]}{random.choice(ascii_lowercase)}{text[-1]}", True
     # No value equals a list that holds it and more, not even by `==`.
     return node, f"[{node_text(node)}, {step}]", False
 

@@ -11,7 +11,6 @@ from posixpath import splitext
 from orchestrator.code.grammar import Node, below, node_text
 from orchestrator.code.javascript.tree import (
     FUNCTIONS,
-    SUFFIXES,
     arguments,
     callee,
     literal,
@@ -30,11 +29,7 @@ _CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "bi
 """What stands in these may not be loaded at all: UMD asks `typeof require` first."""
 
 
-class Loaded(Import):
-    """One module that a text loads, as written."""
-
-
-def loaded(text: str, path: str = "") -> Iterator[Loaded]:
+def loaded(text: str, path: str = "") -> Iterator[Import]:
     """Returns every module that `text` loads, in order; one may come several times. Never raises."""
     waiting = [(root(text, path), False, False)]
     while waiting:
@@ -46,7 +41,7 @@ def loaded(text: str, path: str = "") -> Iterator[Loaded]:
         waiting += [(child, optional, lazy) for child in reversed(node.children)]
 
 
-def _loaded_by(node: Node) -> Iterator[Loaded]:
+def _loaded_by(node: Node) -> Iterator[Import]:
     if node.type in {"import_statement", "export_statement", "import_require_clause"}:
         if module := string_value(node.child_by_field_name("source")):
             yield _found(module, node, types=any(child.type == "type" for child in node.children) or _only_types(node))
@@ -60,9 +55,9 @@ def _loaded_by(node: Node) -> Iterator[Loaded]:
         yield from (_found(match["module"], node) for match in _JSX.finditer(text))
 
 
-def _found(module: str, node: Node, *, types: bool = False) -> Loaded:
+def _found(module: str, node: Node, *, types: bool = False) -> Import:
     line = node.start_point.row + 1
-    return Loaded(module=module, line=line, relative=module.startswith("."), type_only=types)
+    return Import(module=module, line=line, relative=module.startswith("."), type_only=types)
 
 
 def _only_types(node: Node) -> bool:
@@ -86,9 +81,9 @@ def _in_type(call: Node) -> bool:
     return (kind != "type_assertion" and kind.startswith(("type_", "literal_type"))) or kind.endswith("_type")
 
 
-def unique(found: Iterable[Loaded]) -> tuple[Loaded, ...]:
+def unique(found: Iterable[Import]) -> tuple[Import, ...]:
     """Returns each module of each line once; one that is used as more than types there is not only types."""
-    kept: dict[tuple[str, int], Loaded] = {}
+    kept: dict[tuple[str, int], Import] = {}
     for one in found:
         key = (one.module, one.line)
         if key not in kept or (kept[key].type_only and not one.type_only):
@@ -127,8 +122,6 @@ def scripts(text: str, path: str) -> str:
     return "".join(pieces)
 
 
-__all__ = ["MIXED", "SUFFIXES", "Loaded", "exported_names", "imports"]
-
 _QUOTED = r"""(["'`])(?P<module>[^"'`$\s]+)\1"""
 # In the markup of a component.
 _CALLED = re.compile(rf"\b(?:import|require)\s*\(\s*{_QUOTED}")
@@ -153,7 +146,7 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
+def imports(text: str, path: str = "") -> tuple[Import, ...]:
     """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line. Never
     raises.
 
@@ -182,12 +175,12 @@ def _without_comments(text: str, tree: Node) -> str:
     return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
 
 
-def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Loaded]) -> Iterator[Loaded]:
+def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Import]) -> Iterator[Import]:
     seen = {(one.module, one.line) for one in known}
     for number, line in enumerate(text.split("\n"), start=1):
         for module in (match["module"] for match in pattern.finditer(line)):
             if (module, number) not in seen:
-                yield Loaded(module=module, line=number, relative=module.startswith("."), optional=True)
+                yield Import(module=module, line=number, relative=module.startswith("."), optional=True)
 
 
 def _export(node: Node) -> Iterator[str]:
@@ -277,23 +270,18 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
 
 
 def _made(node: Node) -> str:
-    """The variable that a declarator binds to an app or router, or ""."""
+    """Returns the variable that a declarator binds to an app or router, or ""."""
     value = node.child_by_field_name("value")
-    if value is None or value.type not in {"call_expression", "new_expression"}:
-        return ""
-    maker = value.child_by_field_name("function") or value.child_by_field_name("constructor")
-    made = maker is not None and maker.end_byte - maker.start_byte < _MAX_NAME and node_text(maker) in _MAKERS
+    made = value is not None and short_text(callee(value), _MAX_NAME) in _MAKERS
     return node_text(node.child_by_field_name("name")) if made else ""
 
 
 def _call(node: Node, owners: set[str], file: str) -> Iterator[Endpoint]:
-    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if function is None or function.type != "member_expression" or arguments is None:
+    function, given = callee(node), arguments(node)
+    owner = function.child_by_field_name("object") if function is not None else None
+    if function is None or owner is None or not given:
         return
     verb = node_text(function.child_by_field_name("property"))
-    owner, given = function.child_by_field_name("object"), arguments.named_children
-    if owner is None or not given:
-        return
     chained = _chained_route(owner, owners)
     if chained is not None and verb in _VERBS:
         yield _endpoint(verb, chained, given[-1], file)
@@ -313,18 +301,14 @@ def _is_owner(node: Node, owners: set[str]) -> bool:
 
 
 def _chained_route(node: Node, owners: set[str]) -> str | None:
-    """The path of `app.route("/x").get(…)`, also with other verbs between."""
+    """Returns the path of `app.route("/x").get(…)`, also with other verbs between."""
     for _ in range(_MAX_CHAIN):
-        if node.type != "call_expression":
-            return None
-        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if function is None or function.type != "member_expression" or arguments is None:
-            return None
-        owner = function.child_by_field_name("object")
-        if owner is None:
+        function = callee(node)
+        owner = function.child_by_field_name("object") if function is not None else None
+        if function is None or owner is None:
             return None
         if node_text(function.child_by_field_name("property")) == "route" and _is_owner(owner, owners):
-            return literal(arguments.named_children[0]) or None if arguments.named_children else None
+            return next((literal(one) or None for one in arguments(node)), None)
         node = owner
     return None
 
@@ -343,9 +327,7 @@ def _endpoint(verb: str, route: str, handler: Node, file: str) -> Endpoint:
 
 
 def _target(node: Node) -> str:
-    """The handler's name; "" for one written in place."""
-    if node.type == "call_expression" and node_text(node.child_by_field_name("function")) == "require":
-        arguments = node.child_by_field_name("arguments")
-        return literal(arguments.named_children[0]) if arguments is not None and arguments.named_children else ""
-    named = node.type in {"identifier", "member_expression"} and node.end_byte - node.start_byte < _MAX_NAME
-    return node_text(node) if named else ""
+    """Returns the handler's name; "" for one written in place."""
+    if node.type == "call_expression" and short_text(callee(node)) == "require":
+        return next(map(literal, arguments(node)), "")
+    return short_text(node, _MAX_NAME) if node.type in {"identifier", "member_expression"} else ""

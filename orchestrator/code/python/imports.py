@@ -82,8 +82,8 @@ def _names(node: ast.AST | None) -> set[str]:
 MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
 """Suffixes of files that can be imported, once compiled where need be."""
 _JUDGED = (".py", ".pyi", ".pyw", ".ipynb", ".pth")
-_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:[\w, \t]+=[ \t]*)?(?:%%?|!!?)(?P<command>.*)$", re.MULTILINE)
-"""A line for the notebook's shell, not for Python: `!pip install x`, `%pip install x`, `%%bash`."""
+_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:(?:[\w, \t]+=[ \t]*)?(?:%%?|!!?)(?P<command>.*)|.*\?[ \t]*)$", re.MULTILINE)
+"""A line for the notebook, not for Python: `!pip install x`, `%pip install x`, `%%time`, `name?`."""
 _CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
 # Most texts hold no word that installs, alone or in a command, and then need no look at every call.
 _INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
@@ -148,7 +148,7 @@ def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
             continue
         if parse_python(cell) is None:
             joined = cell.replace("\\\n", " ")
-            commands += (found["command"] for found in _MAGIC.finditer(joined))
+            commands += (found["command"] or "" for found in _MAGIC.finditer(joined))
             cell = _MAGIC.sub(r"\g<blanks>pass", joined)
         # What is no Python without its magics (another language, a line that asks for help) must not hide the others.
         if language.lower().startswith(("python", "ipython")) and parse_python(cell) is not None:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.code.sql.sqlite import SqliteGrammar
+from orchestrator.code.sql.sqlite import Said, SqliteGrammar
 from orchestrator.code.sql.tokens import (
     COLUMN_WORDS,
     NAME_KINDS,
@@ -162,16 +162,20 @@ def _problems(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
             elif found or not short:
                 yield from found
             elif tuple(dialects) == ("sqlite",):
-                if said is not None and said.cut:
-                    last = statement.tokens[-1]
-                    message = f"the statement ends with `{last.text[:40]}`: the rest is missing"
-                    yield Problem(last, message, _FIX, cut=True)
-                elif said is not None:
-                    yield Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
+                yield from [_refused(statement, said)] if said is not None else []
             elif _is_core(statement) and (size := statement.tokens[-1].end - statement.tokens[0].start) <= left:
                 left -= size
-                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], dialects):
+                others = [name for name in dialects if name != "sqlite"]
+                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], others):
                     yield Problem(statement.tokens[0], "no parser here understands the statement", _FIX, major=False)
+
+
+def _refused(statement: Statement, said: Said) -> Problem:
+    """Returns SQLite's own words, for what no rule explains."""
+    last = statement.tokens[-1]
+    if said.cut:
+        return Problem(last, f"the statement ends with `{last.text[:40]}`: the rest is missing", _FIX, cut=True)
+    return Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
 
 
 def _read(text: str, dialects: Sequence[str]) -> list[Statement]:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-# Jinja, shells and f-strings, psql, `{name}` of str.format, `@name@` of Autoconf, `??` of JDBC. At most 200 characters
-# each: a longer one is no placeholder.
+# Jinja, shells, psql, `{name}` of str.format, `@name@` of Autoconf, `??` of JDBC, `%s` of Python's drivers.
+# At most 200 characters each: a longer one is no placeholder.
 _HOLES = (
     r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|[$#]\{[^{}]{0,200}\}"
-    r"|\$\(\w{1,60}\)|\{\w{1,60}\}|@\w{1,60}@|\?\?"
+    r"|\$\(\w{1,60}\)|\{\w{1,60}\}|@\w{1,60}@|\?\?|%\(\w{1,80}\)s|%s\b"
 )
 # Possessive throughout: an open quote in a long text must not be tried from every end. The order counts: a hole may
 # look like a parameter, `E'…'` like a word, a dollar quote like a parameter.
@@ -18,7 +18,7 @@ _FORM = r"""
   | (?P<string>[eE]'(?:[^'\\]|\\.|'')*+(?:'|\Z)|(?:[nNxXbB]|[uU]&)?'{single}(?:'|\Z))
   | (?P<quoted>(?:[uU]&)?"{double}(?:"|\Z)|`[^`]*+(?:`|\Z)|\[[A-Za-z_][\w\ $#.-]*+\])
   | (?P<dollar>\$(?P<tag>(?:[A-Za-z_]\w*+)?)\$.*?(?:\$(?P=tag)\$|\Z))
-  | (?P<param>%\(\w{{1,80}}\)s|%s\b|\?\d*+|\$\d++|(?<![:\w])[:@$]@?[A-Za-z_]\w*+)
+  | (?P<param>\?\d*+|\$\d++|(?<![:\w])[:@$]@?[A-Za-z_]\w*+)
   | (?P<number>\d[\w.]*+|\.\d\w*+)
   | (?P<word>[^\W\d][\w$]*+)
   | (?P<mark>::|:=|->>|->|\|\||<>|!=|<=|>=|.)
