@@ -17,7 +17,7 @@ from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests,
 from orchestrator.code.javascript.tree import root
 from orchestrator.code.python import source
 from orchestrator.code.python.source import dotted
-from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, nodes_of, test_functions
+from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.paths import is_test_file, unsafe_reason
@@ -300,7 +300,7 @@ def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
     for name, line in doubled_names(tree):
         message = f"`{name}` is defined again further down, which hides this one"
         found.append(major("suite.duplicate_test", message, where=_at(where, line), fix=_OWN_NAME))
-    tests = (node for node in nodes_of(tree) if isinstance(node, Function) and node.name.startswith("test"))
+    tests = (node for node in ast.walk(tree) if isinstance(node, Function) and node.name.startswith("test"))
     return [*found, *(finding for test in tests for finding in _suspicions(test, where))]
 
 

@@ -1,7 +1,7 @@
 """One door to every parser: is this file well-formed in its own language?
 
 Also what all languages share: the language of a file by its name and first line, what models leave in files (fences,
-merge markers, diffs), the Python that a project promises, and the marks of template languages.
+merge markers, diffs), and the Python that a project promises.
 """
 
 import re
@@ -10,21 +10,29 @@ from posixpath import basename, splitext
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from orchestrator.code import data, markup
 from orchestrator.code import grammar as code_grammar
-from orchestrator.code.grammar import MOST, Node, Problem, below, parse, place
+from orchestrator.code.grammar import MOST, Node, Problem, below, parse, problem_at
 from orchestrator.code.javascript import tree
 from orchestrator.code.javascript.tree import grammar_of
+from orchestrator.code.python import source
 from orchestrator.code.sql.check import Project, check_sql
+from orchestrator.code.templates import is_generated, open_blocks
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.value import Value
 
+# Only at the very begin or end: a fence inside may be text of the file (a docstring, a README in a string).
 _FENCE = re.compile(r"\A\s*(```|~~~)[\w+#.-]*[ \t]*(?=\n)|(?<=\n)(```|~~~)[ \t]*\s*\Z")
-_MARKERS = (re.compile(r"^<{7} ", re.M), re.compile(r"^={7}$", re.M), re.compile(r"^>{7} ", re.M))
+_OURS, _MIDDLE, _THEIRS = (re.compile(form, re.M) for form in (r"^<{7} ", r"^={7}$", r"^>{7} "))
+# The heads of git, of `diff -u` and of a hunk alone.
 _DIFF = re.compile(r"\A\s*(diff --git a/|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(,\d+)? \+\d+(,\d+)? @@)")
+# A comment first, and three `\n` in the one line: one alone is often a string.
 _SPELLED_OUT = re.compile(r"\A\s*(#|//|/\*|<|;).*?\\n.*?\\n.*?\\n")
+# Markup and CSS: `\n` next to a tag or brace, where no string can stand.
 _BETWEEN_TAGS = re.compile(r"[>}]\s*\\n|\\n\s*[<{]")
 _FEWEST = 3
 _QUOTES = re.compile(r"[\u201c\u201d\u2018\u2019\u201e]")
+# What an answer that went through HTML holds in place of `<`, `>`, `&` and quotes.
 _ENTITY = re.compile(r"&(lt|gt|amp|quot|#39|apos);")
 _PLUSES = 4
 """Fewest lines that make a diff out of leading plus signs."""
@@ -47,26 +55,17 @@ def hint(line: str, language: str) -> str:
 def _fences(text: str) -> Iterator[Problem]:
     if ("```" in text or "~~~" in text) and (found := _FENCE.search(text)):
         at = found.start() + len(found[0]) - len(found[0].lstrip())
-        line, column = place(text, at)
         fix = "Give the file's text alone, without the fence."
-        yield Problem(line=line, column=column, message="a Markdown code fence stands in the file", fix=fix)
+        yield problem_at(text, at, "a Markdown code fence stands in the file", fix)
 
 
 def _merge(text: str) -> Iterator[Problem]:
-    if "<<<<<<< " not in text:
-        return
-    at = 0
-    first = None
-    for marker in _MARKERS:
-        found = marker.search(text, at)
-        if found is None:
-            return
-        first, at = first or found, found.end()
-    if first is not None:
+    # One search behind the other: one expression for all three takes the square of a hostile text.
+    found = _OURS.search(text) if "<<<<<<< " in text else None
+    middle = _MIDDLE.search(text, found.end()) if found else None
+    if found and middle and _THEIRS.search(text, middle.end()):
         fix = "Settle the conflict and leave the markers out."
-        yield Problem(
-            line=place(text, first.start())[0], column=1, message="a merge conflict is left in the file", fix=fix
-        )
+        yield problem_at(text, found.start(), "a merge conflict is left in the file", fix)
 
 
 def _diff(text: str) -> Iterator[Problem]:
@@ -97,7 +96,6 @@ _BY_SUFFIX = {
     **dict.fromkeys(tree.TYPESCRIPT, "TypeScript"),
     **dict.fromkeys((".json", ".webmanifest", ".geojson", ".ipynb"), "JSON"),
     **dict.fromkeys((".jsonc", ".code-workspace"), "JSON with comments"),
-    ".json5": "JSON5",
     **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "HTML"),
     ".css": "CSS",
@@ -119,14 +117,8 @@ _BY_NAME = {
     **dict.fromkeys(("pipfile", "poetry.lock", "cargo.lock", "uv.lock", "pdm.lock"), "TOML"),
     **dict.fromkeys((".babelrc", ".eslintrc", ".jshintrc", ".swcrc"), "JSON with comments"),
     **dict.fromkeys((".prettierrc", ".stylelintrc", ".clang-format", ".clang-tidy"), "YAML"),
-    "setup.cfg": "INI",
-    "tox.ini": "INI",
-    "pytest.ini": "INI",
-    "mypy.ini": "INI",
-    "alembic.ini": "INI",
-    ".flake8": "INI",
-    ".coveragerc": "INI",
-    ".pylintrc": "INI",
+    **dict.fromkeys(("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "alembic.ini"), "INI"),
+    **dict.fromkeys((".flake8", ".coveragerc", ".pylintrc"), "INI"),
 }
 _WITH_COMMENTS = re.compile(
     r"(^|/)((ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|babel\.config"
@@ -155,9 +147,11 @@ _UNCHECKED = {
     if suffix[0] == "."
 }
 """Suffix → language, of code that no parser here judges."""
+# Files that are known by their names, whatever stands in them.
 _UNCHECKED_NAMES = re.compile(
     r"^((gnu)?makefile|(docker|container)file(\..*)?|jenkinsfile|justfile|vagrantfile|rakefile|gemfile)$"
 )
+# bash would refuse what these shells read.
 _OTHER_SHELL = re.compile(r"#!.*\b(zsh|fish|t?csh|m?ksh|nu|pwsh)\b")
 """The first line of a script that only looks like one of bash by its name."""
 _SHEBANGS = (("python", "Python"), ("node", "JavaScript"), ("bash", "Shell"), ("/dash", "Shell"), ("/sh", "Shell"))
@@ -233,82 +227,6 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     return None if oldest in {None, 0} else (3, oldest or 0)
 
 
-_MARKS = re.compile(
-    r"\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|\{#(?![{\w])(?:(?!\{#|#\}).)*#\}|<%(?:(?!<%|%>).)*%>"
-    r"|<\?(?!xml).*?(\?>|\Z)",
-    re.DOTALL,
-)
-_STEERING = re.compile(
-    r"\{%|<%(?![=-])|<\?(?!xml)|\{\{[~-]?\s*([#/^>]|(if|range|end|else|each|with|block|define|template|unless)\b)"
-)
-"""What may open an element in one branch and close it in another, or bring a part from elsewhere."""
-_STATEMENT = re.compile(
-    r"\{%[-+~]?\s*(end)?(if|for|block|macro)\b(?:(?!%\}).)*%\}|\{%[-+~]?\s*(raw|verbatim|comment)\b", re.DOTALL
-)
-_RAW = re.compile(r"(\{#(?![{\w]).*?#\})|\{%[-+~]?\s*(raw|verbatim|comment)\b.*?\{%[-+~]?\s*end\2\b.*?%\}", re.DOTALL)
-
-_RAW_END = re.compile(r"#\}|\{%[-+~]?\s*end(raw|verbatim|comment)\b")
-
-
-def is_steered(text: str) -> bool:
-    """Whether a template's conditions and loops stand in the text: its elements cannot be matched then."""
-    return _STEERING.search(text) is not None
-
-
-def has_template(text: str) -> bool:
-    """Whether anything of a template stands in the text."""
-    return _MARKS.search(text) is not None
-
-
-def is_generated(path: str, text: str) -> bool:
-    """Whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
-    *folders, name = path.lower().split("/")
-    # cookiecutter and its like put marks into the paths as well.
-    among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name
-    return among and has_template(text)
-
-
-def masked(text: str) -> str:
-    """The text with letters where a template puts something in; every other character keeps its place."""
-    return _MARKS.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), text)
-
-
-def blank(match: re.Match[str]) -> str:
-    """Blanks in the room of a match, its line ends kept."""
-    return re.sub(r"[^\n]", " ", match[0])
-
-
-def open_blocks(text: str) -> list[Problem]:
-    """`{% if %}`, `{% for %}`, `{% block %}` and `{% macro %}` without their end, or an end without its begin."""
-    waiting: list[tuple[str, int]] = []
-    held = _RAW.sub(blank, text) if _RAW_END.search(text) else text
-    for match in _STATEMENT.finditer(held):
-        name = match[2]
-        if name is None:
-            return []  # text that is not read as a template, and whose end is not there
-        if not match[1]:
-            waiting.append((name, match.start()))
-        elif waiting and waiting[-1][0] == name:
-            waiting.pop()
-        else:
-            opened = waiting.pop() if waiting else None
-            return [_unmatched(text, opened) if opened else _closes_nothing(text, name, match.start())]
-    return [_unmatched(text, waiting[-1])] if waiting else []
-
-
-def _unmatched(text: str, opened: tuple[str, int]) -> Problem:
-    line, column = place(text, opened[1])
-    message = f"`{{% {opened[0]} %}}` of line {line} has no `{{% end{opened[0]} %}}`"
-    return Problem(line=line, column=column, message=message, fix=f"End it with `{{% end{opened[0]} %}}`.")
-
-
-def _closes_nothing(text: str, name: str, at: int) -> Problem:
-    line, column = place(text, at)
-    return Problem(line=line, column=column, message=f"`{{% end{name} %}}` ends nothing")
-
-
-__all__ = ["CHECKED_SUFFIXES", "check_syntax", "is_well_formed", "unchecked_language"]
-
 _OWN_LOOK = frozenset({"HTML", "Vue", "Svelte", "Astro", "YAML"})
 """Languages whose readers look at templates themselves."""
 
@@ -320,7 +238,7 @@ def check_syntax(
 
     Never raises. A file in a language without a parser gives []: `unchecked_language` names it. `target` says which
     Python the project promises, `project` which database's SQL it speaks; of SQL there may be more findings, and minor
-    ones. Parsers are loaded when the first text of their language comes.
+    ones.
     """
     if path.lower().endswith(".sql"):
         return check_sql(text, path, code=code, project=project)
@@ -342,67 +260,52 @@ def check_syntax(
 
 
 def is_well_formed(path: str, text: str) -> bool:
-    """Whether `check_syntax` finds nothing, at less cost: nothing is told of what it would find."""
+    """Whether `check_syntax` finds nothing, at less cost: what it would find is not worked out."""
     language = None if path.lower().endswith(".sql") else language_of(path, text)
     if language not in ("JavaScript", "TypeScript") or is_generated(path, text):
         return not check_syntax(path, text)
-    from orchestrator.code.javascript import tree
-
     return not slips(text, language) and not tree.is_broken(text, grammar_of(path))
 
 
 def _problems(language: str, path: str, text: str, target: Target) -> list[Problem]:
-    """By the parser of the language; each is imported when it is needed first."""
+    """Returns what the parser of the language says."""
     match language:
         case "Python":
-            from orchestrator.code.python import source
-
             return source.problems(text, path, target.python)
         case "JavaScript" | "TypeScript":
-            from orchestrator.code.javascript import tree
-
             return tree.problems(text, grammar_of(path))
         case "Go" | "Java" | "Rust":
-            return problems(text, language.lower())
-        case "YAML" | "TOML" | "XML" | "INI":
-            from orchestrator.code import data
-
-            return data.FORMS[language](text)
+            return _grammar_problems(text, language.lower())
         case "CSS" | "SCSS" | "Less":
-            from orchestrator.code import markup
-
             return markup.css_problems(text, language)
         case "HTML" | "Vue" | "Svelte" | "Astro":
-            from orchestrator.code import markup
-
             return markup.problems(text, language)
         case "Shell":  # bash itself judges it where runs happen: checks/shell_syntax
             return []
         case _:
-            from orchestrator.code import data
-
-            return data.JSON_FORMS[language](text)
+            return data.FORMS[language](text)
 
 
+# Both are right Rust, and the grammar has neither: see below how they are written for it.
 _NOT_IN_GRAMMAR = re.compile(r"\btry!(?=\s*\()|~")
 """Rust of older editions, and a sign that only macros take: other signs stand for them when the grammar is asked."""
 _LISTS = frozenset({"literal_value", "argument_list", "parameter_list", "type_parameter_list"})
 
 
-def problems(text: str, grammar: str) -> list[Problem]:
+def _grammar_problems(text: str, grammar: str) -> list[Problem]:
     """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
-    tree = parse(grammar, text)
-    if tree.has_error and grammar == "rust":
-        tree = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: "+" if match[0] == "~" else "tri+", text))
-    said = code_grammar.problems(tree, text)
-    return said or (_last_commas(tree, text)[:MOST] if grammar == "go" else [])
+    root = parse(grammar, text)
+    if root.has_error and grammar == "rust":
+        root = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: "+" if match[0] == "~" else "tri+", text))
+    said = code_grammar.problems(root, text)
+    return said or (_last_commas(root, text)[:MOST] if grammar == "go" else [])
 
 
-def _last_commas(tree: Node, text: str) -> list[Problem]:
+def _last_commas(root: Node, text: str) -> list[Problem]:
     """Go: a list whose closing bracket stands in a line of its own ends with a comma, which the grammar lets pass."""
     lines = text.split("\n")
     found = []
-    for node in below(tree):
+    for node in below(root):
         if node.type not in _LISTS or node.child_count < 3:
             continue
         parts = [child for child in node.children if child.type != "comment"]

@@ -1,6 +1,6 @@
 """Are JSON, YAML, TOML, XML and INI texts well-formed? By the parsers that other programs read them with.
 
-JSON also with comments and trailing commas, as JSON5 and line by line. And a YAML text as plain data.
+JSON also with comments and trailing commas, and line by line. And a YAML text as plain data.
 """
 
 import configparser
@@ -8,17 +8,17 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import partial
-from importlib import import_module
 from typing import Any
 from xml.parsers import expat
 
 import yaml
 
-from orchestrator.code.grammar import MOST, Problem, Token, parse, place, unbalanced
+from orchestrator.code.grammar import MOST, TOO_DEEP, Problem, Token, problem_at, unbalanced
 
 _TEMPLATE = re.compile(r"(^|[:\-\[,]\s)[ \t]*(\{\{|\{%|<%)|\{%.*%\}|<%.*%>", re.MULTILINE)
-"""Where a template puts in what it makes: what the file will be, nobody can say here."""
+"""Where a template puts in what it makes: what the file will be cannot be known here."""
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""A PyYAML that was built without libyaml has only the slow reader."""
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -28,23 +28,17 @@ def check_yaml(text: str) -> list[Problem]:
 
     A text that does not parse and holds what a template puts in is not judged.
     """
-    from yaml import MarkedYAMLError, SafeLoader, YAMLError
-    from yaml import parse as events
-
-    # A PyYAML that was built without libyaml has only the slow reader.
-    reader = getattr(import_module("yaml"), "CSafeLoader", SafeLoader)
     try:
-        for _ in events(_SURROGATES.sub("?", text), Loader=reader):
+        for _ in yaml.parse(_SURROGATES.sub("?", text), Loader=_LOADER):
             pass
-    except MarkedYAMLError as error:
+    except yaml.MarkedYAMLError as error:
         return [] if _TEMPLATE.search(text) else [_marked(error)]
-    except (YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         at = getattr(error, "position", None)
-        line, column = place(text, at) if isinstance(at, int) else (None, None)
-        reason = str(getattr(error, "reason", error)).splitlines()[0]
-        return [Problem(line=line, column=column, message=reason, fix="Remove the character.")]
+        reason, fix = str(getattr(error, "reason", error)).splitlines()[0], "Remove the character."
+        return [problem_at(text, at, reason, fix) if isinstance(at, int) else Problem(message=reason, fix=fix)]
     except RecursionError:
-        return [Problem(message="it is nested too deeply", fix="Write it with less nesting.")]
+        return [TOO_DEEP]
     return []
 
 
@@ -59,7 +53,7 @@ def _marked(error: object) -> Problem:
     return Problem(line=place[0], column=place[1], message=message)
 
 
-def toml(text: str) -> list[Problem]:
+def check_toml(text: str) -> list[Problem]:
     """By the standard library's own reader."""
     try:
         tomllib.loads(text.removeprefix("\ufeff"))
@@ -67,17 +61,16 @@ def toml(text: str) -> list[Problem]:
         found = _AT.search(str(error))
         message = _AT.sub("", str(error))
         if found is None or found[1] is None:
-            line, column = place(text, len(text.rstrip()))
-            return [Problem(line=line, column=column, message=f"{message}: the file ends here")]
+            return [problem_at(text, len(text.rstrip()), f"{message}: the file ends here")]
         return [Problem(line=int(found[1]), column=int(found[2]), message=message)]
     except RecursionError:
-        return [Problem(message="it is nested too deeply", fix="Write it with less nesting.")]
-    except ValueError:  # a number longer than Python makes one of: right, and nobody's concern here
+        return [TOO_DEEP]
+    except ValueError:  # a number longer than Python makes one of: right, and of no concern here
         return []
     return []
 
 
-def xml(text: str) -> list[Problem]:
+def check_xml(text: str) -> list[Problem]:
     """By expat, which follows no reference to the outside; a text with entities of its own is not judged."""
     if "<!ENTITY" in text or _TEMPLATE.search(text) or not text.strip():
         return []
@@ -91,7 +84,7 @@ def xml(text: str) -> list[Problem]:
     return []
 
 
-def ini(text: str) -> list[Problem]:
+def check_ini(text: str) -> list[Problem]:
     """By the reader that the Python tools with such files use."""
     try:
         configparser.RawConfigParser(strict=False, allow_no_value=True).read_string(text)
@@ -100,10 +93,6 @@ def ini(text: str) -> list[Problem]:
         line = getattr(error, "lineno", None) or min(places, default=None)
         return [Problem(line=line, column=1 if line else None, message=error.message.splitlines()[0])]
     return []
-
-
-FORMS: Mapping[str, Callable[[str], list[Problem]]] = {"YAML": check_yaml, "TOML": toml, "XML": xml, "INI": ini}
-"""Language → what checks it."""
 
 
 # Strings are taken whole, so that what looks like a comment in one is none. Behind a comma blanks and comments are
@@ -120,13 +109,11 @@ def _blank(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])
 
 
-_DEEP = Problem(message="it is nested too deeply", fix="Write it with less nesting.")
 _BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]|\n')
-_PIECES_5 = re.compile(r"'(?:[^'\\\n]|\\.)*'|//[^\n]*|" + _BRACKETS.pattern)
 _COMMENT = re.compile(r"\s*(//|/\*)")
 
 
-def strict(text: str) -> list[Problem]:
+def check_json(text: str) -> list[Problem]:
     """RFC 8259, as Python reads it, and without NaN and its like."""
     try:
         json.loads(text, parse_constant=_no_constant, parse_int=_digits)
@@ -135,45 +122,34 @@ def strict(text: str) -> list[Problem]:
     except ValueError as error:
         return [Problem(message=str(error), fix="Use null or a number.")]
     except RecursionError:
-        return [_DEEP]
+        return [TOO_DEEP]
     return []
 
 
-def with_comments(text: str) -> list[Problem]:
+def check_json_with_comments(text: str) -> list[Problem]:
     """Comments and commas before a closing bracket are allowed."""
-    return strict(without_comments(text)) if text.strip() else []
+    return check_json(without_comments(text)) if text.strip() else []
 
 
-def json5(text: str) -> list[Problem]:
-    """What JavaScript takes for one value."""
-    from orchestrator.code.grammar import problems
-
-    root = parse("javascript", f"(\n{text}\n)")
-    if not root.has_error:
-        return []
-    last = text.count("\n") + 1
-    return _cut(text, _PIECES_5) or [
-        one.model_copy(update={"line": min(max((one.line or 2) - 1, 1), last)})
-        for one in problems(root, f"(\n{text}\n)")
-    ]
-
-
-def by_line(text: str) -> list[Problem]:
+def check_json_lines(text: str) -> list[Problem]:
     """A strict JSON value in each line that is not blank."""
     found: list[Problem] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if line.strip() and (said := strict(line)):
+        if line.strip() and (said := check_json(line)):
             found.append(said[0].model_copy(update={"line": number}))
         if len(found) == MOST:
             break
     return found
 
 
-JSON_FORMS: Mapping[str, Callable[[str], list[Problem]]] = {
-    "JSON": partial(strict),
-    "JSON with comments": with_comments,
-    "JSON5": json5,
-    "JSON lines": by_line,
+FORMS: Mapping[str, Callable[[str], list[Problem]]] = {
+    "YAML": check_yaml,
+    "TOML": check_toml,
+    "XML": check_xml,
+    "INI": check_ini,
+    "JSON": check_json,
+    "JSON with comments": check_json_with_comments,
+    "JSON lines": check_json_lines,
 }
 """Language → what checks it."""
 
@@ -191,11 +167,11 @@ def _located(text: str, error: json.JSONDecodeError) -> list[Problem]:
     return [Problem(line=error.lineno, column=error.colno, message=message, fix=fix)]
 
 
-def _cut(text: str, pieces: re.Pattern[str] = _BRACKETS) -> list[Problem]:
-    """The bracket that lacks its other half, by the tokens that `pieces` finds."""
+def _cut(text: str) -> list[Problem]:
+    """Returns the bracket that lacks its other half."""
     tokens: list[Token] = []
     line, start = 1, 0
-    for match in pieces.finditer(text):
+    for match in _BRACKETS.finditer(text):
         if match[0] == "\n":
             line, start = line + 1, match.end()
         elif match[0] in "[]{}":
@@ -212,7 +188,6 @@ def _digits(digits: str) -> int:
     return len(digits)
 
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH = 40
 _OPENS, _CLOSES = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 

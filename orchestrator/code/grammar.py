@@ -4,7 +4,6 @@ The cause comes first: the bracket, string, comment or tag that nothing closes, 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -86,6 +85,20 @@ def place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
+def problem_at(text: str, offset: int, message: str, fix: str = "") -> Problem:
+    """Returns the problem with the character at `offset`."""
+    line, column = place(text, offset)
+    return Problem(line=line, column=column, message=message, fix=fix)
+
+
+def never_closed(text: str, offset: int, what: str, fix: str) -> Problem:
+    """Returns the problem that `what`, which opens at `offset`, has no end."""
+    return problem_at(text, offset, f"{what} opened in line {place(text, offset)[0]} is never closed", fix)
+
+
+TOO_DEEP = Problem(message="it is nested too deeply", fix="Write it with less nesting.")
+
+
 def shown(text: str) -> str:
     """A piece of a text on one line, short enough for a message, without what would break its quotes."""
     return " ".join(text.split())[:60].replace("`", "'")
@@ -145,8 +158,6 @@ def _never_closed(unclosed: Sequence[Token]) -> Problem:
 
 
 def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool) -> _Found:
-    count = Counter(token.text in CLOSERS for token in tokens)
-    spare = count[True] - count[False]
     open_: list[Token] = []
     found = _Found([], [])
     seen_line = 0
@@ -155,10 +166,9 @@ def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool
         if token.text not in CLOSERS:
             open_.append(token)
             continue
-        at = _partner(token, open_, indents if by_indent and leads else None, extra=spare > 0)
+        at = _partner(token, open_, indents if by_indent and leads else None)
         if at < 0:
             found.strays.append(token)
-            spare -= 1
         else:
             found.unclosed.extend(open_[at + 1 :])
             del open_[at:]
@@ -166,7 +176,7 @@ def _matched(tokens: Sequence[Token], indents: Sequence[int], *, by_indent: bool
     return found if found.unclosed else _Found(open_, found.strays)
 
 
-def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None, *, extra: bool) -> int:
+def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None) -> int:
     """Place in `open_` of what `token` closes; -1 when it closes nothing."""
     outwards = range(len(open_) - 1, -1, -1)
     same = list(islice((place for place in outwards if CLOSER_OF[open_[place].text] == token.text), _FAR))
@@ -175,10 +185,10 @@ def _partner(token: Token, open_: Sequence[Token], indents: Sequence[int] | None
     if indents is None or open_[same[0]].line == token.line:
         return same[0]
     mine = indents[token.line - 1]
-    theirs = indents[open_[same[0]].line - 1]
-    if mine < theirs:
-        return next((place for place in same if indents[open_[place].line - 1] == mine), same[0])
-    return -1 if mine > theirs and extra else same[0]
+    if mine >= indents[open_[same[0]].line - 1]:
+        return same[0]
+    # It stands further left than what it would close: the one as far left as itself is meant, those inside are open.
+    return next((place for place in same if indents[open_[place].line - 1] == mine), same[0])
 
 
 _QUOTES = frozenset({'"', "'", "`", '"""', "'''"})
@@ -186,7 +196,7 @@ _COMMENT = re.compile(r"(?:^|[\s;])(/\*)", re.MULTILINE)
 _MOST_QUOTES = 64
 """Quotes looked at for the one that nothing ends."""
 _LONG_LINE = 2000
-"""Behind so many bytes a column is told in bytes: nobody counts them."""
+"""Behind so many bytes a column is given in bytes: no one counts them."""
 _BRACKETS = CLOSERS | frozenset(CLOSER_OF)
 
 
@@ -237,11 +247,9 @@ def _token(node: Node, lines: Lines) -> Token:
 
 def _open_comment(text: str) -> Iterator[Problem]:
     """A comment that swallows the rest; trees make of it whatever they can."""
-    begun = [match.start(1) for match in _COMMENT.finditer(text, text.rfind("*/") + 1)]
-    if begun:
-        line, column = place(text, begun[0])
-        message = f"the comment opened in line {line} is never closed"
-        yield Problem(line=line, column=column, message=message, fix="Close it with `*/`.")
+    starts = [match.start(1) for match in _COMMENT.finditer(text, text.rfind("*/") + 1)]
+    if starts:
+        yield never_closed(text, starts[0], "the comment", "Close it with `*/`.")
 
 
 def _open_string(nodes: Sequence[tuple[Node, Node | None]], lines: Lines) -> Iterator[Problem]:

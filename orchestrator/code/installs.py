@@ -82,9 +82,14 @@ _WRAPPERS: Mapping[str, frozenset[str]] = {
 """What may stand before a command → its options with values."""
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "su"})
 _PLAIN = re.compile(r"@?[A-Za-z0-9_][\w.+/-]*")
+# What pip, npm and git take in place of a name.
 _ADDRESS = re.compile(r"(git\+)?\w+://|git\+|git@|github:")
+# Packages that lie in the project as files bring nothing from outside.
 _ARCHIVE = re.compile(r"\.(whl|tgz|tar\.\w+|zip|deb|rpm|gem|vsix|egg)$")
+# Shells in shells and substitutions in substitutions: deeper ones are hostile.
 _DEPTH = 8
+# One piece of a word: quoted, escaped, substituted (three brackets deep), a variable, or plain; possessive, because
+# hostile texts are all openings.
 _PIECE = re.compile(
     r"'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*+)\"|\\\r?\n|\\(?P<escaped>.)"
     r"|[$<>]\((?P<inner>(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+)\)|`(?P<ticks>[^`]*)`"
@@ -93,7 +98,9 @@ _PIECE = re.compile(
 )
 _INNER = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 _SIGN = re.compile(r"&&|\|\||\|&|;;|[;&|\n()]")
+# With the number before it; `<(` is a substitution, and none of these.
 _REDIRECTION = re.compile(r"\d*(?:&>>?|>>|>\||>&|<&|<<<|<>|>|<)(?!\()")
+# The word behind `<<` in quotes or without: nothing in the document is expanded here in either case.
 _HERE = re.compile(r"<<-?[ \t]*(['\"]?)(?P<end>\w+)\1")
 _LONE = re.compile(r"^[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 """Lines of one word: where a here-document may end."""
@@ -229,7 +236,7 @@ class _Reader:
             self._doubt(shown)
 
     def _option(self, option: str, value: _Word) -> None:
-        """Places that pip is told of: an index, a requirement somewhere else."""
+        """Notes where pip is to look: an index, a requirement somewhere else."""
         if option in _INDEXES and _ADDRESS.match(value.text):
             self.packages[f"{option} {value.text}"] = None
         elif option in _EDITABLE | {"-r", "--requirement"} and _ADDRESS.match(value.text):

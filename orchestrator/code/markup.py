@@ -10,16 +10,29 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.code import data
-from orchestrator.code.check import blank, has_template, is_steered, masked, open_blocks
-from orchestrator.code.grammar import CLOSER_OF, MOST, Problem, Token, place, shown, unbalanced
+from orchestrator.code.grammar import (
+    CLOSER_OF,
+    MOST,
+    Problem,
+    Token,
+    never_closed,
+    place,
+    problem_at,
+    shown,
+    unbalanced,
+)
 from orchestrator.code.javascript import tree
+from orchestrator.code.templates import blank, has_template, is_steered, masked, open_blocks
 
+# What the HTML standard's tokenizer leaves text for; `< ` and `<3` are text.
 _START = re.compile(r"<!--|<!\[CDATA\[|<!|<\?|</?[A-Za-z]")
 _NAME = re.compile(r"</?([^\s/>]+)")
+# A quote group that is empty tells that the closing quote is missing.
 _ATTRIBUTE = re.compile(
     r"""(?P<skip>[\s/]+)|(?P<end>>)"""
     r"""|(?P<name>=?[^\s/>=]+)(?:\s*=\s*(?:"(?P<double>[^"]*)(?P<d>"?)|'(?P<single>[^']*)(?P<s>'?)|(?P<bare>[^\s>]+)))?|="""
 )
+_WHOLE = "Close it, and write the whole file anew."
 _RAW_TEXT = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
 
 
@@ -57,7 +70,7 @@ def read_tags(text: str) -> Tags:
         if until is not None:
             if until < 0:
                 what = "comment" if found[0] == "<!--" else f"`{found[0]}`"
-                return Tags(tags, [_never_ends(text, start, f"the {what}")])
+                return Tags(tags, [never_closed(text, start, f"the {what}", _WHOLE)])
             at = until
             continue
         tag = _tag(text, start)
@@ -66,7 +79,7 @@ def read_tags(text: str) -> Tags:
         if tag.name in _RAW_TEXT and not tag.closes and not tag.empty:
             close = re.compile(rf"</{tag.name}(?=[\s/>])", re.IGNORECASE).search(text, tag.end)
             if close is None:
-                return Tags([*tags, tag], [_never_ends(text, start, f"`<{tag.name}>`")])
+                return Tags([*tags, tag], [never_closed(text, start, f"`<{tag.name}>`", _WHOLE)])
             tag = tag._replace(body=(tag.end, close.start()))
         tags.append(tag)
         at = tag.body[1] if tag.body else tag.end
@@ -99,7 +112,7 @@ def _tag(text: str, start: int) -> Tag | Problem:
             return wrong
         value = next((match[kind] for kind in ("double", "single", "bare") if match[kind] is not None), "")
         attributes.setdefault(match["name"].lower(), value)
-    return _never_ends(text, start, f"the tag `{shown(text[start : start + 20])}`")
+    return never_closed(text, start, f"the tag `{shown(text[start : start + 20])}`", _WHOLE)
 
 
 def _wrong(text: str, match: re.Match[str]) -> Problem | None:
@@ -110,24 +123,17 @@ def _wrong(text: str, match: re.Match[str]) -> Problem | None:
         behind = text[match.end() : match.end() + 1]
         cut = not (match["d"] or match["s"])
         if cut or (behind not in {"", " ", "\n", "\t", "\r", "\f", "/", ">"} and re.search(r"[<\n]|=\s*$", value)):
-            line, column = place(text, match.start())
+            line = place(text, match.start())[0]
             message = f"the value of `{shown(name)}` in line {line} has no closing quote"
-            return Problem(line=line, column=column, message=message, fix="Close the quote.")
+            return problem_at(text, match.start(), message, "Close the quote.")
     elif match["bare"] is not None and match["bare"][0] in "\u201c\u201d\u2018\u2019":
-        line, column = place(text, match.start("bare"))
-        return Problem(line=line, column=column, message=f"`{match['bare'][0]}` quotes no value", fix='Write ".')
+        return problem_at(text, match.start("bare"), f"`{match['bare'][0]}` quotes no value", 'Write ".')
     if "<" in name:
-        line, column = place(text, match.start("name"))
-        return Problem(line=line, column=column, message=f"a tag begins inside a tag: `{shown(name)}`", fix="Close it.")
+        return problem_at(text, match.start("name"), f"a tag begins inside a tag: `{shown(name)}`", "Close it.")
     return None
 
 
-def _never_ends(text: str, start: int, what: str) -> Problem:
-    line, column = place(text, start)
-    message = f"{what} opened in line {line} is never closed"
-    return Problem(line=line, column=column, message=message, fix="Close it, and write the whole file anew.")
-
-
+# Comments, unquoted url(), strings, escapes, Sass and Less interpolation, punctuation; an opening alone never closes.
 _PIECE = re.compile(
     r"""/\*.*?\*/|/\*"""
     r"""|url\(\s*(?!["'\s])(?:[^()\\\n"']|\\.)*\)"""
@@ -137,12 +143,14 @@ _PIECE = re.compile(
 )
 _LINE_COMMENT = re.compile(r"//[^\n]*")
 _PIECE_OR_LINE = re.compile(f"{_LINE_COMMENT.pattern}|{_PIECE.pattern}", re.DOTALL | re.IGNORECASE)
+# `*` and `_` are hacks for old browsers, `$` and `@` are Sass and Less.
 _DECLARATION = re.compile(r"[*_]?-{0,2}[$\w\\.-]+\s*:", re.ASCII)
+# A second `property:` on a line of its own in one value; `::` is a pseudo-element.
 _NEXT = re.compile(r"\n\s*(-{0,2}[a-z][\w-]*)\s*:(?!:)")
 _SMART = re.compile(r"[:,\s]([\u201c\u201d\u2018\u2019])")
 _AROUND = re.compile(r"<!--|-->")
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{|<\?|^\s*\{\w+\}\s*$", re.MULTILINE)
-"""Where a program puts in what it makes: what the file will be, nobody can say here."""
+"""Where a program puts in what it makes: what the file will be cannot be known here."""
 
 
 def css_problems(text: str, language: str = "CSS") -> list[Problem]:
@@ -193,7 +201,8 @@ class _Reading:
             at = match.end()
             piece = match[0]
             if piece in {"/*", '"', "'"}:
-                self._never_ends(piece, match.start())
+                what = "comment" if piece == "/*" else "string"
+                self.problems.append(never_closed(self.text, match.start(), f"the {what}", f"Close the {what}."))
                 return
             if piece in "(){}[];" or piece in CLOSER_OF:
                 self._punctuation(piece, match.start())
@@ -201,12 +210,6 @@ class _Reading:
                 self._held.append(re.sub(r"[^\n]", " " if piece.startswith("/") else "x", piece))
         self._held.append(self.text[at:])
         self._ended("", len(self.text))
-
-    def _never_ends(self, piece: str, at: int) -> None:
-        line, column = self._place(at)
-        what = "comment" if piece == "/*" else "string"
-        message = f"the {what} opened in line {line} is never closed"
-        self.problems.append(Problem(line=line, column=column, message=message, fix=f"Close the {what}."))
 
     def _place(self, at: int) -> tuple[int, int]:
         """Line and column of `at`, which never goes back."""
@@ -256,13 +259,9 @@ def _judged(part: _Part, text: str) -> list[Problem]:
     if part.end == "{":
         return _before_block(said, begin, text) if part.depth else []
     if part.depth == 0:
-        line, column = place(text, begin)
-        return [Problem(line=line, column=column, message=f"`{shown(said)}` stands outside every block")]
+        return [problem_at(text, begin, f"`{shown(said)}` stands outside every block")]
     if not _DECLARATION.match(said):
-        line, column = place(text, begin)
-        return [
-            Problem(line=line, column=column, message=f"`{shown(said)}` is no declaration: it has no `property: value`")
-        ]
+        return [problem_at(text, begin, f"`{shown(said)}` is no declaration: it has no `property: value`")]
     return _value(said, begin, text)
 
 
@@ -281,15 +280,12 @@ def _value(said: str, begin: int, text: str) -> list[Problem]:
     if found := _NEXT.search(said, colon):
         return [_no_semicolon(begin + found.start(), text)]
     if found := _SMART.search(said, colon):
-        line, column = place(text, begin + found.start(1))
-        return [Problem(line=line, column=column, message=f"`{found[1]}` begins no string", fix="Write \" or '.")]
+        return [problem_at(text, begin + found.start(1), f"`{found[1]}` begins no string", "Write \" or '.")]
     return []
 
 
 def _no_semicolon(at: int, text: str) -> Problem:
-    at = len(text[:at].rstrip())
-    line, column = place(text, at)
-    return Problem(line=line, column=column, message="`;` is missing at the end of the line", fix="Add the semicolon.")
+    return problem_at(text, len(text[:at].rstrip()), "`;` is missing at the end of the line", "Add the semicolon.")
 
 
 _VOID = frozenset(
@@ -305,6 +301,7 @@ _SCRIPTS = frozenset(
     {"", "module", "text/javascript", "application/javascript", "text/ecmascript", "text/babel", "text/jsx"}
 )
 _DATA = frozenset({"application/json", "application/ld+json", "importmap", "speculationrules"})
+# What hid scripts from browsers without them.
 _AROUND_CODE = re.compile(r"\A\s*<!--[^\n]*|(//)?\s*-->\s*\Z|(//|/\*)?\s*(<!\[CDATA\[|\]\]>)\s*(\*/)?")
 _COMPONENTS = frozenset({"Vue", "Svelte", "Astro"})
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -340,8 +337,7 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[Problem]:
         at = next((place for place in range(len(open_) - 1, -1, -1) if open_[place].name == tag.name), -1)
         if at < 0:
             if tag.name not in _MAY_CLOSE_NOTHING:
-                line, column = place(text, tag.start)
-                found.append(Problem(line=line, column=column, message=f"`</{tag.name}>` closes nothing"))
+                found.append(problem_at(text, tag.start, f"`</{tag.name}>` closes nothing"))
         else:
             found += _left_open(text, open_[at + 1 :])
             del open_[at:]
@@ -351,12 +347,9 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[Problem]:
 
 
 def _left_open(text: str, tags: Sequence[Tag]) -> list[Problem]:
-    found = []
-    for tag in [tag for tag in tags if tag.name not in _MAY_STAY_OPEN][-MOST:]:
-        line, column = place(text, tag.start)
-        message = f"`<{shown(tag.name)}>` opened in line {line} is never closed"
-        found.append(Problem(line=line, column=column, message=message, fix=f"Close it with `</{shown(tag.name)}>`."))
-    return found
+    kept = [tag for tag in tags if tag.name not in _MAY_STAY_OPEN][-MOST:]
+    names = [(tag.start, shown(tag.name)) for tag in kept]
+    return [never_closed(text, start, f"`<{name}>`", f"Close it with `</{name}>`.") for start, name in names]
 
 
 def _outside(text: str) -> Iterator[Problem]:
@@ -371,8 +364,7 @@ def _outside(text: str) -> Iterator[Problem]:
         (escaped, "for a tag", "Write the characters themselves, not their entities."),
     ):
         if match:
-            line, column = place(text, match.start(1))
-            yield Problem(line=line, column=column, message=f"`{shown(match[1])}` stands {what}", fix=fix)
+            yield problem_at(text, match.start(1), f"`{shown(match[1])}` stands {what}", fix)
 
 
 def _code(text: str, tags: Sequence[Tag], plain: str) -> Iterator[Problem]:
@@ -401,7 +393,7 @@ def _script(tag: Tag, held: str) -> list[Problem]:
     if "src" in tag.attributes or not held.strip():
         return []
     if kind in _DATA:
-        return data.strict(held)
+        return data.check_json(held)
     if kind not in _SCRIPTS:
         return []
     grammar = {"ts": "typescript", "typescript": "typescript", "tsx": "tsx"}.get(lang, "javascript")
@@ -423,20 +415,13 @@ def _component(text: str, language: str) -> list[Problem]:
     if language == "Astro" and (front := _FRONT.match(text)):
         said += [_moved(one, text, front.start(1)) for one in tree.problems(front[1], "tsx")]
         text = blank(front) + text[front.end() :]
-    grammar_tags = []
+    tags = []
     for match in re.finditer(r"^<(script|style)\b[^>]*>", text, re.MULTILINE):
-        tags, cut = read_tags(text[match.start() :].split(f"</{match[1]}>", 1)[0] + f"</{match[1]}>")
-        if f"</{match[1]}>" not in text[match.end() :]:
-            line, column = place(text, match.start())
-            message = f"`<{match[1]}>` opened in line {line} is never closed"
-            said.append(Problem(line=line, column=column, message=message, fix=f"Close it with `</{match[1]}>`."))
-        elif tags and tags[0].body is not None and not cut:
-            moved = (tags[0].body[0] + match.start(), tags[0].body[1] + match.start())
-            grammar_tags.append(tags[0]._replace(body=moved))
-    if language == "Astro":
-        grammar_tags = [_as_typescript(tag) for tag in grammar_tags]
-    return [*said, *_code(text, grammar_tags, text)]
-
-
-def _as_typescript(tag: Tag) -> Tag:
-    return tag._replace(attributes={**tag.attributes, "lang": "ts"}) if tag.name == "script" else tag
+        tag, end = _tag(text, match.start()), text.find(f"</{match[1]}>", match.end())
+        if end < 0:
+            said.append(never_closed(text, match.start(), f"`<{match[1]}>`", f"Close it with `</{match[1]}>`."))
+        elif isinstance(tag, Tag):
+            # Astro's scripts are TypeScript, whatever they say.
+            lang = {"lang": "ts"} if language == "Astro" and tag.name == "script" else {}
+            tags.append(tag._replace(body=(tag.end, end), attributes={**tag.attributes, **lang}))
+    return [*said, *_code(text, tags, text)]

@@ -51,7 +51,7 @@ def _joined(step: str) -> str:
 def packages_ready(step: str) -> str:
     """Returns the step; one in which a manager of Node installs what package.json declares, as a word that it is done.
 
-    Packages are set up before a command runs, and lie in the worktree read-only: npm would fail to put them there anew.
+    Packages are set up before a command runs, and lie in the worktree read-only: npm would fail to write them again.
     """
     return "echo 'the packages of package.json are installed'" if _INSTALL.fullmatch(step.strip()) else step
 
@@ -100,6 +100,7 @@ def _split(text: str, signs: tuple[str, ...]) -> list[str]:
     return [*parts, text[start:]]
 
 
+# What is no command: escapes, quotes (also open ones), comments at the start of a word.
 _QUOTED = re.compile(r"\\.|'[^']*'?|\"(?:[^\"\\]|\\.)*\"?|`[^`]*`?|(?:(?<=\s)|(?<![^;&|(]))#[^\n]*", re.DOTALL)
 
 
@@ -111,9 +112,11 @@ def _marked(text: str) -> list[tuple[str, bool]]:
     return list(zip(text, marks, strict=True))
 
 
+# Hooks of git and husky have no suffix; a Procfile is a list of commands.
 _SHELL = re.compile(
     r"(^|/)(.*\.(sh|bash|zsh|ksh|command|bats|ps1|bat|cmd)|\.envrc|(\.husky|\.?githooks)/[^.]+|procfile)$"
 )
+# `Makefile.am` and `Makefile.dev` are makefiles, `makefile.py` is not.
 _MAKE = re.compile(r"(^|/)((gnu)?makefile(\.(?!py$|js$|ts$|rb$|go$|c$|md$|txt$)\w+)?|.*\.(mk|mak)|\.?justfile)$")
 _DOCKER = re.compile(r"(^|/)(.*\.)?(dockerfile|containerfile)([.-].*)?$")
 _COMPOSE = re.compile(r"(^|/)(.*[.-])?(docker-)?compose.*\.ya?ml$")
@@ -126,6 +129,7 @@ _RUNS = re.compile(
 _OTHERS = re.compile(
     r"^[ \t]*(?:FROM|COPY|ADD|ENV|ARG|LABEL|WORKDIR|EXPOSE|USER|VOLUME|SHELL|STOPSIGNAL|HEALTHCHECK)\b", re.M | re.I
 )
+# A recipe line, or what stands behind the `;` of `target: needs; command`; `@`, `+` and `-` are signs for make.
 _RECIPE = re.compile(r"^(?:\t|[ ]{2,}|[^\s#:=][^=\n:]*:[^=\n;]*;)[ \t]*[@+-]*(?P<line>.*)$")
 
 
@@ -188,6 +192,7 @@ _HARMLESS = frozenset(
     | {"asyncio_default_fixture_loop_scope", "asyncio_default_test_loop_scope", "log_cli", "log_level", "log_cli_level"}
 )
 """Settings that neither choose tests nor load anything."""
+# How much is shown, and checks of the settings themselves.
 _HARMLESS_OPTION = re.compile(
     r"^(-q+|-v+|-l|-r[A-Za-z]+|--showlocals|--strict-(markers|config)|--(tb|color|durations|import-mode)=\w+)$"
 )

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from orchestrator.code.check import is_well_formed
 from orchestrator.code.javascript import source
-from orchestrator.code.javascript.source import Loaded
+from orchestrator.code.javascript.tree import SUFFIXES
 from orchestrator.code.manifests import distributions
 from orchestrator.code.python.imports import MODULES, imports_of, is_python
 from orchestrator.code.python.source import Import
@@ -112,7 +112,7 @@ def check_modules(world: World, path: str, text: str, before: str | None) -> lis
     return list(told.values())
 
 
-def _judge(world: World, path: str, item: Loaded) -> Iterator[Finding]:
+def _judge(world: World, path: str, item: Import) -> Iterator[Finding]:
     where = Where(file=path, line=item.line, story=world.story_id)
     types = item.type_only or _TYPES.search(path.lower()) is not None
     for module in item.module.split("!"):  # webpack: loaders before the file
@@ -287,7 +287,7 @@ _TEMPLATE = re.compile(r"(^|/)(_?templates?|(__)?fixtures(__)?|cookiecutter)/|\{
 
 def is_source(path: str) -> bool:
     """Whether imports of this file are judged."""
-    return is_python(path) or path.lower().endswith((*source.SUFFIXES, *source.MIXED))
+    return is_python(path) or path.lower().endswith((*SUFFIXES, *source.MIXED))
 
 
 def seen_as(path: str, text: str) -> str:

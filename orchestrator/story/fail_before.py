@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from orchestrator.code.javascript.tests import hollow_javascript, javascript_mentions
+from orchestrator.code.hollow import hollow_javascript, hollow_python, javascript_mentions, python_mentions
 from orchestrator.code.javascript.tree import SUFFIXES
-from orchestrator.code.python.tests import hollow_python, python_mentions
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.event import Level

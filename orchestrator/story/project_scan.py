@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from orchestrator.checks.lost_exports import Lost, users_of
 from orchestrator.checks.paths import Around
+from orchestrator.code.habits import habits, test_habits
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.packages import dependencies_of
@@ -118,14 +119,7 @@ def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...
 test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
 
 
-@_remembered
-def _habits(text: str, path: str) -> Counter[str]:
-    return surface.habits(text) if _is_python(path) else javascript_source.habits(text, path)
-
-
-@_remembered
-def _test_habits(text: str, path: str) -> Counter[str]:
-    return surface.test_habits(text) if _is_python(path) else javascript_source.test_habits(text, path)
+_habits, _test_habits = _remembered(habits), _remembered(test_habits)
 
 
 def _is_python(path: str) -> bool:

@@ -13,9 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from random import Random, SystemRandom
 
-from orchestrator.code.javascript.mutations import node_mutations
-from orchestrator.code.mutations import Mutation, doctest_mutations
-from orchestrator.code.python.mutations import python_mutations
+from orchestrator.code.mutations import Mutation, doctest_mutations, node_mutations, python_mutations
 from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
 from orchestrator.core.value import Value
 from orchestrator.files.safe_files import read_text, write_below

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.code.python.mutations import python_mutations
+from orchestrator.code.mutations import python_mutations
 from tests.code.mutated import First, changed
 
 
@@ -21,13 +21,10 @@ from tests.code.mutated import First, changed
         ("assert f() == 1", "assert f() == 3"),
         ("assert f() == -1.5, 'why'", "assert f() == 0.5, 'why'"),
         ("assert f() == 1e300", "assert f() == -1e+300"),
-        ("assert 'ü' == f()", "assert 'ü' 'aa' == f()"),
-        ("assert f() == b'x'", "assert f() == b'x' b'aa'"),
+        ("assert 'ü' == f()", "assert 'ü' '10' == f()"),
+        ("assert f() == b'x'", "assert f() == b'x' b'10'"),
         ("assert f() == True", "assert f() == False"),
-        ("assert f() == [1,]", "assert f() == [*[1,], 2]"),
-        ("assert f() == (1, 2)", "assert f() == (*((1, 2)), 2)"),
-        ("assert f() == {}", "assert f() == {**{}, 'aa': 2}"),
-        ("assert f() == {1}", "assert f() == {*{1}, 'aa'}"),
+        ("assert f() == [1,]", "assert f() == {2: [1,]}"),
         ("assert f() == 1; assert g() == 2", "assert f() == 1; assert g() == 4"),
         ("assert f() == g()", "assert f() == {2: g()}"),
         ("assert 5 == approx(f(), abs=9)", "assert 5 == {2: approx(f(), abs=9)}"),
@@ -35,12 +32,12 @@ from tests.code.mutated import First, changed
         ("self.assertEqual(f(), g())", "self.assertEqual(f(), {2: g()})"),
         ("assert f()", "assert not (f())"),
         ("assert 'ü' in f()", "assert not ('ü' in f())"),
-        ("self.assertEqual(f(), 'a')", "self.assertEqual(f(), 'a' 'aa')"),
+        ("self.assertEqual(f(), 'a')", "self.assertEqual(f(), 'a' '10')"),
         ("self.assertTrue(f())", "self.assertTrue(not (f()))"),
         # else a failing statement at the end
         ("f()  # why", "f()\n    assert 0 == 1  # why"),
         ("for a in f():\n        assert a", "for a in f():\n        assert a\n    assert 0 == 1"),
-        ("with pytest.raises(E):\n        f()", "with pytest.raises(E):\n        f()\n    with pytest.raises(E): pass"),
+        ("with pytest.raises(E):\n        f()", "with pytest.raises(E):\n        f()\n    assert 0 == 1"),
     ],
 )
 def test_a_changed_expectation(before: str, after: str) -> None:

@@ -253,6 +253,7 @@ def notebook(*cells: str, language: str = "python") -> str:
         ("app/new.pyi", "from evil import x", "import"),
         ("notes.ipynb", notebook("import json", "import evil"), "import"),
         ("notes.ipynb", notebook("%%time\nimport evil"), "import"),
+        ("notes.ipynb", notebook("import evil\nevil?"), "import"),
         ("notes.ipynb", notebook("!pip install evil"), "dependency"),
         ("notes.ipynb", notebook("if 1:\n    !pip install evil"), "dependency"),
         ("notes.ipynb", notebook("x = !pip install evil"), "dependency"),

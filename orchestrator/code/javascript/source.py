@@ -1,17 +1,16 @@
 """What a JavaScript or TypeScript text exports, imports and declares, by a tolerant tree: broken ones give a part.
 
-Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's. And
-countable habits: what the text does how often.
+Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from posixpath import splitext
 
-from orchestrator.code.grammar import Node, below, node_text
+from orchestrator.code.grammar import Node, node_text
 from orchestrator.code.javascript.tree import (
-    SUFFIXES,
+    FUNCTIONS,
     arguments,
     callee,
     literal,
@@ -25,11 +24,8 @@ from orchestrator.core.contract import Endpoint
 
 _LOADS = frozenset({"require", "import", "require.resolve", "jest.mock", "vi.mock"})
 _TYPES = re.compile(r"""///\s*<reference\s+types\s*=\s*["'](?P<types>[^"']+)""")
+# A pragma by which the compiler imports.
 _JSX = re.compile(r"@jsxImportSource\s+(?P<module>[^\s*]+)")
-_FUNCTIONS = frozenset(
-    {"arrow_function", "function_expression", "function_declaration", "method_definition", "generator_function"}
-    | {"generator_function_declaration"}
-)
 _CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "binary_expression"})
 """What stands in these may not be loaded at all: UMD asks `typeof require` first."""
 
@@ -37,14 +33,10 @@ _CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "bi
 _LOADERS = frozenset({"import_statement", "export_statement", "import_require_clause", "call_expression", "comment"})
 
 
-class Loaded(Import):
-    """One module that a text loads, as written."""
-
-
-def loaded(text: str, path: str = "") -> Iterator[Loaded]:
+def loaded(text: str, path: str = "") -> Iterator[Import]:
     """Returns every module that `text` loads, in order; one may come several times. Never raises."""
     around: list[tuple[int, bool, bool]] = []  # of each node that holds the next: its end, and whether that is a choice
-    for node in nodes_of(root(text, path), path, _LOADERS | _CHOICES | _FUNCTIONS):
+    for node in nodes_of(root(text, path), path, _LOADERS | _CHOICES | FUNCTIONS):
         while around and around[-1][0] <= node.start_byte:
             around.pop()
         _, optional, lazy = around[-1] if around else (0, False, False)
@@ -52,10 +44,10 @@ def loaded(text: str, path: str = "") -> Iterator[Loaded]:
             for one in _loaded_by(node):
                 yield one.model_copy(update={"optional": optional, "lazy": lazy})
         else:
-            around.append((node.end_byte, optional or node.type in _CHOICES, lazy or node.type in _FUNCTIONS))
+            around.append((node.end_byte, optional or node.type in _CHOICES, lazy or node.type in FUNCTIONS))
 
 
-def _loaded_by(node: Node) -> Iterator[Loaded]:
+def _loaded_by(node: Node) -> Iterator[Import]:
     if node.type in {"import_statement", "export_statement", "import_require_clause"}:
         if module := string_value(node.child_by_field_name("source")):
             yield _found(module, node, types=any(child.type == "type" for child in node.children) or _only_types(node))
@@ -69,9 +61,9 @@ def _loaded_by(node: Node) -> Iterator[Loaded]:
         yield from (_found(match["module"], node) for match in _JSX.finditer(text))
 
 
-def _found(module: str, node: Node, *, types: bool = False) -> Loaded:
+def _found(module: str, node: Node, *, types: bool = False) -> Import:
     line = node.start_point.row + 1
-    return Loaded(module=module, line=line, relative=module.startswith("."), type_only=types)
+    return Import(module=module, line=line, relative=module.startswith("."), type_only=types)
 
 
 def _only_types(node: Node) -> bool:
@@ -95,9 +87,9 @@ def _in_type(call: Node) -> bool:
     return (kind != "type_assertion" and kind.startswith(("type_", "literal_type"))) or kind.endswith("_type")
 
 
-def unique(found: Iterable[Loaded]) -> tuple[Loaded, ...]:
+def unique(found: Iterable[Import]) -> tuple[Import, ...]:
     """Returns each module of each line once; one that is used as more than types there is not only types."""
-    kept: dict[tuple[str, int], Loaded] = {}
+    kept: dict[tuple[str, int], Import] = {}
     for one in found:
         key = (one.module, one.line)
         if key not in kept or (kept[key].type_only and not one.type_only):
@@ -107,67 +99,39 @@ def unique(found: Iterable[Loaded]) -> tuple[Loaded, ...]:
 
 MIXED = (".vue", ".svelte", ".astro", ".mdx")
 """JavaScript between other things, which no grammar here knows."""
-_BLOCK = re.compile(r"<script\b(?P<head>[^>]*)>(?P<code>.*?)(</script\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_FRONT = re.compile(r"\A\s*---[^\n]*\n(?P<code>.*?)^---", re.MULTILINE | re.DOTALL)
-_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)$")
-_MODULE_LINE = re.compile(r"(import|export)[\s{*\"']")
-_SOURCE = re.compile(r"""\bsrc\s*=\s*["']?(?P<address>[^"'\s>]+)""", re.IGNORECASE)
+_SCRIPT = r"<script\b(?![^>]*json)[^>]*>(?P<script>.*?)(?:</script\s*>|\Z)"
+_PROGRAMS = {
+    ".mdx": re.compile(r"(?m)(?:\A|(?<=\n\n))(?P<code>(?:import|export)[\s{*\"'][^\n]*(?:\n(?![ \t]*$)[^\n]+)*)"),
+    ".astro": re.compile(rf"(?ims)\A\s*---[^\n]*\n(?P<code>.*?)^---|{_SCRIPT}"),
+    "": re.compile(rf"(?is){_SCRIPT}"),
+}
+"""Suffix → where programs stand: paragraphs that import or export, the part before the page, script elements."""
+_FENCED = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,}).*?(?:^ {0,3}(?P=mark)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_SOURCE = re.compile(r"""<script\b[^>]*?\bsrc\s*=\s*["']?(?P<module>[^"'\s>]+)""", re.IGNORECASE)
 
 
 def scripts(text: str, path: str) -> str:
-    """The text with all that is no program turned into blanks, so that lines stay; a script's `src` is an import.
+    """Returns the text with all that is no program turned into blanks, so that lines stay.
 
     A file that is none of these is its own program.
     """
-    if not path.lower().endswith(MIXED):
+    suffix = splitext(path.lower())[1]
+    if suffix not in MIXED:
         return text
-    if path.lower().endswith(".mdx"):
-        return _of_mdx(text)
-    kept: list[tuple[int, str]] = []
-    start = 0
-    front = _FRONT.match(text) if path.lower().endswith(".astro") else None
-    if front:
-        kept.append((front.start("code"), front["code"]))
-        start = front.end()
-    for block in _BLOCK.finditer(text, start):
-        address = _SOURCE.search(block["head"])
-        told = f"import {address['address']!r};" if address else ""
-        if len(told) <= block.start("code") - block.start() and "\n" not in block["head"] and told:
-            kept.append((block.start(), told))
-        if "json" not in block["head"].lower():
-            kept.append((block.start("code"), block["code"]))
+    if suffix == ".mdx":
+        text = _FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)  # code that is only shown
     pieces, at = [], 0
-    for place, code in kept:
-        pieces += [_blank(text[at:place]), code, "\n" if code.endswith("\n") is False else ""]
-        at = place + len(code)
+    for found in _PROGRAMS.get(suffix, _PROGRAMS[""]).finditer(text):
+        name = found.lastgroup or "code"
+        pieces += ["\n" * text.count("\n", at, found.start(name)), found[name], ";"]
+        at = found.end(name)
     return "".join(pieces)
 
 
-def _of_mdx(text: str) -> str:
-    """The paragraphs of MDX that begin with `import` or `export`, outside of code that is only shown."""
-    kept: list[str] = []
-    fence, inside, before = "", False, ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            fence = "" if mark and mark["mark"].startswith(fence) and not mark["rest"].strip() else fence
-            line = ""
-        elif mark:
-            fence, line = mark["mark"], ""
-        inside = bool(line.strip()) and (inside or (not before.strip() and _MODULE_LINE.match(line) is not None))
-        kept.append(line if inside else "")
-        before = line
-    return "\n".join(kept)
-
-
-def _blank(text: str) -> str:
-    return "\n" * text.count("\n")
-
-
-__all__ = ["MIXED", "SUFFIXES", "Loaded", "exported_names", "imports"]
-
 _QUOTED = r"""(["'`])(?P<module>[^"'`$\s]+)\1"""
+# In the markup of a component.
 _CALLED = re.compile(rf"\b(?:import|require)\s*\(\s*{_QUOTED}")
+# Broken text: a word that imports, and a quoted module at most forty characters behind it on the line.
 _ANYHOW = re.compile(
     rf"\b(?:from|import|require|_load|importScripts)\b(?:\s|/\*[^*]{{0,80}}\*/|[\])(.,\w]){{0,40}}?{_QUOTED}"
 )
@@ -188,7 +152,7 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
+def imports(text: str, path: str = "") -> tuple[Import, ...]:
     """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line. Never
     raises.
 
@@ -203,6 +167,7 @@ def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
         found += _by_line(_without_comments(programs, tree, name), _ANYHOW, found)
     if mixed and not path.lower().endswith(".mdx"):
         found += _by_line(text, _CALLED, found)
+        found += _by_line(text, _SOURCE, found)
     return unique(found)
 
 
@@ -215,12 +180,12 @@ def _without_comments(text: str, tree: Node, path: str) -> str:
     return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
 
 
-def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Loaded]) -> Iterator[Loaded]:
+def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Import]) -> Iterator[Import]:
     seen = {(one.module, one.line) for one in known}
     for number, line in enumerate(text.split("\n"), start=1):
         for module in (match["module"] for match in pattern.finditer(line)):
             if (module, number) not in seen:
-                yield Loaded(module=module, line=number, relative=module.startswith("."), optional=True)
+                yield Import(module=module, line=number, relative=module.startswith("."), optional=True)
 
 
 def _export(node: Node) -> Iterator[str]:
@@ -310,23 +275,18 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
 
 
 def _made(node: Node) -> str:
-    """The variable that a declarator binds to an app or router, or ""."""
+    """Returns the variable that a declarator binds to an app or router, or ""."""
     value = node.child_by_field_name("value")
-    if value is None or value.type not in {"call_expression", "new_expression"}:
-        return ""
-    maker = value.child_by_field_name("function") or value.child_by_field_name("constructor")
-    made = maker is not None and maker.end_byte - maker.start_byte < _MAX_NAME and node_text(maker) in _MAKERS
+    made = value is not None and short_text(callee(value), _MAX_NAME) in _MAKERS
     return node_text(node.child_by_field_name("name")) if made else ""
 
 
 def _call(node: Node, owners: set[str], file: str) -> Iterator[Endpoint]:
-    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if function is None or function.type != "member_expression" or arguments is None:
+    function, given = callee(node), arguments(node)
+    owner = function.child_by_field_name("object") if function is not None else None
+    if function is None or owner is None or not given:
         return
     verb = node_text(function.child_by_field_name("property"))
-    owner, given = function.child_by_field_name("object"), arguments.named_children
-    if owner is None or not given:
-        return
     chained = _chained_route(owner, owners)
     if chained is not None and verb in _VERBS:
         yield _endpoint(verb, chained, given[-1], file)
@@ -346,18 +306,14 @@ def _is_owner(node: Node, owners: set[str]) -> bool:
 
 
 def _chained_route(node: Node, owners: set[str]) -> str | None:
-    """The path of `app.route("/x").get(…)`, also with other verbs between."""
+    """Returns the path of `app.route("/x").get(…)`, also with other verbs between."""
     for _ in range(_MAX_CHAIN):
-        if node.type != "call_expression":
-            return None
-        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if function is None or function.type != "member_expression" or arguments is None:
-            return None
-        owner = function.child_by_field_name("object")
-        if owner is None:
+        function = callee(node)
+        owner = function.child_by_field_name("object") if function is not None else None
+        if function is None or owner is None:
             return None
         if node_text(function.child_by_field_name("property")) == "route" and _is_owner(owner, owners):
-            return literal(arguments.named_children[0]) or None if arguments.named_children else None
+            return next((literal(one) or None for one in arguments(node)), None)
         node = owner
     return None
 
@@ -376,77 +332,7 @@ def _endpoint(verb: str, route: str, handler: Node, file: str) -> Endpoint:
 
 
 def _target(node: Node) -> str:
-    """The handler's name; "" for one written in place."""
-    if node.type == "call_expression" and node_text(node.child_by_field_name("function")) == "require":
-        arguments = node.child_by_field_name("arguments")
-        return literal(arguments.named_children[0]) if arguments is not None and arguments.named_children else ""
-    named = node.type in {"identifier", "member_expression"} and node.end_byte - node.start_byte < _MAX_NAME
-    return node_text(node) if named else ""
-
-
-_STYLED_FUNCTIONS = frozenset({"function_declaration", "arrow_function", "method_definition", "function_expression"})
-_STATEMENTS = frozenset({"expression_statement", "lexical_declaration", "import_statement", "return_statement"})
-_RUNNERS = {
-    "node:test": "node:test",
-    "vitest": "vitest",
-    "@jest/globals": "jest",
-    "mocha": "mocha",
-    "supertest": "supertest",
-}
-
-
-def habits(text: str, path: str) -> Counter[str]:
-    """Habit → how often, as far as the text can be read.
-
-    `modules`, `es modules`, `commonjs`, `functions`, `async`, `semicolons`, `no semicolons`, `single quotes`, `double
-    quotes`, `tabs`, `classes`.
-    """
-    found: Counter[str] = Counter({"modules": 1, "tabs": int("\n\t" in text)})
-    kinds: Counter[str] = Counter()
-    for node in below(root(text, path)):
-        kinds[node.type] += 1
-        if node.type in _STYLED_FUNCTIONS:
-            found["async"] += bool(node.children) and node.children[0].type == "async"
-        elif node.type in _STATEMENTS:
-            found["semicolons" if _ends_with_semicolon(node) else "no semicolons"] += 1
-        elif node.type == "string" and node.is_named:  # without a name it is TypeScript's type
-            found["single quotes" if node.children[0].type == "'" else "double quotes"] += 1
-        elif node.type == "call_expression":
-            kinds["require"] += _called(node) == "require"
-    found["functions"] = sum(kinds[kind] for kind in _STYLED_FUNCTIONS)
-    found["classes"] = kinds["class_declaration"]
-    found["es modules"] = int(bool(kinds["import_statement"] + kinds["export_statement"]))
-    found["commonjs"] = int(not found["es modules"] and bool(kinds["require"] or "module.exports" in text))
-    return +found
-
-
-def test_habits(text: str, path: str) -> Counter[str]:
-    """The same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
-    found: Counter[str] = Counter({"test files": 1})
-    for node in below(root(text, path)):
-        if node.type == "string" and (word := _RUNNERS.get(literal(node))):
-            found[word] += 1
-        elif node.type == "call_expression":
-            called = _called(node)
-            found["tests"] += called in {"test", "it"}
-            found["suites"] += called == "describe"
-            found["expect"] += called == "expect"
-            found["assert"] += called.startswith("assert")
-    return +found
-
-
-test_habits.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
-def _ends_with_semicolon(node: Node) -> bool:
-    return bool(node.children) and node.children[-1].type == ";"
-
-
-def _called(node: Node) -> str:
-    """The name a call is made by, `a` or `a.b`; "" for a longer way, whose text may be as long as the file."""
-    function = node.child_by_field_name("function")
-    owner = function.child_by_field_name("object") if function is not None else None
-    short = function is not None and (
-        function.type == "identifier" or (owner is not None and owner.type == "identifier")
-    )
-    return node_text(function) if short else ""
+    """Returns the handler's name; "" for one written in place."""
+    if node.type == "call_expression" and short_text(callee(node)) == "require":
+        return next(map(literal, arguments(node)), "")
+    return short_text(node, _MAX_NAME) if node.type in {"identifier", "member_expression"} else ""

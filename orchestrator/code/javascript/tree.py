@@ -10,10 +10,6 @@ from orchestrator.code.grammar import MOST, Node, Problem, below, language, node
 if TYPE_CHECKING:
     from tree_sitter import Query
 
-__all__ = [
-    "JAVASCRIPT", "SUFFIXES", "TYPESCRIPT", "below", "grammar_of", "is_typescript", "literal", "name_text", "node_text",
-    "nodes_of", "root", "short_text", "string_value", "unescaped",
-]  # fmt: skip
 TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx")
 JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx")
 SUFFIXES = (*JAVASCRIPT, *TYPESCRIPT)
@@ -44,7 +40,7 @@ _remembered = lru_cache(maxsize=4)(parse)
 """Several checks look at one delivery in a row, each by its tree. Trees never change, so threads may share them."""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)  # the nodes of a long text take some hundred times its room
 def everything(tree: Node) -> tuple[Node, ...]:
     """The node and all below it, walked once for all who look at a tree in a row."""
     return tuple(below(tree))
@@ -92,11 +88,6 @@ def string_value(node: Node | None) -> str:
     return unescaped(literal(node))
 
 
-def name_text(node: Node | None) -> str:
-    """The name an identifier stands for, `requ\\u0069re` being `require`."""
-    return unescaped(node_text(node))
-
-
 def unescaped(text: str) -> str:
     """The text between two quotes with its escapes read."""
     return _ESCAPE.sub(_meant, text) if "\\" in text else text
@@ -110,11 +101,10 @@ def _meant(match: re.Match[str]) -> str:
     return _NAMED.get(match[5], match[5])
 
 
-THROUGH = frozenset(
-    {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion"}
-    | {"await_expression", "sequence_expression", "template_substitution"}
+FUNCTIONS = frozenset(
+    {"arrow_function", "function_expression", "function_declaration", "generator_function", "method_definition"}
+    | {"generator_function_declaration"}
 )
-"""Expressions that are what their last part is."""
 
 
 def callee(call: Node) -> Node | None:
@@ -130,21 +120,6 @@ def arguments(call: Node) -> list[Node]:
     return (
         [given] if given.type == "template_string" else [one for one in given.named_children if one.type != "comment"]
     )
-
-
-def alternatives(node: Node) -> list[Node | None]:
-    """The parts of an expression that is one of its parts; [] for any other."""
-    if node.type in THROUGH:
-        inner = [child for child in node.named_children if child.type != "comment"]
-        behind = node.type in {"type_assertion", "sequence_expression"}
-        return [inner[-1 if behind else 0]] if inner else []
-    if node.type == "ternary_expression":
-        return [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
-    if node.type == "binary_expression":
-        sign = name_text(node.child_by_field_name("operator"))
-        sides = [node.child_by_field_name("left"), node.child_by_field_name("right")]
-        return sides if sign in {"||", "??"} else sides[1:] if sign == "&&" else []
-    return [node.child_by_field_name("right")] if node.type == "assignment_expression" else []
 
 
 _NOT_IN_GRAMMAR = re.compile(

@@ -32,9 +32,13 @@ def host_of(address: str) -> str:
     return match[0] if match else address
 
 
-def leaves(path: str) -> bool:
-    """Whether a path may lead out of the project."""
-    return path.startswith(("/", "~", "\\", "$")) or ".." in re.split(r"[/\\]", path) or ":" in path[:3]
+def leaves(path: str, folder: str = "") -> bool:
+    """Whether a path, seen from `folder`, may lead out of the project, or into what is installed in it."""
+    plain = path.strip().replace("\\", "/").removeprefix("!")
+    if plain.startswith(("/", "~/", "$")) or "://" in plain or ":" in plain[:3]:
+        return True
+    target = normpath(join(folder, plain))
+    return target == ".." or target.startswith("../") or "node_modules" in target.split("/")
 
 
 def is_usual_channel(channel: str) -> bool:
@@ -80,6 +84,12 @@ class Found:
         for entry in entries:
             if not isinstance(entry, Mapping):  # {include-group = …} names a list of the same file
                 self.requirement(entry)
+
+    def take(self, inner: "Found", without: frozenset[str] = frozenset()) -> None:
+        """Adds what another reader found, but for the names in `without`."""
+        self.names |= inner.names - without
+        self.sources |= inner.sources
+        self.bad += inner.bad
 
     def included(self, file: str, folder: str, how: str) -> None:
         """A file whose requirements count too: one that is a manifest of the project is judged by itself.

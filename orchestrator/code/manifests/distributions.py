@@ -231,7 +231,7 @@ def is_python_builtin(module: str) -> bool:
 def python_allowed(module: str, allowed: frozenset[str]) -> bool:
     """Whether one of the `allowed` distributions (PEP 503 names) brings this dotted module.
 
-    Inside a shared namespace (`google.cloud`) any distribution whose name goes on from there may bring it.
+    Inside a shared namespace (`google.cloud`) any distribution whose name continues from there may bring it.
     """
     parts = module.split(".")
     if not allowed.isdisjoint((*_PYTHON.get(".".join(parts[:2]), ()), *_PYTHON.get(parts[0], ()))):

@@ -8,7 +8,6 @@ from posixpath import basename, dirname
 from orchestrator.code.manifests import python
 from orchestrator.code.manifests.declared import Found
 from orchestrator.code.manifests.npm import read_package_json
-from orchestrator.code.manifests.python import read_pyproject, read_setup_cfg, read_setup_py
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
@@ -67,9 +66,10 @@ def _read(path: str, text: str) -> Found:
     if name == "package.json":
         return read_package_json(text, folder)
     if name == "setup.py":
-        return read_setup_py(text)
-    if name in {"pipfile", "pixi.toml"}:
-        return python.read_pipfile(text) if name == "pipfile" else python.read_pixi_toml(text)
-    readers = {"pyproject.toml": read_pyproject, "setup.cfg": read_setup_cfg}
-    fallback = python.read_environment if name.endswith((".yml", ".yaml")) else python.read_requirements
-    return readers.get(name, fallback)(text, folder)
+        return python.read_setup_py(text)
+    if name.endswith(".toml") or name == "pipfile":
+        return python.read_toml(name, text, folder)
+    if name == "setup.cfg":
+        return python.read_setup_cfg(text, folder)
+    read = python.read_environment if name.endswith((".yml", ".yaml")) else python.read_requirements
+    return read(text, folder)

@@ -10,7 +10,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 
 from orchestrator.code.data import load_yaml, without_comments
-from orchestrator.code.manifests.declared import Found, table
+from orchestrator.code.manifests.declared import Found, leaves, table
 
 GROUPS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _LOCAL = re.compile(r"^(?P<how>file:|link:|workspace:|portal:|(?=\.{1,2}/))(?P<path>.*)$")
@@ -36,15 +36,6 @@ def spec(name: str, wanted: object, found: Found, folder: str = "") -> None:
             found.linked.add(name)
     elif text and not text.startswith(("$", "catalog:")) and not _VERSION.match(text):
         found.sources.add(f"{name} @ {text}".lower())
-
-
-def leaves(path: str, folder: str) -> bool:
-    """Whether a path, seen from `folder`, is none inside the project."""
-    plain = path.strip().replace("\\", "/").removeprefix("!")
-    if plain.startswith(("/", "~/")) or "://" in plain or re.match(r"^[A-Za-z]:", plain):
-        return True
-    target = normpath(join(folder, plain))
-    return target == ".." or target.startswith("../") or "node_modules" in target.split("/")
 
 
 def groups(data: Mapping[str, object], found: Found, folder: str = "") -> None:

@@ -10,9 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 
-import yaml
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.data import load_yaml
 from orchestrator.code.manifests.declared import Found, is_address, is_usual, leaves, table
 from orchestrator.code.python.source import parse_python
 
@@ -24,62 +24,46 @@ BUILD_BACKENDS = frozenset(
 _INDEX_KEYS = ("index-url", "extra-index-url", "find-links", "index", "source", "sources")
 
 
-def read_pyproject(text: str, folder: str) -> Found:
-    """What pyproject.toml declares, for whichever tool. Raises ValueError when it is no TOML."""
+def read_toml(name: str, text: str, folder: str) -> Found:
+    """Returns what pyproject.toml, for whichever tool, Pipfile or pixi.toml declares. Raises ValueError."""
     data = tomllib.loads(text)
     found = Found()
-    project, tool = table(data, "project"), table(data, "tool")
-    found.requirements(project.get("dependencies"), "project.dependencies")
-    _lists(_without_own(table(project, "optional-dependencies"), str(project.get("name", ""))), found)
-    _lists(table(data, "dependency-groups"), found)
-    _backend(table(data, "build-system").get("requires"), "build-system.requires", found)
-    poetry = table(tool, "poetry")
-    _poetry(poetry, found)
-    _indexes(poetry, found)
-    for name in _KNOWN:
-        _tool(name, table(tool, name), folder, found)
-    for scripts in (table(project, "scripts"), table(project, "gui-scripts"), table(poetry, "scripts")):
-        found.scripts.update({name: "" for name in scripts})
-    for name in ("poe", "taskipy"):
-        _tasks(name, table(table(tool, name), "tasks"), found)
+    if name == "pixi.toml":
+        _tool("pixi", data, folder, found)
+    elif name == "pipfile":
+        for held in (held for key, held in data.items() if key not in {"source", "requires", "scripts", "pipenv"}):
+            named(held if isinstance(held, Mapping) else {}, found)
+        _indexes(data, found)
+        _tasks("pipenv", table(data, "scripts"), found)
+    else:
+        _pyproject(data, folder, found)
     return found
 
 
-def _without_own(extras: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Extras without `name[extra]` of the project itself, which stands for that extra's own lines."""
-    own = re.compile(rf"^{re.escape(name)}\s*\[[^\]]*\]\s*$", re.IGNORECASE)
-    return {
-        extra: [entry for entry in entries if not (isinstance(entry, str) and own.match(entry))]
-        if isinstance(entries, list) and name
-        else entries
-        for extra, entries in extras.items()
-    }
-
-
-def _lists(held: Mapping[str, object], found: Found) -> None:
-    for group, entries in held.items():
+def _pyproject(data: Mapping[str, object], folder: str, found: Found) -> None:
+    project, tool = table(data, "project"), table(data, "tool")
+    found.requirements(project.get("dependencies"), "project.dependencies")
+    extras = table(project, "optional-dependencies")
+    # `name[extra]` of the project itself stands for that extra's own lines.
+    own = re.compile(rf"^{re.escape(str(project.get('name', '')))}\s*\[[^\]]*\]\s*$", re.IGNORECASE)
+    for group, entries in [*extras.items(), *table(data, "dependency-groups").items()]:
+        if isinstance(entries, list) and group in extras and project.get("name"):
+            entries = [entry for entry in entries if not (isinstance(entry, str) and own.match(entry))]
         found.requirements(entries, group)
+    build = Found()
+    build.requirements(table(data, "build-system").get("requires"), "build-system.requires")
+    found.take(build, BUILD_BACKENDS)
+    for name in _KNOWN:
+        _tool(name, table(tool, name), folder, found)
+    for scripts in (table(project, "scripts"), table(project, "gui-scripts")):
+        found.scripts.update({name: "" for name in scripts})
+    for name in ("poe", "taskipy"):
+        _tasks(name, table(table(tool, name), "tasks"), found)
 
 
-def _backend(entries: object, what: str, found: Found) -> None:
-    """Requirements of a build: what builds packages may stand there without being a dependency."""
-    backend = Found()
-    backend.requirements(entries, what)
-    found.names |= backend.names - BUILD_BACKENDS
-    found.sources |= backend.sources
-    found.bad += backend.bad
-
-
-def _poetry(poetry: Mapping[str, object], found: Found) -> None:
-    tables = [table(poetry, "dependencies"), table(poetry, "dev-dependencies"), table(poetry, "requires-plugins")]
-    tables += [table(group, "dependencies") for group in table(poetry, "group").values()]
-    for held in tables:
-        named(held, found)
-
-
-_KNOWN = ("pdm", "uv", "rye", "hatch", "flit", "setuptools", "pixi")
-"""Tools besides poetry whose tables name packages."""
-_GROUPS = re.compile(r"(^|-)(dependencies|overrides|dist|requires(-extra)?|requirements_txt)$")
+_KNOWN = ("poetry", "pdm", "uv", "rye", "hatch", "flit", "setuptools", "pixi")
+"""Tools whose tables name packages."""
+_GROUPS = re.compile(r"(^|-)(dependencies|overrides|dist|requires(-(extra|plugins))?|requirements_txt)$")
 """Keys of these tools under which packages, groups of them or files with them stand."""
 _SCRIPTS = frozenset({"scripts", "tasks", "pre-install-commands", "post-install-commands"})
 
@@ -89,7 +73,9 @@ def _tool(tool: str, settings: Mapping[str, object], folder: str, found: Found) 
     waiting: list[tuple[str, object]] = [("", settings)]
     while waiting:
         key, value = waiting.pop()
-        if key in _SCRIPTS:
+        if (tool, key) == ("poetry", "scripts"):  # entry points, and no commands
+            found.scripts.update({name: "" for name in table({key: value}, key)})
+        elif key in _SCRIPTS:
             _tasks(tool, value if isinstance(value, Mapping) else {key: value}, found)
         elif _GROUPS.search(key) and (tool, key) != ("hatch", "overrides"):
             _group(f"build {key}" if tool == "hatch" else key, value, folder, found)
@@ -110,7 +96,11 @@ def _group(key: str, value: object, folder: str, found: Found) -> None:
                 inner.requirement(entry)
     elif isinstance(value, Mapping):
         files = [file for name in ("file", "files", "filename") for file in _texts(value.get(name))]
-        lists = [one for one in value.values() if isinstance(one, list) or (isinstance(one, Mapping) and "file" in one)]
+        # Of one name poetry has several tables, each for another Python; in a table of groups setuptools names files.
+        lists: list[object] = [
+            one for one in value.values() if isinstance(one, list) and all(isinstance(v, str) for v in one)
+        ]
+        lists += [one for one in value.values() if "optional" in key and isinstance(one, Mapping) and "file" in one]
         for file in files:
             found.included(file, folder, "file:")
         if not files and len(lists) < len(value):
@@ -118,10 +108,8 @@ def _group(key: str, value: object, folder: str, found: Found) -> None:
         for held in lists if not files else ():
             _group(key, held, folder, found)
     # Limits of versions name nothing new; what builds packages is no dependency of the project.
-    names = inner.names - BUILD_BACKENDS if "build" in key or "requires" in key else inner.names
-    found.names |= set() if "constraint" in key else names
-    found.sources |= inner.sources
-    found.bad += inner.bad
+    inner.names = set() if "constraint" in key else inner.names
+    found.take(inner, BUILD_BACKENDS if "build" in key or "requires" in key else frozenset())
 
 
 def _is_editable(entry: str, found: Found) -> bool:
@@ -190,6 +178,9 @@ def _tasks(tool: str, tasks: Mapping[str, object], found: Found) -> None:
             found.scripts[f"{tool}:{name}"] = "\n".join((known, *lines)).strip()
 
 
+_TASK_KEYS = ("cmd", "shell", "script", "composite", "sequence", "chain", "ref", "expr", "interpreter", "parallel")
+
+
 def _lines(task: object, depth: int) -> Iterator[str]:
     if isinstance(task, str):
         yield task
@@ -199,29 +190,13 @@ def _lines(task: object, depth: int) -> Iterator[str]:
         if all(isinstance(entry, str) for entry in task):
             yield " ".join(task)
     elif isinstance(task, Mapping) and depth < 6:
-        for key in (
-            "cmd",
-            "shell",
-            "script",
-            "composite",
-            "sequence",
-            "chain",
-            "ref",
-            "expr",
-            "interpreter",
-            "parallel",
-        ):
+        for key in _TASK_KEYS:
             yield from _lines(task.get(key), depth + 1)
 
 
 def _texts(value: object) -> list[str]:
-    return (
-        [value]
-        if isinstance(value, str)
-        else [v for v in value if isinstance(v, str)]
-        if isinstance(value, list)
-        else []
-    )
+    entries = value if isinstance(value, list) else [value]
+    return [entry for entry in entries if isinstance(entry, str)]
 
 
 _HARMLESS_OPTIONS = ("--hash", "--no-binary", "--only-binary", "--prefer-binary", "--pre", "--no-index")
@@ -235,33 +210,14 @@ _CONDA_NAME = re.compile(r"^((?P<channel>[^\s:]+)::)?(?P<name>[A-Za-z0-9_][\w.-]
 _MAX_YAML = 200_000
 
 
-def read_pipfile(text: str) -> Found:
-    """What a Pipfile declares. Raises ValueError when it is no TOML."""
-    data = tomllib.loads(text)
-    found = Found()
-    for key, held in data.items():
-        if key in {"source", "requires", "scripts", "pipenv"} or not isinstance(held, Mapping):
-            continue
-        named(held, found)
-    for entry in data.get("source", []) if isinstance(data.get("source"), list) else []:
-        where = entry.get("url") if isinstance(entry, Mapping) else entry
-        if not is_usual(str(where)):
-            found.sources.add(f"index {where}".lower())
-    found.scripts.update({name: str(line) for name, line in table(data, "scripts").items()})
-    return found
-
-
-def read_pixi_toml(text: str) -> Found:
-    """What pixi.toml declares. Raises ValueError when it is no TOML."""
-    found = Found()
-    _tool("pixi", tomllib.loads(text), "", found)
-    return found
-
-
 def read_environment(text: str, folder: str) -> Found:
     """What a conda environment declares. Raises ValueError when it cannot be read."""
-    data = _yaml(text)
+    if len(text) > _MAX_YAML:
+        raise ValueError("it is too long")
+    data = load_yaml(text)
     found = Found()
+    if not isinstance(data, Mapping):
+        return found
     entries = data.get("dependencies")
     if entries is not None and not isinstance(entries, list):
         raise ValueError("its dependencies are no list")
@@ -277,19 +233,8 @@ def read_environment(text: str, folder: str) -> Found:
     return found
 
 
-def _yaml(text: str) -> Mapping[str, object]:
-    """The mapping that a YAML text holds, an empty one for anything else."""
-    if len(text) > _MAX_YAML:
-        raise ValueError("it is too long")
-    try:
-        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())[:200]) from error
-    return data if isinstance(data, Mapping) else {}
-
-
 def _plain(entries: object, found: Found) -> Iterator[str]:
-    """The texts of a list; what is none is told."""
+    """Yields the texts of a list; what is no text is noted as bad."""
     for entry in entries if isinstance(entries, list) else [] if entries is None else [entries]:
         if isinstance(entry, str):
             yield entry.strip()
@@ -369,9 +314,7 @@ def read_setup_cfg(text: str, folder: str) -> Found:
         _entries(options.get(key, ""), folder, found)
     build = Found()
     _entries(options.get("setup_requires", ""), folder, build)
-    found.names |= build.names - BUILD_BACKENDS
-    found.sources |= build.sources
-    found.bad += build.bad
+    found.take(build, BUILD_BACKENDS)
     for value in _section(parser, "options.extras_require").values():
         _entries(value, folder, found)
     for line in options.get("dependency_links", "").split():
@@ -429,9 +372,7 @@ def read_setup_py(text: str) -> Found:
         elif name in _LISTS:
             inner = Found()
             inner.requirements(_literals(value, named), name)
-            found.names |= inner.names - (BUILD_BACKENDS if name == "setup_requires" else frozenset())
-            found.sources |= inner.sources
-            found.bad += inner.bad
+            found.take(inner, BUILD_BACKENDS if name == "setup_requires" else frozenset())
         elif name == "extras_require":
             held = named.get(value.id, value) if isinstance(value, ast.Name) else value
             for inner_value in held.values if isinstance(held, ast.Dict) else ():
@@ -480,7 +421,7 @@ def inline_requirements(text: str) -> tuple[str, ...]:
     lines = "\n".join(line[2:] for line in match["lines"].splitlines())
     try:
         # Its first keys are those of a project, its tables are written in full.
-        found = read_pyproject(f"[project]\n{lines}\n", "")
+        found = read_toml("pyproject.toml", f"[project]\n{lines}\n", "")
     except (ValueError, RecursionError):
         return ("an unreadable `# /// script` block",)
     return tuple(sorted({*found.names, *found.pinned, *found.sources, *found.bad}))

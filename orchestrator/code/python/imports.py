@@ -70,7 +70,7 @@ def _is_module(text: str) -> bool:
 
 
 def _guarded(node: ast.AST) -> bool:
-    """Whether the program goes on without what is imported inside: it may be missing, or is there for types only."""
+    """Whether the program runs without what is imported inside: it may be missing, or is there for types only."""
     if isinstance(node, ast.Try | ast.TryStar):
         return any(not _CAUGHT.isdisjoint(_names(handler.type)) for handler in node.handlers)
     if isinstance(node, ast.With | ast.AsyncWith):
@@ -90,14 +90,11 @@ def _names(node: ast.AST | None) -> set[str]:
 MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
 """Suffixes of files that can be imported, once compiled where need be."""
 _JUDGED = (".py", ".pyi", ".pyw", ".ipynb", ".pth")
-_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:[\w, \t]+=[ \t]*)?(?P<sign>%%|!!|[%!])(?P<rest>.*)$")
-_SHELL_CELLS = frozenset({"bash", "sh", "script", "system", "sx", "cmd", "!"})
-_SHELL_MAGICS = frozenset({"system", "sx"})
-_TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
-_PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
+_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:(?:[\w, \t]+=[ \t]*)?(?:%%?|!!?)(?P<command>.*)|.*\?[ \t]*)$", re.MULTILINE)
+"""A line for the notebook, not for Python: `!pip install x`, `%pip install x`, `%%time`, `name?`."""
 _CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
+# Most texts hold no word that installs, alone or in a command, and then need no look at every call.
 _INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
-"""A word that installs, alone or in a command; most texts hold none, and then need no look at every call."""
 _CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
 
 
@@ -144,7 +141,7 @@ def _literal_commands(text: str) -> Iterator[str]:
 
 
 def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """A notebook's program and the command lines of its magics; None when it is no notebook."""
+    """Returns a notebook's program and the command lines of its magics; None when it is no notebook."""
     try:
         data = json.loads(text.removeprefix("\ufeff"))
         language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
@@ -154,35 +151,14 @@ def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
     program: list[str] = []
     commands: list[str] = []
     for cell in cells:
-        shell, code = _cell(cell, python=language.lower().startswith(("python", "ipython")))
-        commands += shell
-        program += code
-    return "\n".join(program), tuple(commands)
-
-
-def _cell(source: str, *, python: bool) -> tuple[list[str], list[str]]:
-    """(command lines, lines of Python) of one cell."""
-    first, _, rest = source.lstrip().partition("\n")
-    if first.startswith("%%"):
-        name = (first[2:].split() or [""])[0]
-        if name in _SHELL_CELLS:
-            return rest.splitlines(), []
-        if name not in _PYTHON_CELLS:
-            return [], []
-        source = rest
-    if parse_python(source) is not None:
-        return [], source.split("\n") if python else []
-    shell: list[str] = []
-    code: list[str] = []
-    for line in source.replace("\\\n", " ").split("\n"):
-        match = _MAGIC.match(line)
-        if match is None:
-            code.append(line.rstrip(" ?") if line.rstrip().endswith("?") else line)
+        if re.match(r"\s*%%(?:bash|sh|script|system|sx|!)", cell):
+            commands += cell.split("\n")[1:]
             continue
-        name, _, behind = match["rest"].strip().partition(" ")
-        if match["sign"].startswith("!") or name in _TOOLS:
-            shell.append(match["rest"].strip())
-        elif name in _SHELL_MAGICS:
-            shell.append(behind)
-        code.append(f"{match['blanks']}pass")
-    return shell, code if python else []
+        if parse_python(cell) is None:
+            joined = cell.replace("\\\n", " ")
+            commands += (found["command"] or "" for found in _MAGIC.finditer(joined))
+            cell = _MAGIC.sub(r"\g<blanks>pass", joined)
+        # What is no Python without its magics (another language, a line that asks for help) must not hide the others.
+        if language.lower().startswith(("python", "ipython")) and parse_python(cell) is not None:
+            program.append(cell)
+    return "\n".join(program), tuple(commands)

@@ -12,18 +12,22 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.code import grammar
-from orchestrator.code.grammar import Node, Problem, below, parse
+from orchestrator.code.grammar import TOO_DEEP, Node, Problem, below, parse
 from orchestrator.core.value import Value
 
+# Python 3.12: `def f[T](…)`, `class A[T]`, `type A[T] = …`.
 _TYPE_PARAMETERS = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class|type)[ \t]+\w+[ \t]*(\[)", re.MULTILINE)
+# `type X = …` without parameters; `type == x` is a comparison.
 _ALIAS = re.compile(r"^([ \t]*)type[ \t]+(?=\w+[ \t]*=(?!=))", re.MULTILINE)
+# Python 3.14: `except A, B:` without brackets.
 _CAUGHT = re.compile(r"^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)(?=[ \t]*:)", re.MULTILINE)
+# A call or import in a bound runs, and must not get lost.
 _RUNS = re.compile(r"[\w)\]]\s*\(|\bimport\b")
 _BRACKET = re.compile(r"[\[\](){}\"'#]")
 _LONGEST = 500
 """Characters of a list of type parameters."""
 _FORMATTED = re.compile(r"\b[rR]?[fFtT][rR]?[\"']")
-_START = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")
+_TEMPLATE_STRING = re.compile(rb"[rR]?[tT]")
 _DEEPEST = 8
 """Strings within strings."""
 
@@ -83,26 +87,18 @@ def _written(root: Node, source: bytes, depth: int) -> bytes:
 
 
 def _older(node: Node, source: bytes, depth: int) -> bytes | None:
-    """A tuple of what stands in the braces of a newer string, on as many lines; None for any other node."""
-    if node.type not in {"string", "concatenated_string"} or not any(map(_is_newer, _pieces(node))):
+    """Returns a tuple of what stands in the braces of a string, on as many lines; None for any other node.
+
+    An older parser stumbles over its own quotes, a backslash or a comment in braces: all strings with braces go.
+    """
+    if node.type not in {"string", "concatenated_string"}:
         return None
-    values = [value for piece in _pieces(node) for inner in piece.children for value in _values(inner)]
+    pieces = [one for one in node.children if one.type == "string"] if node.type == "concatenated_string" else [node]
+    values = [value for piece in pieces for inner in piece.children for value in _values(inner)]
+    if not values and not any(_TEMPLATE_STRING.match(piece.text or b"") for piece in pieces):
+        return None
     held = b"".join(b"(" + _written(value, source, depth + 1) + b")," for value in values)
     return b"(" + held + b"\n" * max((node.text or b"").count(b"\n") - held.count(b"\n"), 0) + b")"
-
-
-def _pieces(node: Node) -> list[Node]:
-    return [one for one in node.children if one.type == "string"] if node.type == "concatenated_string" else [node]
-
-
-def _is_newer(string: Node) -> bool:
-    """Whether an older parser may stumble over what stands in its braces: its own quotes, a backslash, a comment."""
-    start = _START.match((string.text or b"")[:8].decode("utf-8", "replace"))
-    if start is None:
-        return False
-    inner = [one for one in string.children if one.type == "interpolation"]
-    held = b"".join(one.text or b"" for one in inner).decode("utf-8", "replace")
-    return "t" in start[1].lower() or (bool(inner) and (start[2] in held or bool(re.search(r"[\\#\n]", held))))
 
 
 def _values(inner: Node) -> Iterator[Node]:
@@ -129,11 +125,12 @@ class Import(Value):
     type_only: bool = False
     """TypeScript's `import type`: nothing of it is there when the program runs."""
     optional: bool = False
-    """The program goes on without it (`try … except ImportError`), or asks for it in a way of its own."""
+    """The program runs without it (`try … except ImportError`), or asks for it in a way of its own."""
     lazy: bool = False
     """It is imported by a function, when that is called."""
 
 
+# PEP 263.
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODING = re.compile(
     r"^(utf[-_]?8|(us[-_]?)?ascii|latin[-_]?1?|iso[-_]?8859|(cp|windows[-_]?)125)", re.IGNORECASE
@@ -166,7 +163,7 @@ def parse_python(text: str) -> ast.Module | None:
     A byte order mark is no part of the program; one in another encoding than UTF-8 or a relative of ASCII has no tree.
     Syntax newer than the running Python's is read as what it stands for: whether it may be used says `check_syntax`.
 
-    The tree is shared with whoever parses the same text soon after: read it, never change it.
+    The tree is shared by all callers that parse the same text soon after: read it, never change it.
     """
     with _keeping:
         if text in _kept:
@@ -336,7 +333,7 @@ def _compiled(text: str, path: str) -> list[Problem]:
     except ValueError as error:
         return [Problem(message=str(error), fix="Remove the character.")]
     except (RecursionError, MemoryError):
-        return [Problem(message="it is nested too deeply", fix="Write it with less nesting.")]
+        return [TOO_DEEP]
     return []
 
 
@@ -354,8 +351,14 @@ def _by_grammar(text: str) -> list[Problem]:
     )
 
 
+_HINTS = re.compile(r":=|\bmatch\b|\bexcept\s*\*|/\s*[,)]|\bwith\s*\(|\{[^{}\n]*=\s*[!:}]|\[\s*\*|,\s*\*")
+"""What Python's parser tells older ones apart by, from _OLDEST on: a text without any is not parsed a second time."""
+
+
 def _for_older(text: str, python: tuple[int, int]) -> list[Problem]:
-    """What the promised Python would not read although the running one does."""
+    """Returns what the promised Python would not read although the running one does."""
+    if not _HINTS.search(text):
+        return []
     try:
         with ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,11 +1,10 @@
-"""What a Python text declares outwards, by syntax tree, and how it is written.
+"""What a Python text declares outwards, by syntax tree.
 
-HTTP endpoints of Flask and its kin, FastAPI and Django; tables of SQLAlchemy, SQLModel and Django; countable habits.
+HTTP endpoints of Flask and its kin, FastAPI and Django; tables of SQLAlchemy, SQLModel and Django.
 """
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -35,7 +34,7 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     if tree is None:
         return ()
     nodes = list(ast.walk(tree))
-    prefixes = _prefixes(nodes)
+    prefixes = _made_by(nodes, _APPS)
     found = [*_decorated(nodes, prefixes, path), *_called(nodes, prefixes, path), *_django(tree, nodes, path)]
     return tuple(dict.fromkeys(found))
 
@@ -51,16 +50,16 @@ def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
-def _prefixes(nodes: Sequence[ast.AST]) -> dict[str, str]:
-    """Variable that holds an app or router → the prefix it was made with."""
-    found = {}
-    for node in nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        if dotted(node.value.func).split(".")[-1] in _APPS:
-            prefix = _word(_argument(node.value, 99, "url_prefix", "prefix")) or ""
-            found.update({target.id: prefix for target in node.targets if isinstance(target, ast.Name)})
-    return found
+def _made_by(nodes: Sequence[ast.AST], makers: frozenset[str]) -> dict[str, str]:
+    """Returns variable that holds what one of `makers` made → the prefix that it was given."""
+    return {
+        target.id: _word(_argument(node.value, 99, "url_prefix", "prefix")) or ""
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if dotted(node.value.func).split(".")[-1] in makers
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _decorated(nodes: Sequence[ast.AST], prefixes: Mapping[str, str], path: str) -> Iterator[Endpoint]:
@@ -114,14 +113,7 @@ def _called(nodes: Sequence[ast.AST], prefixes: Mapping[str, str], path: str) ->
 
 
 def _django(tree: ast.Module, nodes: Sequence[ast.AST], path: str) -> Iterator[Endpoint]:
-    routers = {
-        target.id
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if dotted(node.value.func).split(".")[-1] in _DRF
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    routers = {*_made_by(nodes, _DRF)}
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == "urlpatterns" for target in targets):
@@ -214,7 +206,7 @@ def _table_name(
     own = _constant(node, "__tablename__")
     if own:
         return own
-    if any(isinstance(keyword.value, ast.Constant) and keyword.value.value for keyword in _table_keywords(node)):
+    if _is_sqlmodel(node):
         return node.name.lower()
     if _constant(node, "__abstract__") or _meta(node, "abstract"):
         return None
@@ -230,8 +222,10 @@ def _is_django(members: list[ast.ClassDef]) -> bool:
     return any(dotted(base).rpartition(".")[2].endswith("Model") for member in members for base in member.bases)
 
 
-def _table_keywords(node: ast.ClassDef) -> list[ast.keyword]:
-    return [keyword for keyword in node.keywords if keyword.arg == "table"]
+def _is_sqlmodel(node: ast.ClassDef) -> bool:
+    """Whether it is `class Hero(SQLModel, table=True)`."""
+    values = [keyword.value for keyword in node.keywords if keyword.arg == "table"]
+    return any(isinstance(value, ast.Constant) and value.value for value in values)
 
 
 def _constant(node: ast.ClassDef, name: str) -> str:
@@ -252,7 +246,6 @@ def _meta(node: ast.ClassDef, name: str) -> str:
 
 def _columns(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """(attribute, text shown) of the class's own columns."""
-    table = any(isinstance(keyword.value, ast.Constant) and keyword.value.value for keyword in _table_keywords(node))
     for part in node.body:
         if isinstance(part, ast.Assign) and len(part.targets) == 1 and isinstance(part.targets[0], ast.Name):
             name, note = part.targets[0].id, None
@@ -260,7 +253,7 @@ def _columns(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
             name, note = part.target.id, part.annotation
         else:
             continue
-        text = _column(part.value, note, plain=table)
+        text = _column(part.value, note, plain=_is_sqlmodel(node))
         if text:
             yield name, f"{name} {text}"[:MAX_COLUMN_CHARS]
 
@@ -271,7 +264,8 @@ def _column(value: ast.expr | None, note: ast.expr | None, *, plain: bool) -> st
     last = call.rpartition(".")[2]
     if last in _NO_COLUMNS:
         return ""
-    mapped = _mapped(note)
+    is_mapped = isinstance(note, ast.Subscript) and dotted(note.value).rpartition(".")[2] == "Mapped"
+    mapped = _text(note.slice) if is_mapped and isinstance(note, ast.Subscript) else ""
     if last in _COLUMN_CALLS and isinstance(value, ast.Call):
         return " ".join(filter(None, (mapped, _arguments(value)))) or "column"
     if call.startswith("models.") and last[:1].isupper() and isinstance(value, ast.Call):
@@ -281,12 +275,6 @@ def _column(value: ast.expr | None, note: ast.expr | None, *, plain: bool) -> st
     if plain and note is not None:
         return " ".join(filter(None, (_text(note), _arguments(value) if isinstance(value, ast.Call) else "")))
     return ""
-
-
-def _mapped(note: ast.expr | None) -> str:
-    """`int` of `Mapped[int]`."""
-    inside = isinstance(note, ast.Subscript) and dotted(note.value).rpartition(".")[2] == "Mapped"
-    return _text(note.slice) if inside and isinstance(note, ast.Subscript) else ""
 
 
 def _arguments(call: ast.Call) -> str:
@@ -316,101 +304,3 @@ def _core_tables(tree: ast.Module, path: str) -> Iterator[Table]:
         ]
         if isinstance(name, ast.Constant) and isinstance(name.value, str) and columns:
             yield Table(name=name.value, columns=tuple(text[:MAX_COLUMN_CHARS] for text in columns), file=path)
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_CALLS = {"print": "print", "logging.getLogger": "logging", "structlog.get_logger": "structlog"}
-_DECORATORS = {"dataclass": "dataclasses", "dataclasses.dataclass": "dataclasses", "attr.s": "attrs", "define": "attrs"}
-_BASES = {
-    "BaseModel": "pydantic models",
-    "TypedDict": "TypedDicts",
-    "NamedTuple": "NamedTuples",
-    "Protocol": "Protocols",
-}
-
-
-def habits(text: str) -> Counter[str]:
-    """Habit → how often; empty when the text does not parse.
-
-    `functions`, `typed`, `documented`, `async`, `modules`, `documented modules`, `tabs`, `relative imports`, `own
-    errors`, and words for what is used (`dataclasses`, `pydantic models`, `logging` …).
-    """
-    tree = parse_python(text)
-    if tree is None:
-        return Counter()
-    found = Counter({"modules": 1, "documented modules": int(ast.get_docstring(tree) is not None)})
-    found["tabs"] = int("\n\t" in text)
-    for node in ast.walk(tree):
-        if isinstance(node, _Function):
-            found.update(_function(node))
-        elif isinstance(node, ast.ClassDef):
-            found.update(_class(node))
-        elif isinstance(node, ast.Call) and (word := _CALLS.get(dotted(node.func))):
-            found[word] += 1
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            found["relative imports"] += 1
-    return +found
-
-
-def test_habits(text: str) -> Counter[str]:
-    """The same for a test file: `pytest functions`, `TestCase classes`, `test classes`, `fixtures`, `parametrized`,
-    `async tests`, `doubles`, `test clients`, `temporary folders`."""
-    tree = parse_python(text)
-    if tree is None:
-        return Counter()
-    found = Counter({"test files": 1})
-    for node in ast.walk(tree):
-        if isinstance(node, _Function):
-            found.update(_test_function(node))
-        elif isinstance(node, ast.ClassDef):
-            found["TestCase classes"] += any(dotted(base).endswith("TestCase") for base in node.bases)
-            found["test classes"] += node.name.startswith("Test") and not node.bases
-        elif isinstance(node, ast.Call):
-            found["test clients"] += dotted(node.func).rpartition(".")[2] in {"TestClient", "test_client", "APIClient"}
-            found["doubles"] += dotted(node.func).rpartition(".")[2] in {"Mock", "MagicMock", "AsyncMock", "patch"}
-    return +found
-
-
-test_habits.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
-def _function(node: _Function) -> Counter[str]:
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    plain = [argument for argument in arguments if argument.arg not in {"self", "cls"}]
-    typed = node.returns is not None and all(argument.annotation is not None for argument in plain)
-    return Counter(
-        {
-            "functions": 1,
-            "typed": int(typed),
-            "documented": int(ast.get_docstring(node) is not None),
-            "async": int(isinstance(node, ast.AsyncFunctionDef)),
-        }
-    )
-
-
-def _class(node: ast.ClassDef) -> Counter[str]:
-    found: Counter[str] = Counter()
-    bases = {dotted(base).rpartition(".")[2] for base in node.bases}
-    for name, word in _BASES.items():
-        found[word] += name in bases
-    for decorator in node.decorator_list:
-        used = _DECORATORS.get(dotted(decorator.func if isinstance(decorator, ast.Call) else decorator))
-        if used is not None:
-            found[used] += 1
-    found["own errors"] += any(base.endswith(("Error", "Exception")) for base in bases)
-    return found
-
-
-def _test_function(node: _Function) -> Counter[str]:
-    decorators = {dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list}
-    is_test = node.name.startswith("test")
-    method = bool(node.args.args) and node.args.args[0].arg == "self"
-    return Counter(
-        {
-            "pytest functions": int(is_test and not method),
-            "async tests": int(is_test and isinstance(node, ast.AsyncFunctionDef)),
-            "fixtures": int(any(name.endswith("fixture") for name in decorators)),
-            "parametrized": int(any(name.endswith("parametrize") for name in decorators)),
-            "temporary folders": int(any(argument.arg == "tmp_path" for argument in node.args.args)),
-        }
-    )

@@ -1,14 +1,15 @@
 """Judges SQL files: by rules that hold in every dialect, by SQLite's own parser, and by sqlglot for the others."""
 
+import logging
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.code.sql.sqlite import SqliteGrammar
-from orchestrator.code.sql.tables import quiet_sqlglot
+from orchestrator.code.sql.sqlite import Said, SqliteGrammar
 from orchestrator.code.sql.tokens import (
     COLUMN_WORDS,
     NAME_KINDS,
@@ -48,6 +49,7 @@ _PACKAGES = {
 }
 _USUAL = ("sqlite", "postgres", "mysql")
 _DRIVER_OF = {package: name for name, packages in _PACKAGES.items() for package in packages.split()}
+# Words that one dialect alone has.
 _SPOKEN = {
     "mysql": re.compile(
         r"`\w+`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b|^[ \t]*DELIMITER\b|\bMODIFY\s+COLUMN\b"
@@ -160,16 +162,20 @@ def _problems(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
             elif found or not short:
                 yield from found
             elif tuple(dialects) == ("sqlite",):
-                if said is not None and said.cut:
-                    last = statement.tokens[-1]
-                    message = f"the statement ends with `{last.text[:40]}`: the rest is missing"
-                    yield Problem(last, message, _FIX, cut=True)
-                elif said is not None:
-                    yield Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
+                yield from [_refused(statement, said)] if said is not None else []
             elif _is_core(statement) and (size := statement.tokens[-1].end - statement.tokens[0].start) <= left:
                 left -= size
-                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], dialects):
+                others = [name for name in dialects if name != "sqlite"]
+                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], others):
                     yield Problem(statement.tokens[0], "no parser here understands the statement", _FIX, major=False)
+
+
+def _refused(statement: Statement, said: Said) -> Problem:
+    """Returns SQLite's own words, for what no rule explains."""
+    last = statement.tokens[-1]
+    if said.cut:
+        return Problem(last, f"the statement ends with `{last.text[:40]}`: the rest is missing", _FIX, cut=True)
+    return Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
 
 
 def _read(text: str, dialects: Sequence[str]) -> list[Statement]:
@@ -194,13 +200,21 @@ def _is_core(statement: Statement) -> bool:
     return first in _CORE and (first not in {"CREATE", "ALTER", "DROP"} or others[:1] == ["TABLE"])
 
 
+@cache
+def _quiet_sqlglot() -> None:
+    """Keeps what sqlglot cannot read out of the log: the result says it."""
+    logger = logging.getLogger("sqlglot")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+
+
 def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
     """Whether sqlglot reads `text` in one of `dialects`. It takes much that no database takes, and lacks some."""
     # Imported here: only what meets SQL pays for it.
     import sqlglot
     from sqlglot.errors import SqlglotError
 
-    quiet_sqlglot()
+    _quiet_sqlglot()
     for dialect in dialects:
         try:
             sqlglot.parse_one(text, dialect=dialect)
@@ -214,6 +228,7 @@ def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
 
 # ---- rules: what sqlglot forgives, and what SQLite takes and the author cannot have meant
 
+# `*` and `/` may end a statement (`SELECT *`, SQL*Plus), these cannot.
 _CANNOT_END = words(
     """, = < > + || ( . <= >= <> != WHERE AND OR INTO BY HAVING JOIN LIKE BETWEEN CREATE INSERT ALTER DROP WITH NOT
     REFERENCES UNION EXCEPT INTERSECT WHEN THEN ELSE FROM SET"""

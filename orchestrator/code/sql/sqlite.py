@@ -66,7 +66,7 @@ class SqliteGrammar:
             return Said()
         start = tokens[explained].start
         self._table_for(tokens)
-        whole = _plain(text[start : tokens[-1].end], tokens, start)
+        whole = text[start : tokens[-1].end]
         why = self._refusal(whole)
         unsure = bool(_BY_BUILD.match(whole)) or any(
             sqlite3.sqlite_version_info < since and words.search(whole) for since, words in _NEWER
@@ -81,11 +81,11 @@ class SqliteGrammar:
 
     def _place(self, text: str, start: int, tokens: Sequence[Token], word: str) -> Token | None:
         """The token it stumbled over: the first of those with this text up to which it already stumbles."""
-        candidates = [token for token in tokens if _plain_token(token) == word]
+        candidates = [token for token in tokens if token.text == word]
         low, high = 0, len(candidates) - 1
         while low < high:
             middle = (low + high) // 2
-            found = _NEAR.match(self._refusal(_plain(text[start : candidates[middle].end], tokens, start)))
+            found = _NEAR.match(self._refusal(text[start : candidates[middle].end]))
             low, high = (low, middle) if found else (middle + 1, high)
         return candidates[low] if candidates else None
 
@@ -120,20 +120,3 @@ class SqliteGrammar:
 
 def _authorized(action: int, *_of: object) -> int:
     return sqlite3.SQLITE_DENY if action in _DENIED else sqlite3.SQLITE_OK
-
-
-def _plain_token(token: Token) -> str:
-    """As SQLite sees it: another driver's placeholder is a `?` to it."""
-    return "?" if token.kind == "param" and token.text[0] == "%" else token.text
-
-
-def _plain(sql: str, tokens: Sequence[Token], start: int) -> str:
-    """`sql` with placeholders of drivers as `?`, blanks behind, so that every place stays."""
-    if "%" not in sql:
-        return sql
-    parts, at = [], 0
-    for token in tokens:
-        if token.kind == "param" and token.text[0] == "%" and start <= token.start and token.end <= start + len(sql):
-            parts += [sql[at : token.start - start], "?".ljust(len(token.text))]
-            at = token.end - start
-    return "".join((*parts, sql[at:]))

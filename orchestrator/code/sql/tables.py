@@ -1,46 +1,24 @@
-"""The tables that SQL texts leave behind: CREATE, ALTER, DROP and renames, statement by statement, by sqlglot."""
+"""The tables that SQL texts leave behind: CREATE, ALTER, DROP and renames, statement by statement, in any dialect."""
 
-import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from orchestrator.code.sql.tokens import Token, statements, table_items
+from orchestrator.code.sql.tokens import Statement, Token, list_items, statements, table_items, table_name, words
 from orchestrator.core.contract import Table
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 MAX_STATEMENTS = 2000
 """Table statements read of one text."""
 MAX_STATEMENT_CHARS = 40_000
 MAX_COLUMN_CHARS = 100
-
-_DIALECTS = ("", "postgres", "sqlite", "mysql", "tsql")
-"""Tried in this order until one knows the statement; a dialect whose words the statement uses goes first, because
-another one may know them too and say them in its own way."""
-_SPOKEN = {
-    "mysql": re.compile(r"`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b", re.IGNORECASE),
-    "sqlite": re.compile(r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b", re.IGNORECASE),
-    "tsql": re.compile(r"\[\w+\]\s*[.(\[\w]|\bIDENTITY\s*\(|\bNVARCHAR\b", re.IGNORECASE),
-}
-_PASSING = (["TEMP"], ["TEMPORARY"], ["UNLOGGED"])
 _COMMENT = re.compile(r"--[^\n]*+|/\*.*?\*/", re.DOTALL)
 _DOWN = re.compile(
     r"^[ \t]*--[ \t]*(?:\+goose[ \t]+down|migrate:down|\+migrate[ \t]+down)\b", re.IGNORECASE | re.MULTILINE
 )
 """Where a migration's way back begins: what stands behind it undoes what stands before."""
 _BACKWARDS = re.compile(r"(^|[./_-])(down|rollback|revert)([./_-]|$)", re.IGNORECASE)
-
-
-class _Statement(NamedTuple):
-    """One statement on a table as it was understood."""
-
-    tree: "exp.Expression"
-    dialect: str
-    items: tuple[str, ...]
-    """What CREATE TABLE lists, as written but for comments: sqlglot says types in words of its own."""
+_CONSTRAINTS = words("CONSTRAINT PRIMARY FOREIGN UNIQUE CHECK EXCLUDE LIKE INDEX KEY FULLTEXT SPATIAL PERIOD")
+_FILLERS = words("COLUMN IF NOT EXISTS ONLY")
 
 
 class _Known(NamedTuple):
@@ -48,127 +26,93 @@ class _Known(NamedTuple):
 
     name: str
     columns: dict[str, str]
+    """Lower-case name (or the text of a table constraint) → the text shown."""
     file: str
 
 
 def read_tables(texts: Iterable[tuple[str, str]]) -> tuple[Table, ...]:
-    """The tables that stand after running (path, SQL) in this order. Never raises; what no dialect knows is left out.
+    """Returns the tables that stand after running (path, SQL) in this order. Never raises.
 
-    Temporary tables and a migration's way back (`*.down.sql`, `-- +goose Down`) do not count.
+    Temporary tables and a migration's way back (`*.down.sql`, `-- +goose Down`) do not count, nor does what is broken.
     """
     known: dict[str, _Known] = {}
     for path, text in texts:
         if _BACKWARDS.search(path):
             continue
         down = _DOWN.search(text)
-        for statement in _parsed(text[: down.start()] if down else text):
-            _apply(known, statement, path)
+        read = 0
+        for statement in statements(text[: down.start()] if down else text):
+            if not statement.body and statement.words[0] in {"CREATE", "ALTER", "DROP"} and "TABLE" in statement.words:
+                read += 1
+                if read <= MAX_STATEMENTS and _text(text, statement.tokens, MAX_STATEMENT_CHARS + 1):
+                    _apply(known, statement, text, path)
     return tuple(Table(name=t.name, columns=tuple(t.columns.values()), file=t.file) for t in known.values())
 
 
-def _parsed(text: str) -> Iterator[_Statement]:
-    read = 0
-    for statement in statements(text):
-        first, *others = statement.words
-        changes = first in {"CREATE", "ALTER", "DROP"} and "TABLE" in others[: 2 if others[:1] in _PASSING else 1]
-        source = text[statement.tokens[0].start : statement.tokens[-1].end]
-        if read < MAX_STATEMENTS and changes and len(source) <= MAX_STATEMENT_CHARS:
-            read += 1
-            yield from _parse(source, tuple(_written(text, item) for item in table_items(statement.tokens)))
+def _text(text: str, tokens: Sequence[Token], most: int = MAX_COLUMN_CHARS) -> str:
+    """Returns what was written, without comments and on one line; "" for what is as long as `most` for a statement."""
+    length = tokens[-1].end - tokens[0].start
+    if most > MAX_COLUMN_CHARS and length >= most:
+        return ""
+    return " ".join(_COMMENT.sub(" ", text[tokens[0].start : tokens[-1].end]).split())[:most]
 
 
-def _written(text: str, item: Sequence[Token]) -> str:
-    return " ".join(_COMMENT.sub(" ", text[item[0].start : item[-1].end]).split())
+def _plain(token: Token) -> str:
+    return token.text.strip('"`[]')
 
 
-@cache
-def quiet_sqlglot() -> None:
-    """Keeps what sqlglot cannot read out of the log: the result says it."""
-    logger = logging.getLogger("sqlglot")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-
-
-def _parse(statement: str, items: tuple[str, ...]) -> Iterator[_Statement]:
-    # Imported here: only a scan that meets SQL pays for it.
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
-    quiet_sqlglot()
-    spoken = [dialect for dialect, words in _SPOKEN.items() if words.search(statement)]
-    for dialect in dict.fromkeys((*spoken, *_DIALECTS)):
-        try:
-            found = sqlglot.parse_one(statement, dialect=dialect)
-        except (SqlglotError, RecursionError):
-            continue
-        if isinstance(found, exp.Create | exp.Alter | exp.Drop) and found.args.get("kind") == "TABLE":
-            yield _Statement(found, dialect, items)
-            return
-
-
-def _apply(known: dict[str, _Known], said: _Statement, path: str) -> None:
-    from sqlglot import exp
-
-    statement = said.tree
-    table = statement.find(exp.Table)
-    name = table.name if table is not None else ""
-    if not name:
+def _apply(known: dict[str, _Known], statement: Statement, text: str, path: str) -> None:
+    tokens = statement.tokens
+    if statement.words[0] == "CREATE":
+        name, items = table_name(tokens), table_items(tokens)
+        closed = sum((token.key == "(") - (token.key == ")") for token in tokens) == 0
+        lasting = not {"TEMP", "TEMPORARY"} & {*statement.words[:4]}
+        if name is not None and items and closed and lasting:
+            plain = _plain(tokens[name])
+            if plain.lower() not in known or "EXISTS" not in statement.words:
+                columns = dict(_column(text, item) for item in items)
+                known[plain.lower()] = _Known(name=plain, columns=columns, file=path)
         return
-    if isinstance(statement, exp.Create):
-        lasting = isinstance(statement.this, exp.Schema) and not statement.find(exp.TemporaryProperty)
-        if lasting and (name.lower() not in known or not statement.args.get("exists")):
-            columns = _columns(statement.this.expressions, said.dialect, said.items)
-            known[name.lower()] = _Known(name=name, columns=columns, file=path)
-    elif isinstance(statement, exp.Drop):
-        for dropped in statement.find_all(exp.Table):
-            known.pop(dropped.name.lower(), None)
-    elif name.lower() in known:
-        for action in statement.args.get("actions") or ():
-            _alter(known, name.lower(), action, said.dialect)
-
-
-def _columns(items: Sequence["exp.Expression"], dialect: str, written: Sequence[str] = ()) -> dict[str, str]:
-    """Lower-case name (or the text of a table constraint) → the text shown: as `written` when that has as many parts,
-    or as sqlglot writes it."""
-    from sqlglot import exp
-
-    texts = written if len(written) == len(items) else [item.sql(dialect=dialect) for item in items]
-    columns = {}
-    for item, text in zip(items, texts, strict=True):
-        short = " ".join(text.split())[:MAX_COLUMN_CHARS]
-        named = isinstance(item, exp.ColumnDef | exp.Identifier)
-        columns[item.name.lower() if named else short] = short
-    return columns
-
-
-def _alter(known: dict[str, _Known], key: str, action: "exp.Expression", dialect: str) -> None:
-    from sqlglot import exp
-
-    if key not in known:
+    rest = [
+        token for token in tokens[statement.words.index("TABLE") + 1 :] if token.key not in {"IF", "EXISTS", "ONLY"}
+    ]
+    if statement.words[0] == "DROP":
+        for item in list_items(rest):
+            at = _name_end(item)
+            known.pop(_plain(item[at]).lower(), None)
         return
-    columns = known[key].columns
-    if isinstance(action, exp.ColumnDef):
-        columns.update(_columns([action], dialect))
-    elif isinstance(action, exp.AddConstraint):
-        columns.update(_columns(action.expressions, dialect))
-    elif isinstance(action, exp.Drop) and action.args.get("kind") == "COLUMN":
-        for dropped in action.find_all(exp.Identifier):
-            columns.pop(dropped.name.lower(), None)
-    elif isinstance(action, exp.RenameColumn):
-        _rename_column(columns, action.this.name, action.args["to"].name)
-    elif isinstance(action, exp.AlterRename):
-        table = known.pop(key)
-        known[action.this.name.lower()] = table._replace(name=action.this.name)
+    at = _name_end(rest) if rest else 0
+    if rest and (table := known.get(_plain(rest[at]).lower())) is not None:
+        for action in list_items(rest[at + 1 :]):
+            _alter(known, table, action, text)
 
 
-def _rename_column(columns: dict[str, str], old: str, new: str) -> None:
-    """In place, the order kept."""
-    items = list(columns.items())
-    columns.clear()
-    for name, text in items:
-        if name == old.lower():
-            rest = text.partition(" ")[2]
-            columns[new.lower()] = f"{new} {rest}".strip()
-        else:
-            columns[name] = text
+def _name_end(tokens: Sequence[Token]) -> int:
+    """Returns where the last part of `schema.table` stands."""
+    return 2 if len(tokens) > 2 and tokens[1].key == "." else 0
+
+
+def _column(text: str, item: Sequence[Token]) -> tuple[str, str]:
+    short = _text(text, item)
+    return short if item[0].key in _CONSTRAINTS and len(item) > 2 else _plain(item[0]).lower(), short
+
+
+def _alter(known: dict[str, _Known], table: _Known, action: Sequence[Token], text: str) -> None:
+    """Carries out one ADD, DROP or RENAME; any other action changes no column."""
+    verb, rest = action[0].key, [token for token in action[1:] if token.key not in _FILLERS]
+    columns = table.columns
+    keys = [token.key for token in rest]
+    if verb == "ADD" and rest:
+        columns.update([_column(text, action[action.index(rest[0]) :])])
+    elif verb == "DROP" and rest and keys[0] not in _CONSTRAINTS:
+        columns.pop(_plain(rest[0]).lower(), None)
+    elif verb == "RENAME" and keys[:1] == ["TO"] and len(rest) > 1:
+        del known[table.name.lower()]
+        known[_plain(rest[1]).lower()] = table._replace(name=_plain(rest[1]))
+    elif verb == "RENAME" and keys[1:2] == ["TO"] and len(rest) > 2:
+        new = _plain(rest[2])
+        items = list(columns.items())
+        columns.clear()
+        for name, shown in items:  # the order stays
+            renamed = name == _plain(rest[0]).lower()
+            columns[new.lower() if renamed else name] = f"{new} {shown.partition(' ')[2]}".strip() if renamed else shown

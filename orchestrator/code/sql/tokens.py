@@ -4,17 +4,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+# Jinja, shells, psql, `{name}` of str.format, `@name@` of Autoconf, `??` of JDBC, `%s` of Python's drivers.
+# At most 200 characters each: a longer one is no placeholder.
 _HOLES = (
     r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|[$#]\{[^{}]{0,200}\}"
-    r"|\$\(\w{1,60}\)|\{\w{1,60}\}|@\w{1,60}@|\?\?"
+    r"|\$\(\w{1,60}\)|\{\w{1,60}\}|@\w{1,60}@|\?\?|%\(\w{1,80}\)s|%s\b"
 )
+# Possessive throughout: an open quote in a long text must not be tried from every end. The order counts: a hole may
+# look like a parameter, `E'…'` like a word, a dollar quote like a parameter.
 _FORM = r"""
     (?P<space>\s++|--[^\n]*+|/\*.*?(?:\*/|\Z){comment})
   | (?P<hole>{holes})
   | (?P<string>[eE]'(?:[^'\\]|\\.|'')*+(?:'|\Z)|(?:[nNxXbB]|[uU]&)?'{single}(?:'|\Z))
   | (?P<quoted>(?:[uU]&)?"{double}(?:"|\Z)|`[^`]*+(?:`|\Z)|\[[A-Za-z_][\w\ $#.-]*+\])
   | (?P<dollar>\$(?P<tag>(?:[A-Za-z_]\w*+)?)\$.*?(?:\$(?P=tag)\$|\Z))
-  | (?P<param>%\(\w{{1,80}}\)s|%s\b|\?\d*+|\$\d++|(?<![:\w])[:@$]@?[A-Za-z_]\w*+)
+  | (?P<param>\?\d*+|\$\d++|(?<![:\w])[:@$]@?[A-Za-z_]\w*+)
   | (?P<number>\d[\w.]*+|\.\d\w*+)
   | (?P<word>[^\W\d][\w$]*+)
   | (?P<mark>::|:=|->>|->|\|\||<>|!=|<=|>=|.)
@@ -28,12 +32,14 @@ def _compiled(single: str, double: str, comment: str = "") -> re.Pattern[str]:
 
 _PLAIN = _compiled(r"(?:[^']|'')*+", r'(?:[^"]|"")*+')
 _ESCAPED = _compiled(r"(?:[^'\\]|\\.|'')*+", r'(?:[^"\\]|\\.|"")*+', r"|\#(?!\{)[^\n]*+")
+# psql's `\d`, the sqlite3 shell's `.tables`, MySQL's `# …`, sqlcmd's `GO 5`, Oracle's `/`.
 _CLIENT_LINE = re.compile(
     r"[ \t]*(?:\\[a-zA-Z!?.]|\.[a-z]+\b|#(?![>-])|(?:GO|/)[ \t]*(?:\d+[ \t]*)?$)[^\n]*", re.M | re.I
 )
 """A line for psql, the sqlite3 shell or sqlcmd, or MySQL's other comment."""
 _DELIMITER = re.compile(r"[ \t]*DELIMITER[ \t]+(?P<sign>\S{1,10})[ \t]*$", re.M | re.I)
 _BODIES = frozenset({"TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "TYPE", "PROC", "RULE"})
+# Behind `BEGIN` these start a transaction; anything else starts a block.
 _PLAIN_BEGIN = frozenset(
     {";", "", "TRANSACTION", "TRAN", "WORK", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "ISOLATION", "READ", "CONCURRENT"}
 )
@@ -205,24 +211,36 @@ _MAKING = words("CREATE OR REPLACE GLOBAL LOCAL TEMP TEMPORARY UNLOGGED FOREIGN 
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 
 
-def table_items(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Returns what CREATE TABLE lists between its brackets, parted by its commas; [] for anything else."""
+def table_name(tokens: Sequence[Token]) -> int | None:
+    """Returns where the last part of the name stands that CREATE TABLE gives; None for any other statement."""
     keys = [token.key for token in tokens[:12]]
     making = keys[: keys.index("TABLE")] if keys[:1] == ["CREATE"] and "TABLE" in keys else ["no table"]
     if not set(making) <= _MAKING:
-        return []
+        return None
     at = len(making) + (4 if keys[len(making) + 1 :][:3] == ["IF", "NOT", "EXISTS"] else 1)
-    while at < len(tokens) and (tokens[at].kind in NAME_KINDS or tokens[at].key == "."):
-        at += 1
-    if at >= len(tokens) or tokens[at].key != "(" or (at + 1 < len(tokens) and tokens[at + 1].key in _QUERIES):
+    while at + 2 < len(tokens) and tokens[at + 1].key == ".":
+        at += 2
+    return at if at < len(tokens) and tokens[at].kind in NAME_KINDS else None
+
+
+def table_items(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Returns what CREATE TABLE lists between its brackets, parted by its commas; [] for anything else."""
+    name = table_name(tokens)
+    behind = tokens[name + 1 :] if name is not None else ()
+    if len(behind) < 2 or behind[0].key != "(" or behind[1].key in _QUERIES:
         return []
+    return list_items(behind[1:])
+
+
+def list_items(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Returns the tokens up to the bracket that closes them, or their end, parted by the commas outside of brackets."""
     parts: list[list[Token]] = [[]]
-    depth = 1
-    for token in tokens[at + 1 :]:
+    depth = 0
+    for token in tokens:
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.key, 0)
-        if depth == 0:
+        if depth < 0:
             break
-        if depth == 1 and token.key == ",":
+        if depth == 0 and token.key == ",":
             parts.append([])
         else:
             parts[-1].append(token)
