@@ -48,11 +48,15 @@ def _interrupt_deferred() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    caught: list[int] = []
+    # A mask of this thread would not do: the signal reaches the main thread by way of any other one.
+    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if caught:
+            signal.raise_signal(signal.SIGINT)
 
 
 class EventReader:

@@ -59,7 +59,6 @@ def test_the_report_tells_reviews_and_open_comments(played: Played) -> None:
     assert "| T-MENDED-01 | 2 | security | yes | none | yes |" in text
     assert "- T-STUCK-01, open: critical `stuck.py:1` Unsafe &lt;b>: It is wrong. → Mend it." in text
     assert "`review.unapproved` (`T-STUCK-01`): not approved in 2 reviews; open: stuck.py:1 Unsafe &lt;b>" in text
-    assert "1 task (1 unapproved) → 2 reviews (1 sent back) → 1 test run" in text
     assert "T-STUCK-01 goes on without approval after 2 reviews: security did not approve" in text
 
 

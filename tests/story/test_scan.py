@@ -116,7 +116,7 @@ def test_a_surface_tells_endpoints_tables_and_habits() -> None:
         "Folders by number of files: app/ (2), data/ (1), tests/ (1), web/ (1)",
         "Python: functions (3), functions fully annotated (2), functions with a docstring (1), async functions (1), "
         "print (1)",
-        "JavaScript: ES modules (1), lines with a semicolon (5), single quotes (4)",
+        "JavaScript: ES modules (1), lines with a semicolon (3), single quotes (4)",
         "Checked with ruff",
     )
     assert surface.test_style == (
