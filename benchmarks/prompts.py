@@ -17,8 +17,7 @@ from orchestrator.core.exchange import Prompt, Purpose, ScriptEntry, StoryBrief
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, tokens
-from orchestrator.prompts.files import load_prompts
-from orchestrator.prompts.render import PromptLibrary
+from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.providers.scripted import Script, ScriptedProvider
 from orchestrator.settings import Policies, packaged
 from orchestrator.testing.memory_workspace import MemoryWorkspace
