@@ -6,12 +6,12 @@ import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
 from tests.answers.action_plan_text import render_plan
-from tests.support import Played, Team, make_repo, module_of, play, suite_text, write_backlog
+from tests.support import Played, Team, make_repo, play, suite_text, write_backlog
 
 CRLF = "def value():\r\n    return 0\r\n"
 WHOLE = "def value():\n    return 1\n"
 BASE = {
-    "edits.py": CRLF,
+    "works.py": CRLF,
     "kept.py": "KEPT = 1\n",
     "moves_old.py": WHOLE,
     "gone.py": "X = 1\n",
@@ -19,51 +19,41 @@ BASE = {
 }
 
 
-def plan(*actions: Action, **lists: tuple[str, ...]) -> str:
-    return render_plan(ActionPlan(title="The task", rationale="As asked.", lists=lists, actions=actions))
+def plan(*actions: Action) -> str:
+    return render_plan(ActionPlan(title="The task", rationale="As asked.", actions=actions))
 
 
-def says(team: Team, story: str, *actions: Action) -> None:
-    team.say("alex", story, "delivery", plan(*actions), task=1)
-
-
-def suite_of(team: Team, story: str) -> None:
-    """The story's usual suite, as a plan."""
-    module = module_of(story)
-    case = (f"`test_{module}`: it is there",)
-    team.say(
-        "jordan",
-        story,
-        "suite",
-        render_plan(
-            ActionPlan(
-                title="Tests",
-                rationale="One.",
-                lists={"test cases": case},
-                actions=(Create(path=f"tests/test_{module}.py", content=suite_text(story)),),
-            )
-        ),
-    )
+def says(team: Team, story: str, *actions: Action, number: int = 1) -> None:
+    team.say("alex", story, "delivery", plan(*actions), task=number)
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """WORKS edits, moves and runs in a task each, MENDS is mended; INSTALLS and TAKES are refused."""
     folder = tmp_path_factory.mktemp("plans")
     team = Team()
-    team.plan("EDITS", ["edits.py"])
-    says(team, "EDITS", Read(resource="kept.py"))
-    says(team, "EDITS", Edit(path="edits.py", pairs=(Pair(find="return 2\n", replace="return 1\n"),)))
-    says(team, "EDITS", Edit(path="edits.py", pairs=(Pair(find="    return 0\n", replace="    return 1\n"),)))
-    team.plan("MOVES", ["moves.py", "moves_old.py", "gone.py"])
-    says(team, "MOVES", Move(path="moves_old.py", target="moves.py"), Delete(path="gone.py"))
+    team.plan("WORKS", ["works.py"], ["moves.py", "moves_old.py", "gone.py"], ["runs.py"])
+    says(team, "WORKS", Read(resource="kept.py"))
+    says(team, "WORKS", Edit(path="works.py", pairs=(Pair(find="return 2\n", replace="return 1\n"),)))
+    says(team, "WORKS", Edit(path="works.py", pairs=(Pair(find="    return 0\n", replace="    return 1\n"),)))
+    says(team, "WORKS", Move(path="moves_old.py", target="moves.py"), Delete(path="gone.py"), number=2)
+    check = Execute(command="python -c 'import runs' && python -c 'import runs; assert runs.value() == 1'")
+    says(team, "WORKS", Create(path="runs.py", content="def value():\n    return 2\n"), check, number=3)
+    may_fail = Execute(command="false", allow_failure=True)
+    says(team, "WORKS", Create(path="runs.py", content=WHOLE), may_fail, check, number=3)
+    case = ("`test_works`: it is there",)
+    suite = ActionPlan(
+        title="Tests",
+        rationale="One.",
+        lists={"test cases": case},
+        actions=(Create(path="tests/test_works.py", content=suite_text("WORKS")),),
+    )
+    team.say("jordan", "WORKS", "suite", render_plan(suite))
     team.plan("MENDS", ["mends.py", "mends_old.py"])
     says(team, "MENDS", Move(path="mends_old.py", target="mends.py"))
     team.analyse("MENDS", ("mends.py", "return 1"))
     says(team, "MENDS", Edit(path="mends.py", pairs=(Pair(find="    return 2\n", replace="    return 1\n"),)))
-    team.plan("RUNS", ["runs.py"])
-    check = Execute(command="python -c 'import runs' && python -c 'import runs; assert runs.value() == 1'")
-    says(team, "RUNS", Create(path="runs.py", content="def value():\n    return 2\n"), check)
-    says(team, "RUNS", Create(path="runs.py", content=WHOLE), Execute(command="false", allow_failure=True), check)
+    team.suite("MENDS", suite_text("MENDS"))
     team.plan("INSTALLS", ["installs.py"])
     for _ in range(3):
         says(team, "INSTALLS", Create(path="installs.py", content=WHOLE), Execute(command="pip install evil-pkg"))
@@ -73,29 +63,26 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     says(team, "TAKES", Read(resource="kept.py"))
     for _ in range(2):
         says(team, "TAKES", Create(path="takes.py", content=WHOLE), Delete(path="kept.py"))
-    team.good("PLAIN")
-    for story in ("EDITS", "MOVES", "MENDS", "RUNS"):
-        suite_of(team, story)
-    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "INSTALLS", "TAKES", "PLAIN")
+    backlog = write_backlog(folder / "backlog.csv", "WORKS", "MENDS", "INSTALLS", "TAKES")
     return play(folder, team, backlog, repo=make_repo(folder / "repo", BASE))
 
 
 def test_a_file_is_read_first_and_edited_then(played: Played) -> None:
-    assert played.status("EDITS") == "done", played.story("EDITS").findings
-    assert played.asked("EDITS", "alex") == ["delivery 1", "delivery 2", "delivery 3"]
-    assert played.told_of("EDITS", "files_shown")[0].data["files"] == ["kept.py"]
-    assert played.sent_back("EDITS") == ["plan.not_found"]
-    assert (
-        "the nearest text is at line 2" in played.told_of("EDITS", "answer_sent_back")[0].data["findings"][0]["message"]
-    )
-    assert [case.name for case in played.story("EDITS").tests.cases] == ["test_edits"]
-    assert [row.criterion for row in played.story("EDITS").tests.cases] == ["it is there"]
+    assert played.status("WORKS") == "done", played.story("WORKS").findings
+    asked = [f"{call['task']} {call['turn']}" for call in played.calls if call["persona"] == "alex"]
+    assert [one for one in asked if "WORKS-01" in one] == [f"T-WORKS-01 {turn}" for turn in (1, 2, 3)]
+    assert played.told_of("WORKS", "files_shown")[0].data["files"] == ["kept.py"]
+    assert played.sent_back("WORKS") == ["plan.not_found", "command.failed"]
+    first = played.told_of("WORKS", "answer_sent_back")[0].data["findings"][0]
+    assert "the nearest text is at line 2" in first["message"]
+    assert [case.name for case in played.story("WORKS").tests.cases] == ["test_works"]
+    assert [row.criterion for row in played.story("WORKS").tests.cases] == ["it is there"]
 
 
 def test_files_move_and_go(played: Played) -> None:
-    assert played.status("MOVES") == "done", played.story("MOVES").findings
-    assert played.tree("MOVES") == ["edits.py", "kept.py", "mends_old.py", "moves.py", "tests/test_moves.py"]
-    assert played.told_of("MOVES", "task_committed")[0].data["removed"] == ["moves_old.py", "gone.py"]
+    here = ["kept.py", "mends_old.py", "moves.py", "runs.py", "tests/test_works.py", "works.py"]
+    assert played.tree("WORKS") == here
+    assert played.told_of("WORKS", "task_committed")[1].data["removed"] == ["moves_old.py", "gone.py"]
 
 
 def test_a_file_that_was_moved_away_is_not_asked_for_when_its_task_is_mended(played: Played) -> None:
@@ -105,11 +92,9 @@ def test_a_file_that_was_moved_away_is_not_asked_for_when_its_task_is_mended(pla
 
 
 def test_a_command_of_the_plan_is_run_and_its_failing_step_is_a_lesson(played: Played) -> None:
-    assert played.status("RUNS") == "done", played.story("RUNS").findings
-    assert played.sent_back("RUNS") == ["command.failed"]
-    said = played.told_of("RUNS", "answer_sent_back")[0].data["findings"][0]["message"]
+    said = played.told_of("WORKS", "answer_sent_back")[1].data["findings"][0]["message"]
     assert said.startswith("`python -c 'import runs; assert runs.value() == 1'` ended with exit code 1")
-    finished = [event.message for event in played.told_of("RUNS", "command_finished")]
+    finished = [event.message for event in played.told_of("WORKS", "command_finished")]
     assert [("(may fail)" in message) for message in finished] == [False, True, False]
 
 
@@ -130,11 +115,10 @@ def test_the_report_says_which_form_was_read_how_well(played: Played) -> None:
     told = played.result.report.totals["forms"]
     assert isinstance(told, list)
     forms = {form["form"]: form for form in told}
-    assert forms["json"]["answers"] == forms["json"]["whole"] == 2
-    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (18, 0)
-    assert played.status("PLAIN") == "done"
+    assert forms["json"]["answers"] == forms["json"]["whole"] == 1
+    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (15, 0)
 
 
 def test_the_files_own_line_ends_are_kept(played: Played) -> None:
-    blob = ["git", "--git-dir", str(played.mirror), "show", f"{played.ref('result')}:edits.py"]
+    blob = ["git", "--git-dir", str(played.mirror), "show", f"{played.ref('result')}:works.py"]
     assert subprocess.run(blob, capture_output=True, check=True).stdout == CRLF.replace("0", "1").encode()

@@ -35,8 +35,6 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     command(team, "FORKS", FORKING, {FORKING.removeprefix("python "): BOMB})
     command(team, "SHOUTS", "yes shouting without end")
     command(team, "PLANTS", f"mkdir -p made && ln -s {outside} made/out && false", {"made/out/planted.py": MODULE})
-    mends(team)
-    leaves(team)
     only_commands(team)
     makes(team)
     generates(team)
@@ -48,8 +46,6 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         "FORKS",
         "SHOUTS",
         "PLANTS",
-        "MENDS",
-        "LEAVES",
         "ONLY",
         "MAKES",
         "GENERATES",
@@ -76,22 +72,6 @@ def command(team: Team, story: str, line: str, extra: dict[str, str] | None = No
     team.suite(story, suite_text(story))
 
 
-def mends(team: Team) -> None:
-    """The command fails on the first delivery and succeeds on the second."""
-    team.plan("MENDS", task("MENDS", 1, ["mends.py"], "python -c 'import mends; assert mends.value() == 1'"))
-    team.deliver("MENDS", 1, {"mends.py": "def value():\n    return 2\n"})
-    team.deliver("MENDS", 1, {"mends.py": MODULE})
-    team.suite("MENDS", suite_text("MENDS"))
-
-
-def leaves(team: Team) -> None:
-    """The command leaves files behind and changes what is there."""
-    line = "echo litter > litter.txt && mkdir -p heap && echo more > heap/more.txt && echo changed > keep.txt"
-    team.plan("LEAVES", task("LEAVES", 1, ["leaves.py"], line))
-    team.deliver("LEAVES", 1, {"leaves.py": MODULE})
-    team.suite("LEAVES", suite_text("LEAVES"))
-
-
 def only_commands(team: Team) -> None:
     """A task without files, which succeeds, and one which fails."""
     team.plan("ONLY", ["only.py"], task("ONLY", 2, [], "python -c 'import only'"), task("ONLY", 3, [], "exit 7"))
@@ -100,10 +80,12 @@ def only_commands(team: Team) -> None:
 
 
 def makes(team: Team) -> None:
-    """One command writes a file of its task anew, the other, of the next task, adds to one that was delivered."""
+    """One command rewrites a file of its task, the next adds to one that was delivered, the last leaves litter."""
     first = "mkdir -p site && (echo 'body {}' > site/made.css) && echo more > site/map.css"
     second = "printf 'LATER = 2\\n' >> makes.py && grep -q body site/made.css"
-    team.plan("MAKES", task("MAKES", 1, ["site/made.css"], first), task("MAKES", 2, ["makes.py"], second))
+    litter = "echo litter > litter.txt && mkdir -p heap && echo more > heap/more.txt && echo changed > keep.txt"
+    tasks = [(["site/made.css"], first), (["makes.py"], second), ([], litter)]
+    team.plan("MAKES", *(task("MAKES", number, *each) for number, each in enumerate(tasks, start=1)))
     team.deliver("MAKES", 1, {"site/made.css": "/* of the developer */\n"})
     team.deliver("MAKES", 2, {"makes.py": MODULE})
     team.suite("MAKES", suite_text("MAKES"))
@@ -183,10 +165,10 @@ def leftovers() -> list[str]:
     return [line for line in lines if any(word in line for word in (*SLEEPS, FORKING))]
 
 
-def test_what_commands_leave_behind_is_not_committed(played: Played) -> None:
-    assert played.status("LEAVES") == "done"
-    assert played.tree("LEAVES") == [".gitignore", "keep.txt", "leaves.py", "tests/test_leaves.py"]
+def test_what_commands_leave_behind_is_not_committed(played: Played, outside: Path) -> None:
+    assert played.tree("MAKES") == [".gitignore", "keep.txt", "makes.py", "site/made.css", "tests/test_makes.py"]
     assert played.text("result", "keep.txt") == "kept"
+    assert list(outside.iterdir()) == [], "nothing is written through a link that a command has made"
 
 
 def test_tasks_of_commands_alone(played: Played) -> None:

@@ -80,66 +80,77 @@ def purposes(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Played]:
-    place = tmp_path_factory.mktemp("built")
-    backlog = shop(place)
-    return place, play(place, team(), backlog, plans=[str(place / "plan.md")])
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    shop(folder)
+    return folder
 
 
-def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: tuple[Path, Played]) -> None:
-    _, played = built
-    assert played.status("US-1") == "done"
-    assert played.asked("US-1") == ["plan_extract 1", "delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
-    assert played.tree("result") == ["README.md", "tests/test_us_1.py", "us_1.py"]
-    (given,) = played.told_of("US-1", "plan_given")
-    assert (given.data["task_count"], given.data["key_files"]) == (2, ["us_1.py", "README.md"])
-    assert played.story("US-1").calls == 6
+def refused(folder: Path, said: Team, plan: str, *settings: str) -> tuple[Finding, ...]:
+    """What is found wrong with a plan, for which the command ends."""
+    (folder / "plan.md").write_text(plan)
+    with pytest.raises(ConfigError) as ended:
+        play(folder, said, folder / "b.csv", *settings, plans=[f"US-1={folder / 'plan.md'}"])
+    return tuple(ended.value.findings)
 
 
-def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(tmp_path: Path) -> None:
-    backlog = shop(tmp_path, "US-1", "US-2")
-    (tmp_path / "plan.md").write_text(INVALID)
-    said = team({**READ, "goal": ""})
-    said.good("US-2")
-    with pytest.raises(ConfigError) as refused:
-        play(tmp_path, said, backlog, plans=[f"US-1={tmp_path / 'plan.md'}"])
-    found: list[Finding] = list(refused.value.findings)
-    assert {"breakdown.unsafe_path", "task_plan.placeholder_goal"} <= {finding.code for finding in found}
-    unsafe = next(finding for finding in found if finding.code == "breakdown.unsafe_path")
-    assert (unsafe.where.line, unsafe.where.task, unsafe.where.story) == (6, "Task 1", "US-1")
-    assert purposes(tmp_path) == ["plan_extract"]
-    assert cells(backlog)["US-1"]["Execution_Status"] == ""
-    (tmp_path / "plan.md").write_text(PLAN)
-    played = play(tmp_path, said, backlog, plans=[f"US-1={tmp_path / 'plan.md'}"])
-    assert played.result.report.sprint == "SP-001"
-    assert (played.status("US-1"), played.status("US-2")) == ("done", "done")
+@pytest.fixture(scope="module")
+def invalid(place: Path) -> tuple[Finding, ...]:
+    """The first try: a plan that breaks rules."""
+    return refused(place, team({**READ, "goal": ""}), INVALID)
 
 
-def test_what_failed_to_be_read_and_the_settings_of_before_do_not_stick(tmp_path: Path) -> None:
-    backlog = shop(tmp_path)
-    told = PLAN.replace("**Goal:** The shop", "The shop")
-    (tmp_path / "plan.md").write_text(told)
-    plans, unreachable = [str(tmp_path / "plan.md")], Team()
+@pytest.fixture(scope="module")
+def unread(place: Path, invalid: tuple[Finding, ...]) -> list[set[str]]:
+    """More tries: a plan that needs to be read while the model is away, twice, and settings that a good one breaks."""
+    unreachable = Team()
     unreachable.say("mike", "US-1", "plan_extract", "", error="auth")
-    for tried in (unreachable, unreachable):
-        with pytest.raises(ConfigError) as refused:
-            play(tmp_path, tried, backlog, plans=plans)
-        assert "task_plan.no_goal" in {finding.code for finding in refused.value.findings}
-    with pytest.raises(ConfigError) as refused:
-        play(tmp_path, team(), backlog, "plan.min_chars=9999", plans=plans)
-    assert [f.code for f in refused.value.findings] == ["task_plan.too_short"]
-    played = play(tmp_path, team(), backlog, plans=plans)
-    assert played.status("US-1") == "done"
-    assert played.asked("US-1").count("plan_extract 1") == 1, "what was read once is not asked for again"
+    goalless = PLAN.replace("**Goal:** The shop", "The shop")
+    tries = [refused(place, unreachable, goalless) for _ in range(2)]
+    tries.append(refused(place, team(), PLAN, "plan.min_chars=9999"))
+    return [{finding.code for finding in findings} for findings in tries]
 
 
-def test_the_plan_is_frozen_when_its_story_begins(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built(place: Path, unread: list[set[str]]) -> Played:
+    """The last try, which nothing hinders."""
+    return play(place, team(), place / "b.csv", plans=[str(place / "plan.md")])
+
+
+def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(
+    place: Path, invalid: tuple[Finding, ...]
+) -> None:
+    assert {"breakdown.unsafe_path", "task_plan.placeholder_goal"} <= {finding.code for finding in invalid}
+    unsafe = next(finding for finding in invalid if finding.code == "breakdown.unsafe_path")
+    assert (unsafe.where.line, unsafe.where.task, unsafe.where.story) == (6, "Task 1", "US-1")
+    assert purposes(place) == ["plan_extract"]
+    assert cells(place / "b.csv")["US-1"]["Execution_Status"] == ""
+
+
+def test_what_failed_to_be_read_and_the_settings_of_before_do_not_stick(unread: list[set[str]], built: Played) -> None:
+    assert all("task_plan.no_goal" in codes for codes in unread[:2])
+    assert unread[2:] == [{"task_plan.too_short"}]
+    assert built.result.report.sprint == "SP-001"
+    once_each = built.asked("US-1").count("plan_extract 1")
+    assert once_each == 2, "the invalid plan and the good one; what was read once is not asked for again"
+
+
+def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: Played) -> None:
+    assert built.status("US-1") == "done"
+    assert built.asked("US-1")[1:] == ["plan_extract 1", "delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
+    assert built.tree("result") == ["README.md", "tests/test_us_1.py", "us_1.py"]
+    assert built.story("US-1").calls == 6
+
+
+def test_the_plan_is_frozen_when_its_story_begins_until_it_is_planned_again(tmp_path: Path) -> None:
     backlog = shop(tmp_path)
     plan, stopped = tmp_path / "plan.md", Team()
     stopped.say("mike", "US-1", "plan_extract", READ)
     stopped.say("alex", "US-1", "delivery", "", task=1, error="bad_request")
     first = play(tmp_path, stopped, backlog, plans=[str(plan)])
     assert first.status("US-1") == "failed"
+    (given,) = first.told_of("US-1", "plan_given")
+    assert (given.data["task_count"], given.data["key_files"]) == (2, ["us_1.py", "README.md"])
     plan.write_text(PLAN + "\nMore.\n")
     sprint = first.result.report.sprint
     same = play(tmp_path, Team(), backlog, sprint=sprint, plans=[str(plan)])
@@ -149,24 +160,27 @@ def test_the_plan_is_frozen_when_its_story_begins(tmp_path: Path) -> None:
     assert again.told_of("US-1", "plan_judged")[-1].data["plan"]["tasks"][1]["description"].endswith("More.")
     assert cli(tmp_path, "reset", "US-1").exit_code == 0
     plan.unlink()
-    last = play(tmp_path, team(), backlog, sprint=sprint, plans=[str(plan)])
-    assert last.status("US-1") == "done"
-    assert last.asked("US-1").count("plan_extract 1") == 3
-    assert last.story("US-1").calls == 6
-
-
-def test_who_has_it_planned_anew_has_the_architect_plan_it(tmp_path: Path) -> None:
-    backlog = shop(tmp_path)
-    stopped = Team()
-    stopped.say("mike", "US-1", "plan_extract", READ)
-    stopped.say("alex", "US-1", "delivery", "", task=1, error="bad_request")
-    first = play(tmp_path, stopped, backlog, plans=[str(tmp_path / "plan.md")])
+    without = play(tmp_path, stopped, backlog, sprint=sprint, plans=[str(plan)])
+    assert without.told_of("US-1", "plan_given"), "the file is gone, its text is kept"
+    assert without.asked("US-1").count("plan_extract 1") == 3
     assert cli(tmp_path, "replan", "US-1", "--comment", "Plan it yourself.").exit_code == 0
     said = Team()
     said.good("US-1")
-    again = play(tmp_path, said, backlog, sprint=first.result.report.sprint)
-    assert again.status("US-1") == "done"
-    assert again.asked("US-1")[-4:] == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
+    replanned = play(tmp_path, said, backlog, sprint=sprint)
+    assert replanned.status("US-1") == "done"
+    assert replanned.asked("US-1")[-4:] == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three stories, the last of them completed; no command that is refused here leaves anything."""
+    folder = tmp_path_factory.mktemp("untouched")
+    shop(folder)
+    done = {"Story_ID": "US-3", "Title": "Done", "Execution_Status": "completed"}
+    write_backlog(folder / "b.csv", "US-1", "US-2", done)
+    (folder / "bytes").write_bytes(b"\xff")
+    team().write(folder / "team.jsonl")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -184,20 +198,12 @@ def test_who_has_it_planned_anew_has_the_architect_plan_it(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
-def test_what_cannot_be_used_is_exit_2(tmp_path: Path, words: list[str], said: str, dry: tuple[str, ...]) -> None:
-    shop(tmp_path, "US-1", "US-2", "US-3")
-    backlog = tmp_path / "b.csv"
-    text = backlog.read_text().splitlines()
-    row = text[3].split(",")
-    row[text[0].split(",").index("Execution_Status")] = "completed"
-    backlog.write_text("\n".join([*text[:3], ",".join(row)]) + "\n")
-    (tmp_path / "bytes").write_bytes(b"\xff")
-    team().write(tmp_path / "team.jsonl")
-    names = {"plan": str(tmp_path / "plan.md"), "bytes": str(tmp_path / "bytes"), "folder": str(tmp_path)}
-    done = run(tmp_path, *dry, *(word.format(**names) for word in words))
+def test_what_cannot_be_used_is_exit_2(untouched: Path, words: list[str], said: str, dry: tuple[str, ...]) -> None:
+    names = {"plan": str(untouched / "plan.md"), "bytes": str(untouched / "bytes"), "folder": str(untouched)}
+    done = run(untouched, *dry, *(word.format(**names) for word in words))
     assert (done.exit_code, said.format(**names) in done.stderr) == (2, True), done.stderr
-    assert purposes(tmp_path) == []
-    assert not list((tmp_path / "state").rglob("sprint.json"))
+    assert purposes(untouched) == []
+    assert not list((untouched / "state").rglob("sprint.json"))
 
 
 def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:

@@ -32,16 +32,11 @@ ASKED = {"contract.file", "contract.dependency", "contract.import"}
 def files_of(outside: Path) -> dict[str, tuple[list[str], dict[str, str], str]]:
     """Story → files of its task, what is delivered three times, code of the refusal."""
     return {
-        "CLIMB": (["ok.py"], {"../x.py": MODULE, "ok.py": MODULE}, "delivery.unsafe_path"),
         "ABSOLUTE": (["ok.py"], {f"{outside}/absolute.py": MODULE, "ok.py": MODULE}, "delivery.unsafe_path"),
-        "GITDIR": (["ok.py"], {".git/hooks/post-commit": "touch x\n", "ok.py": MODULE}, "delivery.unsafe_path"),
         "LINKED": (["ok.py"], {"door/linked.py": MODULE, "ok.py": MODULE}, "contract.clash"),
         "OTHER": (["ok.py"], {"extra.py": MODULE, "ok.py": MODULE}, "contract.file"),
         "TESTS": (["ok.py"], {"tests/test_ok.py": "def test_ok():\n    assert True\n"}, "contract.test_file"),
-        "CONFTEST": (["ok.py"], {"conftest.py": "raise SystemExit(0)\n", "ok.py": MODULE}, "contract.test_file"),
         "REQUIRE": (["requirements.txt"], {"requirements.txt": "left-pad==1.0\n"}, "contract.dependency"),
-        "NODE": (["package.json"], {"package.json": PACKAGE}, "contract.dependency"),
-        "PROJECT": (["pyproject.toml"], {"pyproject.toml": PROJECT}, "contract.dependency"),
         "IMPORT": (["ok.py"], {"ok.py": "import left_pad\n\n\ndef value():\n    return left_pad\n"}, "contract.import"),
     }
 
@@ -65,11 +60,12 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         for _ in range(3):
             team.deliver(story, 1, delivered)
     through_links(team)
-    learns(team)
     all_ways(team)
     allowed_later(team)
-    team.good("GOOD")
-    stories = [*files_of(outside), "THROUGH", "SINGLE", "LEARNS", "WAYS", "LATER", "NEVER", "GOOD"]
+    shares(team)
+    continued(team, "WHOLE", whole=True)
+    continued(team, "REST", whole=False)
+    stories = [*files_of(outside), "THROUGH", "SINGLE", "WAYS", "LATER", "SHARE", "WHOLE", "REST"]
     return play(folder, team, write_backlog(folder / "backlog.csv", *stories), repo=repo)
 
 
@@ -91,16 +87,6 @@ def through_links(team: Team) -> None:
     team.suite("SINGLE", suite_text("SINGLE"))
 
 
-def learns(team: Team) -> None:
-    """Two refusals, each with another cause, and the third delivery is right."""
-    team.plan("LEARNS", ["learns.py"])
-    team.deliver("LEARNS", 1, {"../learns.py": MODULE})
-    team.deliver("LEARNS", 1, {"learns.py": "import requests\n\n\ndef value():\n    return requests\n"})
-    grants_nothing(team, "LEARNS")
-    team.deliver("LEARNS", 1, {"learns.py": MODULE})
-    team.suite("LEARNS", suite_text("LEARNS"))
-
-
 WAYS: list[tuple[dict[str, str], str]] = [
     ({"Keep.py": MODULE}, "contract.clash"),
     ({"keep.py/below.py": MODULE}, "contract.clash"),
@@ -118,12 +104,17 @@ WAYS: list[tuple[dict[str, str], str]] = [
     ({"ways_09.ts": "export const a = require(`left-pad`);\n"}, "contract.import"),
     ({".npmrc": "registry=https://host/\n"}, "contract.source"),
     ({"tests/test_ways.py": "def test_x():\n    assert 1\n"}, "contract.test_file"),
+    ({"web/package.json": PACKAGE}, "contract.dependency"),
+    ({"conftest.py": "raise SystemExit(0)\n"}, "contract.test_file"),
+    ({"web/pyproject.toml": PROJECT}, "contract.dependency"),
+    ({"../x.py": MODULE, ".git/hooks/post-commit": "touch x\n"}, "delivery.unsafe_path"),
 ]
 """Deliveries that are refused, two for each task of one story; its third is right."""
 RIGHT = [
     *({f"ways_{n:02d}.py": f"def value():\n    return {n}\n"} for n in range(1, 4)),
     {"package.json": "{}\n"}, {"pyproject.toml": "[tool.x]\ny = 1\n"}, {"setup.cfg": "[flake8]\nx = 1\n"},
     {"ways_09.ts": "export const a: number = 1;\n"}, {".npmrc": "save-exact=true\n"},
+    {"web/package.json": "{}\n"}, {"web/pyproject.toml": "[tool.x]\ny = 1\n"},
 ]  # fmt: skip
 
 
@@ -140,15 +131,39 @@ def all_ways(team: Team) -> None:
 
 
 def allowed_later(team: Team) -> None:
-    """The architect allows one file after all; a story that asks for nothing sensible is refused."""
-    for story, more, granted in (("LATER", "helper.py", ["helper.py"]), ("NEVER", "other.py", [])):
-        module = f"{story.lower()}.py"
-        team.plan(story, [module])
-        for _ in range(3):
-            team.deliver(story, 1, {module: MODULE, more: "X = 1\n"})
-        answer = {"files": granted, "dependencies": {}, "reason": f"about {more}"}
-        team.say("mike", story, "amendment", answer)
-        team.suite(story, suite_text(story))
+    """The architect allows one file after all."""
+    team.plan("LATER", ["later.py"])
+    for _ in range(3):
+        team.deliver("LATER", 1, {"later.py": MODULE, "helper.py": "X = 1\n"})
+    answer = {"files": ["helper.py"], "dependencies": {}, "reason": "about helper.py"}
+    team.say("mike", "LATER", "amendment", answer)
+    team.suite("LATER", suite_text("LATER"))
+
+
+def shares(team: Team) -> None:
+    """A task brings the next task's file, each of three times."""
+    team.plan("SHARE", ["share.py"], ["shared.py"])
+    for _ in range(3):
+        team.deliver("SHARE", 1, {"share.py": MODULE, "shared.py": "LATER = 1\n"})
+    team.deliver("SHARE", 2, {"shared.py": "LATER = 2\n"})
+    team.suite("SHARE", suite_text("SHARE"))
+
+
+def continued(team: Team, story: str, *, whole: bool) -> None:
+    """A delivery that breaks off inside its second file; its continuation brings that file whole, or just the rest."""
+    module = story.lower()
+    second = {"second.py": "SECOND = 'a long line of text'\n"}
+    team.say("mike", story, "breakdown", {
+        "story_id": story, "architectural_conflict": {"detected": False}, "task_count": 1,
+        "tasks": [task(story, 1, [f"{module}.py", "second.py"])], "dependencies": {},
+    })  # fmt: skip
+    text = json.dumps(delivery(story, 1, {f"{module}.py": MODULE, **second}))
+    cut = text.index("long line")
+    team.say("alex", story, "delivery", text[:cut], task=1, stop_reason="max_tokens")
+    rest = json.dumps(delivery(story, 1, second)) if whole else text[cut:]
+    team.say("alex", story, "continuation", rest, task=1)
+    team.suite(story, suite_text(story))
+    assert task_id(story, 1) in text
 
 
 def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: Played, outside: Path) -> None:
@@ -182,11 +197,6 @@ def test_a_link_is_never_replaced_or_written_through(played: Played, outside: Pa
     assert not (outside / "single.py").exists()
 
 
-def test_refusals_are_lessons(played: Played) -> None:
-    assert played.status("LEARNS") == "done"
-    assert played.sent_back("LEARNS") == ["delivery.unsafe_path", "contract.import"]
-
-
 def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
     assert played.status("WAYS") == "done", played.story("WAYS").findings
     refused = [event.data["findings"] for event in played.told_of("WAYS", "answer_sent_back")]
@@ -199,61 +209,37 @@ def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
 
 
 def test_an_amendment_is_recorded_and_shown(played: Played) -> None:
-    assert (played.status("LATER"), played.status("NEVER")) == ("done", "failed")
-    assert played.asked("LATER", "mike") == played.asked("NEVER", "mike") == ["breakdown 1", "amendment 1"]
-    assert "contract.file" in played.codes("NEVER")
+    assert played.status("LATER") == "done"
+    assert played.asked("LATER", "mike") == ["breakdown 1", "amendment 1"]
     environment = plain_environment(ORCHESTRATOR_HOME=str(played.mirror.parents[1]))
     told = run_cli(["contract", "LATER"], played.repo, environment).stdout
     assert "T-LATER-01 may write: helper.py (amendment 1), later.py" in told
     assert "amendment 1, by mike at 20" in told
     assert "for T-LATER-01: helper.py: about helper.py" in told
     assert "refused: " not in told, "the same delivery was judged again"
-    refused = run_cli(["contract", "NEVER"], played.repo, environment).stdout
-    assert "other.py asked for, nothing granted: about other.py" in refused
+    refused = run_cli(["contract", "OTHER"], played.repo, environment).stdout
+    assert "extra.py asked for, nothing granted: nothing here needs it" in refused
 
 
 def test_only_the_good_is_merged(played: Played) -> None:
     merged = set(played.tree("result")) - {"door", "keep.py", "single.py"}
     assert merged == {
-        *("good.py", "tests/test_good.py", "learns.py", "tests/test_learns.py"),
+        *("share.py", "shared.py", "tests/test_share.py", "second.py"),
+        *("whole.py", "tests/test_whole.py", "rest.py", "tests/test_rest.py"),
         *("through.py", "tests/test_through.py"),
         *("later.py", "helper.py", "tests/test_later.py", "tests/test_ways.py"),
         *(path for right in RIGHT for path in right),
     }
 
 
-def test_a_file_of_another_task_is_kept_in_the_end_with_a_minor_finding(tmp_path: Path) -> None:
-    """And a delivery that was cut off is completed: by whole files, and by the rest of the text."""
-    team = Team()
-    team.plan("SHARE", ["share.py"], ["later.py"])
-    for _ in range(3):
-        team.deliver("SHARE", 1, {"share.py": MODULE, "later.py": "LATER = 1\n"})
-    team.deliver("SHARE", 2, {"later.py": "LATER = 2\n"})
-    team.suite("SHARE", suite_text("SHARE"))
-    continued(team, "WHOLE", whole=True)
-    continued(team, "REST", whole=False)
-    played = play(tmp_path, team, write_backlog(tmp_path / "backlog.csv", "SHARE", "WHOLE", "REST"))
+def test_a_file_of_another_task_is_kept_in_the_end_with_a_minor_finding(played: Played) -> None:
     assert played.status("SHARE") == "done"
     assert played.finding("SHARE", "contract.other_task").severity.value == "minor"
-    assert played.text("SHARE", "later.py") == "LATER = 2"
-    for story in ("WHOLE", "REST"):
-        assert played.status(story) == "done", played.story(story).findings
-        assert played.asked(story, "alex") == ["delivery 1", "continuation 1"]
-        assert played.text(story, "second.py") == "SECOND = 'a long line of text'"
+    assert played.text("SHARE", "shared.py") == "LATER = 2"
 
 
-def continued(team: Team, story: str, *, whole: bool) -> None:
-    """A delivery that breaks off inside its second file; its continuation brings that file whole, or just the rest."""
-    module = story.lower()
-    second = {"second.py": "SECOND = 'a long line of text'\n"}
-    team.say("mike", story, "breakdown", {
-        "story_id": story, "architectural_conflict": {"detected": False}, "task_count": 1,
-        "tasks": [task(story, 1, [f"{module}.py", "second.py"])], "dependencies": {},
-    })  # fmt: skip
-    text = json.dumps(delivery(story, 1, {f"{module}.py": MODULE, **second}))
-    cut = text.index("long line")
-    team.say("alex", story, "delivery", text[:cut], task=1, stop_reason="max_tokens")
-    rest = json.dumps(delivery(story, 1, second)) if whole else text[cut:]
-    team.say("alex", story, "continuation", rest, task=1)
-    team.suite(story, suite_text(story))
-    assert task_id(story, 1) in text
+@pytest.mark.parametrize("story", ["WHOLE", "REST"])
+def test_a_delivery_that_was_cut_off_is_completed(played: Played, story: str) -> None:
+    assert played.status(story) == "done", played.story(story).findings
+    assert played.asked(story, "alex") == ["delivery 1", "continuation 1"]
+    assert played.text(story, "second.py") == "SECOND = 'a long line of text'"

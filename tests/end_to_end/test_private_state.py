@@ -28,9 +28,7 @@ def test_a_run_leaves_nothing_that_others_can_open(tmp_path: Path) -> None:
     try:
         played = play(tmp_path / "run", team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="out")
         os.umask(0)
-        team = Team()
-        team.good("TWO")
-        play(tmp_path / "wide", team, write_backlog(tmp_path / "c.csv", "TWO"), repo=make_repo(tmp_path / "other"))
+        play(tmp_path / "wide", Team(), write_backlog(tmp_path / "c.csv", "TWO"), repo=make_repo(tmp_path / "other"))
     finally:
         os.umask(before)
     assert played.status("ONE") == "done"

@@ -1,16 +1,21 @@
-"""The architecture record in a real sprint: grows with merged stories only, reaches the architect, is reset."""
+"""What a sprint records: the architecture and tech stack, which later stories read, and the versions of its prompts."""
 
 import asyncio
+import json
 from pathlib import Path
+
+import pytest
 
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import SprintCommands
 from orchestrator.app.sprints import Chosen
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.core.command import OrderBody, Verb
-from orchestrator.settings import Policies, load
+from orchestrator.settings import Policies, Settings, load
+from orchestrator.settings.load import Environment
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Team, plain_environment, play, suite_text, write_backlog
+from tests.prompts.packaged import packaged_files, packaged_library
+from tests.support import Played, Team, plain_environment, play, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
 
@@ -18,7 +23,8 @@ ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    ret
 def team() -> Team:
     made = Team()
     first = {"conventions": ["snake_case names"], "todos": {"add": ["paging"], "remove": []}}
-    made.plan("NFR-001", ["routes.py", "schema.sql", "nfr_001.py"], **first)
+    stack = {"language": "Python", "tests": "pytest"}
+    made.plan("NFR-001", ["routes.py", "schema.sql", "nfr_001.py"], tech_stack=stack, **first)
     made.deliver(
         "NFR-001", 1,
         {"routes.py": ROUTES,
@@ -39,15 +45,56 @@ def first_prompt(folder: Path, workflow: str) -> str:
     return min(prompts, key=lambda path: int(path.name.split(".")[0])).read_text()
 
 
-def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path: Path) -> None:
-    backlog = write_backlog(tmp_path / "b.csv", "NFR-001", "RED", "LAST")
-    played = play(tmp_path / "run", team(), backlog, "concurrency.stories=1", "test.max_attempts=1")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("record")
+
+
+@pytest.fixture(scope="module")
+def played(folder: Path) -> Played:
+    """NFR-001 is merged, RED is not, LAST comes after both; the tester's prompt is replaced."""
+    mine = folder / "prompts" / "tester"
+    mine.mkdir(parents=True)
+    (mine / "suite_plan.md").write_text(packaged_files()["tester/suite_plan"] + "\nBe kind.\n")
+    backlog = write_backlog(folder / "b.csv", "NFR-001", "RED", "LAST")
+    prompts = f"prompts.dir={folder / 'prompts'}"
+    return play(folder / "run", team(), backlog, "concurrency.stories=1", "test.max_attempts=1", prompts)
+
+
+def loaded(folder: Path) -> tuple[Settings, Environment]:
+    return load(None, (), plain_environment(ORCHESTRATOR_HOME=str(folder / "run" / "state")), folder)
+
+
+def test_every_record_names_the_prompt_and_its_version(played: Played, folder: Path) -> None:
+    library = packaged_library()
+    sent = {event.data["prompt"]: event.data["prompt_version"] for event in played.told_of("LAST", "turn_finished")}
+    assert set(sent) == {"architect/breakdown", "developer/delivery_plan", "reviewer/review", "tester/suite_plan"}
+    for name, version in sent.items():
+        assert (version == library.version(name)) is (name != "tester/suite_plan")
+    started = played.told_of("LAST", "turn_started")
+    assert {event.data["prompt"]: event.data["prompt_version"] for event in started} == sent
+    replies = (folder / "run" / "state" / "replies" / "SP-001" / "LAST").glob("*-*.json")
+    entries = [json.loads(path.read_text()) for path in replies]
+    assert {entry["prompt"]: entry["prompt_version"] for entry in entries} == sent
+    assert {one.name: one.version for one in played.story("LAST").prompts} == sent
+
+
+def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(played: Played, folder: Path) -> None:
+    settings, environment = loaded(folder)
+    record = StateFolder(environment.home).record(played.result.report.sprint)
+    assert record is not None
+    content = read_backlog(folder / "b.csv", settings, environment)
+    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies())
+    assert briefs.of(content.stories[2]).tech_stack == ("language: Python", "tests: pytest")
+
+
+def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: Played, folder: Path) -> None:
     assert [played.status(story) for story in ("NFR-001", "RED", "LAST")] == ["done", "needs_attention", "done"]
     assert [len(played.told_of(story, "record_updated")) for story in ("NFR-001", "RED", "LAST")] == [1, 0, 1]
     (event,) = played.told_of("NFR-001", "record_updated")
-    assert event.message == ("architecture record: NFR-001 adds 1 locked convention, 1 table, 1 endpoint, 1 open TODO")
+    assert event.message == ("architecture record: NFR-001 adds 3 locked conventions, 1 table, 1 endpoint, 1 open TODO")
     assert event.data["commit"] == played.story("NFR-001").commit
-    told = first_prompt(tmp_path / "run", "LAST")
+    told = first_prompt(folder / "run", "LAST")
     for line in (
         "- snake_case names (NFR-001)",
         "- TODO-NFR-001-01: paging",
@@ -57,9 +104,7 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
         assert line in told
     assert "never seen" not in told
 
-    settings, environment = load(
-        None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
-    )
+    settings, environment = loaded(folder)
     for story in ("NFR-001", "LAST"):
         given = OrderBody(verb=Verb.RESET, by="ann")
         assert asyncio.run(SprintCommands(environment, settings).order(None, story, given)).done
@@ -73,26 +118,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
             f"from {name} import value\n\n\ndef test_{name}():\n    assert value() == 1\n",
             f"tests/test_{name}.py",
         )
-    anew = play(tmp_path / "run", again, backlog, "concurrency.stories=1")
+    anew = play(folder / "run", again, folder / "b.csv", "concurrency.stories=1")
     assert anew.status("LAST") == "done"
-    told = first_prompt(tmp_path / "run", "LAST@2")
+    told = first_prompt(folder / "run", "LAST@2")
     assert "snake_case names" not in told
     assert "TODO-NFR-001-01" not in told
-
-
-def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(tmp_path: Path) -> None:
-    backlog = write_backlog(tmp_path / "b.csv", "NFR-001", "US-001")
-    made = Team()
-    made.plan("NFR-001", ["nfr_001.py"], tech_stack={"language": "Python", "tests": "pytest"})
-    made.deliver("NFR-001", 1, {"nfr_001.py": "def value():\n    return 1\n"})
-    made.suite("NFR-001", suite_text("NFR-001"))
-    made.good("US-001")
-    play(tmp_path / "run", made, backlog)
-    settings, environment = load(
-        None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
-    )
-    record = StateFolder(environment.home).record("SP-001")
-    assert record is not None
-    content = read_backlog(backlog, settings, environment)
-    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies())
-    assert briefs.of(content.stories[1]).tech_stack == ("language: Python", "tests: pytest")

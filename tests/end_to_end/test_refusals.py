@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from tests.support import Team, make_repo, plain_environment, play, run_cli, write_backlog
+from tests.support import make_repo, plain_environment, run_cli
 
 HEADER = "Story_ID,Title,Dependencies,Acceptance_Criteria,Priority,Sprint_ID,Execution_Status\n"
 ROWS = "A-1,x,,,,,\nA-2,x,A-1,,,,\nA-3,x,,,,,\n"
@@ -149,23 +149,6 @@ def test_nothing_to_run_says_why(cli: Cli, tmp_path: Path) -> None:
     refused(cli("status"), "no sprint", "orchestrator run")
     refused(cli("show", "A-1"), "no sprint")
     refused(cli("reset", "A-1"), "no sprint")
-
-
-def test_a_backlog_that_cannot_be_written(tmp_path: Path) -> None:
-    """A warning and a sidecar; the outcome is what it would have been."""
-    team = Team()
-    team.good("ONE")
-    backlog = write_backlog(tmp_path / "backlog.csv", "ONE")
-    before = backlog.read_bytes()
-    backlog.chmod(0o444)
-    played = play(tmp_path, team, backlog)
-    assert played.status("ONE") == "done"
-    assert backlog.read_bytes() == before
-    warned = [line for line in played.told if "was not changed" in line and "read-only" in line]
-    assert len(warned) == 1, played.told
-    sidecar = next((tmp_path / "state" / "sidecars").glob("*.json"))
-    assert str(sidecar) in warned[0]
-    assert "completed" in sidecar.read_text()
 
 
 def test_the_process_itself(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The user's repository in every state: looked at, never touched, and refused before anything is spent."""
+"""The user's files in every state: looked at, never touched, and refused before anything is spent."""
 
 import hashlib
 from pathlib import Path
@@ -11,6 +11,8 @@ from tests.support import Team, git, make_repo, play, suite_text, task, write_ba
 
 PLAIN = "sandbox.mode=plain"
 """Where a command of the story has to reach the user's repository, which a confined one cannot."""
+ODD = ("-rf", "what?.md", 'quo"te.py', "a:b.py", "con.py", "w*.sql", "tests/-t.py")
+"""Names that no plan could hold; such files stay as they are."""
 HOOKS = ("pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "update", "pre-receive")
 
 
@@ -24,8 +26,9 @@ def snapshot(repo: Path) -> dict[str, str]:
 
 
 def trapped(path: Path, marker: Path) -> Path:
-    """A repository with uncommitted work, a detached HEAD, hooks and a filter that would leave `marker`."""
-    repo = make_repo(path, {"app.py": "APP = 1\n", "notes.md": "notes\n", ".gitattributes": "*.md filter=trap\n"})
+    """A repository with odd names, uncommitted work, a detached HEAD, hooks and a filter that would leave `marker`."""
+    files = {"app.py": "APP = 1\n", "notes.md": "notes\n", ".gitattributes": "*.md filter=trap\n"}
+    repo = make_repo(path, {**files, **dict.fromkeys(ODD, "x = 1\n")})
     for name in HOOKS:
         hook = repo / ".git" / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
@@ -40,7 +43,8 @@ def trapped(path: Path, marker: Path) -> Path:
     return repo
 
 
-def test_a_checkout_at_work_is_left_byte_for_byte(tmp_path: Path) -> None:
+def test_a_checkout_at_work_and_a_read_only_backlog_are_left_byte_for_byte(tmp_path: Path) -> None:
+    """The outcome is what it would have been; what the backlog cannot take is kept beside it, with a warning."""
     marker = tmp_path / "marker"
     repo = trapped(tmp_path / "repo", marker)
     git(repo, "config", "--unset", "core.fsmonitor")
@@ -50,8 +54,16 @@ def test_a_checkout_at_work_is_left_byte_for_byte(tmp_path: Path) -> None:
     base = git(repo, "-c", "core.fsmonitor=false", "rev-parse", "HEAD")
     team = Team()
     team.good("ONE")
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="ahead")
+    backlog = write_backlog(tmp_path / "b.csv", "ONE")
+    cells = backlog.read_bytes()
+    backlog.chmod(0o444)
+    played = play(tmp_path, team, backlog, repo=repo, push_to="ahead")
     assert played.status("ONE") == "done"
+    assert backlog.read_bytes() == cells
+    (warned,) = [line for line in played.told if "was not changed" in line and "read-only" in line]
+    sidecar = next((tmp_path / "state" / "sidecars").glob("*.json"))
+    assert str(sidecar) in warned
+    assert "completed" in sidecar.read_text()
     assert any("uncommitted files (1 changed, 1 untracked)" in line for line in played.told), played.told
     assert not marker.exists(), marker.read_text()
     git(repo, "config", "--unset", "core.fsmonitor")
@@ -59,6 +71,8 @@ def test_a_checkout_at_work_is_left_byte_for_byte(tmp_path: Path) -> None:
     assert played.text("result", "app.py") == "APP = 1", "the sprint starts from the commit"
     assert git(repo, "merge-base", "ahead", base) == base
     assert git(repo, "show", "ahead:one.py").startswith("def value")
+    kept = git(repo, "ls-tree", "-r", "-z", "--name-only", "ahead").split("\0")
+    assert {*ODD, "app.py", "one.py"} <= set(kept)
     team.good("TWO")
     with pytest.raises(RepositoryError, match="ahead"):
         play(tmp_path, team, write_backlog(tmp_path / "c.csv", "TWO"), repo=repo, push_to="ahead")
@@ -76,10 +90,10 @@ def test_nothing_is_spent_on_a_branch_that_cannot_be_pushed_to(tmp_path: Path) -
     assert (tmp_path / "calls.jsonl").read_text() == ""
     (repo / "app.py").write_text("APP = 2\n")
     git(repo, "commit", "--quiet", "--all", "--message", "Next")
-    played = play(tmp_path, team, backlog, repo=repo)
+    played = play(tmp_path, Team(), backlog, repo=repo)  # nobody answers: only where it starts matters here
     assert not [line for line in played.told if "goes on" in line], "a refused start has begun nothing"
     assert played.result.report.sprint == "SP-001"
-    assert (played.status("ONE"), played.text("result", "app.py")) == ("done", "APP = 2")
+    assert played.text("result", "app.py") == "APP = 2"
 
 
 @pytest.mark.parametrize("kind", ["absent", "empty", "unborn"])
@@ -90,10 +104,12 @@ def test_a_repository_without_commits_starts_from_an_empty_tree(tmp_path: Path, 
     if kind == "unborn":
         git(repo, "init", "--quiet", "--initial-branch=trunk")
     team = Team()
-    team.good("ONE")
+    if kind == "absent":  # once with a story that is merged; the others begin at the same empty commit
+        team.good("ONE")
     played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="result")
-    assert played.status("ONE") == "done"
-    assert git(repo, "ls-tree", "-r", "--name-only", "result").splitlines() == ["one.py", "tests/test_one.py"]
+    merged = ["one.py", "tests/test_one.py"] if kind == "absent" else []
+    assert played.status("ONE") == ("done" if merged else "failed")
+    assert git(repo, "ls-tree", "-r", "--name-only", "result").splitlines() == merged
     assert [path.name for path in repo.iterdir()] == [".git"], "nothing is checked out"
 
 
@@ -134,14 +150,3 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
     told = list(format_summary(played.result))
     assert told[-2] == f"Not pushed: {played.result.unpushed}"
     assert told[-1] == f"Result: {played.result.fetch_command}"
-
-
-def test_files_that_no_plan_could_name_stay_as_they_are(tmp_path: Path) -> None:
-    odd = {name: "x = 1\n" for name in ("-rf", "what?.md", 'quo"te.py', "a:b.py", "con.py", "w*.sql", "tests/-t.py")}
-    repo = make_repo(tmp_path / "repo", odd | {"app.py": "APP = 1\n"})
-    team = Team()
-    team.good("ONE")
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="result")
-    assert played.status("ONE") == "done"
-    kept = git(repo, "ls-tree", "-r", "-z", "--name-only", "result").split("\0")
-    assert {*odd, "app.py", "one.py"} <= set(kept)

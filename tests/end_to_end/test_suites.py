@@ -1,7 +1,5 @@
 """Suites that hang, crash, run nothing or lie: only what the runner's report shows counts."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.support import Played, Team, make_repo, play, suite_text, write_backlog
@@ -37,23 +35,36 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     empty(team)
     team.good("GOOD")
     backlog = write_backlog(folder / "backlog.csv", *ENDINGS, "RED", "GREEN", "EMPTY", "GOOD")
-    return play(folder, team, backlog, "test.timeout_s=4", "test.max_attempts=3")
+    return play(folder, team, backlog, "test.timeout_s=4", "test.max_attempts=2")
+
+
+@pytest.fixture(scope="module")
+def tricked(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """One sprint, a single attempt each, on a base whose conftest hides tests."""
+    folder, team = tmp_path_factory.mktemp("tricked"), Team()
+    hidden(team, "HIDDEN", "hidden")
+    hidden(team, "HALF", "half", "hidden_half")
+    hollow(team)
+    judged = {"Story_ID": "HOLLOW", "Title": "A value", "Acceptance_Criteria": "it works"}
+    backlog = write_backlog(folder / "backlog.csv", "HIDDEN", "HALF", judged)
+    repo = make_repo(folder / "repo", {"conftest.py": CONFTEST, "README": "x\n"})
+    return play(folder, team, backlog, "test.max_attempts=1", repo=repo)
 
 
 def treacherous(team: Team, story: str, ending: str) -> None:
-    """Code that ends the test run; asked for again twice, it stays as it is."""
+    """Code that ends the test run; asked for again, it stays as it is."""
     module = f"{story.lower()}.py"
     team.plan(story, [module])
-    for _ in range(3):
+    for _ in range(2):
         team.deliver(story, 1, {module: f"def value():\n{ending}    return 1\n"})
         team.analyse(story, (module, "return 1 and nothing else"))
     team.suite(story, suite_text(story))
 
 
 def stays_red(team: Team) -> None:
-    """One of two tests fails three times; the analysis also speaks of a file that belongs to no task."""
+    """One of two tests fails twice; the analysis also speaks of a file that belongs to no task."""
     team.plan("RED", ["red.py"])
-    for _ in range(3):
+    for _ in range(2):
         team.deliver("RED", 1, {"red.py": "def value():\n    return 2\n"})
         team.analyse("RED", ("red.py", "return 1"), ("other.py", "write it"))
     team.say("mike", "RED", "amendment", {"files": [], "dependencies": {}, "reason": "not needed"})
@@ -61,9 +72,9 @@ def stays_red(team: Team) -> None:
 
 
 def turns_green(team: Team) -> None:
-    """Two tasks; only the one that an instruction names is asked for again, and its third delivery is right."""
+    """Two tasks; only the one that an instruction names is asked for again, and its second delivery is right."""
     team.plan("GREEN", ["green.py"], ["helper.py"])
-    for value in (3, 2, 1):
+    for value in (2, 1):
         team.deliver("GREEN", 1, {"green.py": f"def value():\n    return {value}\n"})
         team.analyse("GREEN", ("green.py", "return 1"))
     team.deliver("GREEN", 2, {"helper.py": "HELP = 1\n"})
@@ -81,6 +92,23 @@ def empty(team: Team) -> None:
         team.analyse("EMPTY", ("empty.py", "nothing"))
 
 
+def hidden(team: Team, story: str, *names: str) -> None:
+    """Good code and tests, of which the conftest hides those with `hidden` in their name."""
+    module = story.lower()
+    team.plan(story, [f"{module}.py"])
+    team.deliver(story, 1, {f"{module}.py": "def value():\n    return 1\n"})
+    tests = "".join(f"\n\ndef test_{name}():\n    assert value() == 1\n" for name in names)
+    team.suite(story, f"from {module} import value\n{tests}")
+
+
+def hollow(team: Team) -> None:
+    """A suite that is true of every function, then one that is not."""
+    team.plan("HOLLOW", ["hollow.py"])
+    team.deliver("HOLLOW", 1, {"hollow.py": "def value():\n    return 1\n"})
+    team.suite("HOLLOW", suite_text("HOLLOW").replace("== 1", "== value()"))
+    team.suite("HOLLOW", suite_text("HOLLOW"))
+
+
 def skipped() -> str:
     """A test that never runs."""
     return "def test_empty():\n    assert value() == 1\n"
@@ -90,7 +118,7 @@ def test_a_run_that_does_not_end_by_itself_shows_nothing(played: Played) -> None
     for story, problem in PROBLEMS.items():
         assert played.status(story) == "needs_attention", (story, played.story(story).findings)
         assert f"test.{problem}" in played.codes(story), (story, played.codes(story))
-        assert played.story(story).attempts == 3
+        assert played.story(story).attempts == 2
         assert played.story(story).tests.passed == 0
         cases = [(case.name, case.result) for case in played.story(story).tests.cases]
         assert cases == [(f"test_{story.lower()}", "missing")]
@@ -100,24 +128,24 @@ def test_a_run_that_does_not_end_by_itself_shows_nothing(played: Played) -> None
 
 def test_what_stays_red_needs_a_person_and_is_counted(played: Played) -> None:
     red = played.story("RED")
-    assert (red.status.value, red.attempts) == ("needs_attention", 3)
+    assert (red.status.value, red.attempts) == ("needs_attention", 2)
     assert (red.tests.run, red.tests.passed, red.tests.failed) == (2, 1, 1)
     assert {case.name: case.result for case in red.tests.cases} == {"test_red": "failed", "test_kind": "passed"}
     assert {case.criterion for case in red.tests.cases} == {"it works"}
     assert played.asked("RED") == [
         *("breakdown 1", "delivery 1", "review 1", "suite 1"),
-        *("analysis 1", "amendment 1", "delivery 2", "analysis 2", "delivery 3"),
+        *("analysis 1", "amendment 1", "delivery 2"),
     ], "what was approved and did not change is not read again"
     assert "analysis.outside_tasks" in played.codes("RED")
-    assert "after 3 attempts: 1 passed, 1 failed" in played.finding("RED", "test.failed").message
+    assert "after 2 attempts: 1 passed, 1 failed" in played.finding("RED", "test.failed").message
 
 
-def test_the_third_attempt_may_be_the_good_one(played: Played) -> None:
+def test_the_last_attempt_may_be_the_good_one(played: Played) -> None:
     green = played.story("GREEN")
-    assert (green.status.value, green.attempts) == ("done", 3)
-    assert played.asked("GREEN", "alex") == ["delivery 1", "delivery 1", "delivery 2", "delivery 3"]
+    assert (green.status.value, green.attempts) == ("done", 2)
+    assert played.asked("GREEN", "alex") == ["delivery 1", "delivery 1", "delivery 2"]
     assert [call["task"] for call in played.calls if call["story"] == "GREEN" and call["turn"] > 1] == [
-        *("T-GREEN-01", "T-GREEN-01", None, "T-GREEN-01", "T-GREEN-01")
+        *("T-GREEN-01", "T-GREEN-01")
     ]
     assert played.text("result", "green.py").endswith("return 1")
 
@@ -131,48 +159,23 @@ def test_a_suite_that_tests_nothing_is_no_suite(played: Played) -> None:
 def test_the_sprint_goes_on(played: Played) -> None:
     assert played.status("GOOD") == "done"
     assert set(played.tree("result")) == {
-        *("green.py", "helper.py", "tests/test_green.py", "good.py", "tests/test_good.py")
+        *("green.py", "helper.py", "tests/test_green.py", "good.py", "tests/test_good.py"),
     }
 
 
-def test_conftest_tricks_of_the_base_repository_show_nothing(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", {"conftest.py": CONFTEST, "README": "x\n"})
-    team = Team()
-    for story, names in (("HIDDEN", ("hidden",)), ("HALF", ("half", "hidden_half"))):
-        module = story.lower()
-        team.plan(story, [f"{module}.py"])
-        for _ in range(2):
-            team.deliver(story, 1, {f"{module}.py": "def value():\n    return 1\n"})
-            team.analyse(story, (f"{module}.py", "?"))
-        tests = "".join(f"\n\ndef test_{name}():\n    assert value() == 1\n" for name in names)
-        team.suite(story, f"from {module} import value\n{tests}")
-    team.good("HONEST")
-    played = play(
-        tmp_path, team, write_backlog(tmp_path / "b.csv", "HIDDEN", "HALF", "HONEST"), "test.max_attempts=2", repo=repo
-    )
-    assert played.status("HIDDEN") == "needs_attention"
-    assert "test.no_tests" in played.codes("HIDDEN")
-    assert played.status("HALF") == "needs_attention"
-    assert "test.missing_names" in played.codes("HALF")
-    shown = {case.name: case.result for case in played.story("HALF").tests.cases}
+def test_conftest_tricks_of_the_base_repository_show_nothing(tricked: Played) -> None:
+    assert tricked.status("HIDDEN") == "needs_attention"
+    assert "test.no_tests" in tricked.codes("HIDDEN")
+    assert tricked.status("HALF") == "needs_attention"
+    assert "test.missing_names" in tricked.codes("HALF")
+    shown = {case.name: case.result for case in tricked.story("HALF").tests.cases}
     assert shown == {"test_half": "passed", "test_hidden_half": "missing"}
-    assert played.status("HONEST") == "done"
 
 
-TAUTOLOGY = "from empty import value\n\n\ndef test_empty():\n    assert value() == value()\n"
-
-
-def test_a_suite_that_passes_with_empty_functions_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_suite_that_passes_with_empty_functions_is_asked_for_again(tricked: Played) -> None:
     """The module is new, so nothing is seen of this without the story's change."""
-    team = Team()
-    team.plan("EMPTY", ["empty.py"])
-    team.deliver("EMPTY", 1, {"empty.py": "def value():\n    return 1\n"})
-    team.suite("EMPTY", TAUTOLOGY)
-    team.suite("EMPTY", TAUTOLOGY.replace("== value()", "== 1"))
-    row = {"Story_ID": "EMPTY", "Title": "A value", "Acceptance_Criteria": "it works"}
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", row))
-    assert played.status("EMPTY") == "done"
-    assert played.asked("EMPTY", "jordan") == ["suite 1", "suite 2"]
-    runs = [event.data["results"] for event in played.told_of("EMPTY", "tests_run_hollow")]
-    assert runs == [{"test_empty": "passed"}, {"test_empty": "failed"}]
-    assert "== 1" in played.text("result", "tests/test_empty.py")
+    assert tricked.status("HOLLOW") == "done"
+    assert tricked.asked("HOLLOW", "jordan") == ["suite 1", "suite 2"]
+    runs = [event.data["results"] for event in tricked.told_of("HOLLOW", "tests_run_hollow")]
+    assert runs == [{"test_hollow": "passed"}, {"test_hollow": "failed"}]
+    assert "== 1" in tricked.text("result", "tests/test_hollow.py")

@@ -199,18 +199,17 @@ NODE_TRICKS: dict[str, dict[str, str]] = {
 ONE = "from app import value\n\n\n"
 TWO = f"{ONE}def test_one():\n    assert value() == 2\n"
 HONEST: dict[str, dict[str, str]] = {
-    "classes": {"tests/test_app.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n"},
-    "inherited tests": {
-        "tests/test_app.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n\n\n"
-        "class TestOther(TestValue):\n    pass\n"
-    },
-    "unittest": {
-        "tests/test_app.py": f"{ONE}import unittest\n\n\nclass Values(unittest.TestCase):\n"
-        "    def test_one(self):\n        self.assertEqual(value(), 2)\n"
-    },
-    "parameters for all": {
-        "tests/test_app.py": f"{ONE}import pytest\n\npytestmark = pytest.mark.parametrize('n', [2, '[::]'])\n\n\n"
-        "def test_one(n):\n    assert value() == 2\n"
+    "no configuration": {
+        "tests/test_classes.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n",
+        "tests/test_inherited.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n\n\n"
+        "class TestOther(TestValue):\n    pass\n",
+        "tests/test_unittest.py": f"{ONE}import unittest\n\n\nclass Values(unittest.TestCase):\n"
+        "    def test_one(self):\n        self.assertEqual(value(), 2)\n",
+        "tests/test_parameters.py": f"{ONE}import pytest\n\n"
+        "pytestmark = pytest.mark.parametrize('n', [2, '[::]'])\n\n\ndef test_one(n):\n    assert value() == 2\n",
+        "tests/test_left_behind.py": f"{ONE}def test_one():\n    open('made', 'x').close()\n"
+        "    assert value() == 2\n\n\ndef test_two():\n    assert open('made')\n",
+        "tests/test_windows.py": TWO.replace("\n", "\r\n"),
     },
     "chosen by words": {
         **ini("addopts = -k one -x -q -rA --strict-markers\nxfail_strict = true"), "tests/test_app.py": TWO,
@@ -219,36 +218,23 @@ HONEST: dict[str, dict[str, str]] = {
         "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-m', 'fast']\nmarkers = ['fast']\n",
         "tests/test_app.py": f"{ONE}import pytest\n\n\n@pytest.mark.fast\ndef test_one():\n    assert value() == 2\n",
     },
-    "names of its own": {
+    "names and a fixture of its own": {
         **ini("python_functions = check_*\naddopts = --import-mode=importlib"),
-        "tests/test_app.py": f"{ONE}def check_one():\n    assert value() == 2\n",
-    },
-    "a fixture for all": {
         "conftest.py": "import pytest\n@pytest.fixture(autouse=True)\ndef there(tmp_path, monkeypatch):\n"
         "    monkeypatch.chdir(tmp_path)\n",
-        "tests/test_app.py": TWO.rstrip(),
+        "tests/test_app.py": f"{ONE}def check_one():\n    assert value() == 2",
     },
-    "what is left behind": {
-        "tests/test_app.py": f"{ONE}def test_one():\n    open('made', 'x').close()\n    assert value() == 2\n\n\n"
-        "def test_two():\n    assert open('made')\n"
-    },
-    "line ends of Windows": {"tests/test_app.py": TWO.replace("\n", "\r\n")},
 }  # fmt: skip
-NODE_HONEST: dict[str, dict[str, str]] = {
-    "describe": {
-        "tests/app.test.mjs": NODE.replace("test }", "describe, it }")
-        + "describe('value', () => { it('is two', () => assert.equal(value(), 2)); })"
-    },
-    "common": {
-        "package.json": "{}",
-        "app.js": "exports.value = () => 2;\n",
-        "tests/app.test.js": "const test = require('node:test');\nconst { value } = require('../app.js');\n"
-        "test('two', () => { require('node:assert').equal(value(), 2); });\n",
-    },
-    "hooks and inner tests": {
-        "tests/app.test.mjs": NODE.replace("test }", "test, after }") + "after(() => {});\n"
-        "test('two (really)', async (t) => { await t.test('inner', () => assert.equal(value(), 2)); });\n"
-    },
+"""Trees whose every test file is good: each is run and proved green as one suite."""
+NODE_HONEST: dict[str, str] = {
+    "package.json": "{}",
+    "app.js": "exports.value = () => 2;\n",
+    "tests/common.test.js": "const test = require('node:test');\nconst { value } = require('../app.js');\n"
+    "test('two', () => { require('node:assert').equal(value(), 2); });\n",
+    "tests/describe.test.mjs": NODE.replace("test }", "describe, it }")
+    + "describe('value', () => { it('is two', () => assert.equal(value(), 2)); })",
+    "tests/hooks.test.mjs": NODE.replace("test }", "test, after }") + "after(() => {});\n"
+    "test('two (really)', async (t) => { await t.test('inner', () => assert.equal(value(), 2)); });\n",
 }
 PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
@@ -265,14 +251,15 @@ def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]
 
 
 async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
-    """A run of the one test file among `files`, which is left as it was."""
+    """A run of the test files among `files`, each of which is left as it was."""
     root = folder / "tree"
     write_tree(root, files)
-    suite = next(name for name in files if name.startswith("tests/"))
+    suites = [name for name in files if name.startswith("tests/")]
     report = await runner_in(folder, timeout_s=20).run(
-        root, files=[suite], expected_names=names, key="story", reset=resetting(root, files)
+        root, files=suites, expected_names=names, key="story", reset=resetting(root, files)
     )
-    assert report.problem is RunProblem.TAMPERED or (root / suite).read_bytes() == files[suite].encode()
+    kept = all((root / suite).read_bytes() == files[suite].encode() for suite in suites)
+    assert report.problem is RunProblem.TAMPERED or kept
     return report
 
 
@@ -294,17 +281,24 @@ async def test_no_trick_makes_node_green(trick: str, tmp_path: Path) -> None:
     assert not report.green, report.output
 
 
-async def test_what_is_honest_is_green(tmp_path: Path) -> None:
-    for number, (name, files) in enumerate(HONEST.items()):
-        report = await played(tmp_path / str(number), {"app.py": APP, **files}, ())
-        assert report.green, (name, report.output)
+@pytest.mark.parametrize("tree", HONEST)
+async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
+    report = await played(tmp_path, {"app.py": APP, **HONEST[tree]}, ())
+    assert report.green, report.output
+    assert not_reported(report, HONEST[tree]) == []
 
 
 @needs_node
 async def test_what_is_honest_is_green_in_node(tmp_path: Path) -> None:
-    for number, (name, files) in enumerate(NODE_HONEST.items()):
-        report = await played(tmp_path / str(number), {**NODE_PLAIN, **files}, ())
-        assert report.green, (name, report.output)
+    report = await played(tmp_path, {"app.mjs": NODE_APP, **NODE_HONEST}, ())
+    assert report.green, report.output
+    assert not_reported(report, NODE_HONEST) == []
+
+
+def not_reported(report: TestReport, files: dict[str, str]) -> list[str]:
+    """Test files of which no case is reported."""
+    stems = [name.removeprefix("tests/").partition(".")[0] for name in files if name.startswith("tests/")]
+    return [stem for stem in stems if not any(stem in case.id for case in report.cases)]
 
 
 async def test_what_is_faked_says_so(tmp_path: Path) -> None:
