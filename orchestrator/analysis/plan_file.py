@@ -18,6 +18,7 @@ from orchestrator.core.value import counted, same_title
 HEADING = "# MVP Improvement Plan"
 COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"
 """A title that holds the first is written with the second: it begins no comment."""
+# `- [x] title`, as people tick it.
 _BOX = re.compile(r"^[-*+] \[(?P<mark>[ xX])\][ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
 _BADGE = re.compile(r"^(\*\*)?\[[A-Za-z]+\](\*\*)?[ \t]*")
 _REFERENCE = re.compile(r"[ \t]*\((`+)[^`].*?\1\)$")
@@ -30,10 +31,11 @@ MARKS = {
 _NOT_ANSWERED = {
     StageStatus.PROSE: "This stage answered in prose: what it wrote stands here, and no task was made of it.",
     StageStatus.FAILED: "This stage failed.",
-    StageStatus.NOT_BEGUN: "This stage was not begun.",
+    StageStatus.NOT_BEGUN: "This stage was not started.",
 }
 _BACKTICKS = re.compile(r"`+")
-MAX_SUMMARY = 700
+MAX_SUMMARY = 700  # characters
+# An unclosed fence runs to the end.
 _PRD_FENCE = re.compile(r"^[ \t]*(`{3}|~{3}).*?(?:^[ \t]*\1.*?$|\Z)", re.MULTILINE | re.DOTALL)
 _PRD_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")
@@ -149,7 +151,7 @@ def _code(text: str) -> str:
 
 
 def prd_summary(prd: str) -> str:
-    """How a PRD begins, in its own words: the first heading and the paragraphs behind it, to a sentence's end."""
+    """Returns the start of a PRD: its first heading and the following paragraphs, up to the end of a sentence."""
     text = _PRD_FENCE.sub("\n\n", prd.strip())
     headings = _PRD_HEADING.findall(text)
     lines = ["" if _PRD_HEADING.match(line) or _PRD_SKIPPED.match(line) else line.strip() for line in text.splitlines()]

@@ -102,7 +102,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 async def run_stages(
     prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
 ) -> tuple[StageResult, ...]:
-    """Returns every stage's result, in the order of `prompts`; those that were not begun say why.
+    """Returns every stage's result, in the order of `prompts`; those that were not started say why.
 
     One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
     stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
@@ -143,15 +143,15 @@ async def run_stages(
 
 
 def _not_begun(prompt: StagePrompt, why: str) -> StageResult:
-    message = f"{prompt.id} was not begun: {why}"
-    fix = "remove the cause; the same command goes on with the stages that are missing"
+    message = f"{prompt.id} was not started: {why}"
+    fix = "remove the cause; the same command resumes with the missing stages"
     said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
     return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
 
 
 @dataclass
 class Ledger:
-    """What the log says about one analysis."""
+    """The events of one analysis."""
 
     results: dict[str, StageResult] = field(default_factory=dict)
     """Stage → its result in its present generation."""
@@ -191,7 +191,7 @@ class TokenEstimate(Value):
     """Tokens of the expected calls, of about four characters each."""
 
     shared: int
-    """What every prompt begins with: role, PRD and repository. A provider's cache takes it from the second call on."""
+    """The common start of all prompts: role, PRD and repository. A provider caches it after the first call."""
     input: int
     """All prompts together, the shared part counted with each."""
     output: int
@@ -255,12 +255,13 @@ def stage_calls(settings: Settings) -> int:
 
 
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
-_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)  # YAML front matter
 _KEYS = frozenset({"id", "goal", "stage", "category", "history"})
+# Phrases by which a prompt refers to other stages' findings.
 _ASKS_HISTORY = re.compile(
     r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
 )
-MAX_CHARS = 200_000
+MAX_CHARS = 200_000  # of one prompt
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:

@@ -31,7 +31,7 @@ V = TypeVar("V", bound=Value)
 JOB, RESULTS = "job.json", "results"
 BACKLOGS = {"csv": "backlog.csv", "yaml": "backlog.yaml"}
 JOB_FILES = (JOB, f"{RESULTS}/*")
-"""What a daemon keeps beside the record of an analysis, below its folder."""
+"""Files that a daemon keeps besides the record of an analysis, below its folder."""
 MAX_SHOWN = 4_000_000
 """Bytes of a file that is shown whole."""
 MAX_TRIED = 100_000
@@ -58,7 +58,7 @@ class AnalysisStore:
         self._environment, self.folder = environment, StateFolder(environment.home)
 
     def claim(self, name: str | None) -> str:
-        """`name`, or the next free id, which is the caller's from now on. Raises ConfigError."""
+        """Returns `name`, or the next free id, which is the caller's from now on. Raises ConfigError."""
         if name is not None and (problem := id_problem(name)):
             raise ConfigError(f"--id {name}: {problem}")
         taken = {record.sprint for record in self.folder.records()} | self._logged()
@@ -89,7 +89,7 @@ class AnalysisStore:
             raise ConfigError(f"analysis {name} is a daemon's, which resumes it; give another id")
         if known is not None and known.asked != asked:
             raise ConfigError(
-                f"analysis {name} was begun with another repository, PRD, profile, prompts or analysis settings; give "
+                f"analysis {name} has another repository, PRD, profile, prompts or analysis settings; give "
                 "it another id"
             )
         if known is not None and known.finished:
@@ -111,7 +111,7 @@ class AnalysisStore:
         replace_content(path, job.model_dump_json(indent=1).encode())
 
     def delete(self, analysis: str) -> None:
-        """Deletes one that has not begun."""
+        """Deletes one that has not started."""
         shutil.rmtree(self.folder.analysis(analysis), ignore_errors=True)
 
     def strip(self, analysis: str) -> None:
@@ -200,7 +200,7 @@ class AnalysisStore:
     def _jobs(self) -> list[AnalysisJob]:
         found = []
         for path in self.folder.home.glob(f"analyses/*/{JOB}"):
-            with suppress(ConfigError):
+            with suppress(ConfigError):  # a damaged file must not hide the other analyses
                 found.append(_read(path, AnalysisJob))
         return [job for job in found if job is not None]
 
@@ -222,7 +222,7 @@ class AnalysisStore:
 def _read(path: Path, kind: type[V]) -> V | None:
     try:
         return kind.model_validate(json.loads(path.read_bytes()))
-    except FileNotFoundError:
+    except FileNotFoundError:  # not written yet
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read; move it away") from error

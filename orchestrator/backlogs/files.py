@@ -48,7 +48,7 @@ class _Section(NamedTuple):
 
 
 def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, list[Finding]]:
-    """The story of `file` in the folder `source`.
+    """Returns the story of `file` in the folder `source`.
 
     The id is the front matter's, else the file's name; the title the front matter's, else the first `# ` heading's.
     Raises BacklogError naming file and line for a file without front matter, and broken YAML in it.
@@ -107,7 +107,7 @@ def _without_id(heading: str, story_id: str) -> str:
 
 
 def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding]:
-    """A note on text that no field takes, for a person may think that it is read."""
+    """Yields a note on text that no field takes, for a person may think that it is read."""
     for section in sections:
         known = section.level == 2 and field_name(section.heading) is not None
         if known or not section.body.strip():
@@ -121,7 +121,7 @@ def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding
 RowReader = Callable[[Path, str], ReadRows]
 """(path, source) → rows and findings. Raises BacklogError."""
 _NO_STORIES = frozenset({"readme", "index", "contributing", "changelog", "license", "template"})
-_MAX_BROKEN = 20
+_MAX_BROKEN = 20  # files reported one by one
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -131,7 +131,7 @@ def tree_reader(parse: TreeParser) -> RowReader:
 
 
 def markdown_files(folder: Path, source: str) -> list[Path]:
-    """The story files in a folder, by name with numbers in order; sub-folders are not looked into.
+    """Returns the story files in a folder, by name with numbers in order; sub-folders are not looked into.
 
     README, index and the like, and names that begin with `.` or `_`, are no stories. Raises BacklogError.
     """
@@ -152,7 +152,7 @@ def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def markdown_rows(path: Path, source: str) -> ReadRows:
-    """A row per story file. Raises BacklogError with a finding for each file that cannot be read."""
+    """Returns a row per story file. Raises BacklogError with a finding for each file that cannot be read."""
     files = markdown_files(path, source)
     if not files:
         message = f"the folder {source} holds no story files (*.md)"
@@ -184,7 +184,7 @@ class FileBacklog(SidecarBacklog):
         return self._reader(self._path, str(self._path))
 
     def into_source(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, str | None]:
-        """All cells are the sidecar's."""
+        """Returns the cells, which are all in the sidecar."""
         return set_aside(wanted, aside, self._current()), None
 
     def _current(self) -> dict[str, Mapping[str, str]]:

@@ -52,7 +52,7 @@ class Row(NamedTuple):
         return self.cells.get("story_id", "").strip()
 
     def where(self, source: str, field: str | None = None) -> Where:
-        """The row's place for a finding."""
+        """Returns the row's place for a finding."""
         file = f"{source}/{self.file}" if self.file else source
         return Where(file=file, line=self.line, story=self.story_id or None, field=field)
 
@@ -69,7 +69,7 @@ class ReadRows(NamedTuple):
 
 
 def unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
-    """The error for a source that cannot be a backlog, with its one finding."""
+    """Returns the error for a source that cannot be a backlog, with its one finding."""
     finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
     return BacklogError(f"{message}; {fix}", findings=(finding,))
 
@@ -118,7 +118,7 @@ def missing_id(row: Row, source: str) -> Finding:
 def build_stories(
     rows: Sequence[Row], source: str, overlay: Overlay, rules: ReadingRules
 ) -> tuple[list[Story], list[Finding]]:
-    """A story for every row that has an id (also a bad or repeated one), and findings on cells nobody else sees."""
+    """Returns a story for every row with an id (also a bad or repeated one), and findings on its cells."""
     rows = [row for row in rows if row.story_id]
     index = IdIndex(row.story_id for row in rows)
     marked = {row.story_id for row in rows if is_yes(row.cells.get("foundation", ""))} or {rules.foundation}

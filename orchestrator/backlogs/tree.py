@@ -31,7 +31,7 @@ _NAMES = {name.replace("_", ""): name for name in FIELDS} | {"id": "story_id", "
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_MAX_HINTS = 20
+_MAX_HINTS = 20  # misspelt fields reported one by one
 
 
 class Scalar(NamedTuple):
@@ -181,7 +181,7 @@ def _wrong_kind(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, i
 
 
 def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
-    """Unknown names that are nearly a field's: told once each, other names are nobody's business."""
+    """Yields a finding for each unknown name that is nearly a field's; ignores other names."""
     seen: dict[str, int] = {}
     for entry in entries:
         for name, _ in entry.pairs if isinstance(entry, Fields) else ():
@@ -195,13 +195,13 @@ def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
             yield minor("backlog.field", message, where=Where(file=source, line=line, field=text[:60]), fix=fix)
 
 
-MAX_DEPTH = 8
+MAX_DEPTH = 8  # a backlog nests less; bounds recursion
 _ONLY_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 def parse_json(text: str, source: str) -> Node:
-    """The tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line.
+    """Returns the tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line.
 
     JSON's own reader says whether it is JSON; its lines are those that YAML's reader finds, of which JSON is a part.
     """
@@ -218,7 +218,7 @@ def parse_json(text: str, source: str) -> Node:
 
 
 def _as_yaml(string: re.Match[str]) -> str:
-    """A string of JSON without escaped halves of characters, and with what YAML takes only escaped."""
+    """Returns a string of JSON without escaped halves of characters, and with what YAML takes only escaped."""
     plain = json.dumps(_storable(json.loads(string[0])), ensure_ascii=False)
     return _ONLY_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", plain)
 
@@ -229,7 +229,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
-    """The one document of `text`; `before` lines of the file stand in front of it.
+    """Returns the one document of `text`; `before` lines of the file stand in front of it.
 
     Raises BacklogError naming source and line for broken YAML, a second document, merge keys and deep nesting.
     """

@@ -23,7 +23,7 @@ _FIX = 'Answer {"files": [{"path": …, "content": …}]} with the whole text of
 
 
 def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery | None, list[Finding]]:
-    """The files in an extracted value, in order, with what was said about them; None when none is usable.
+    """Returns the files in an extracted value, in order, with what was said about them; None when none is usable.
 
     Accepts files, created_files and updated_files; each a list of {path|filename|file, content} or a map path →
     content; also `{"content": {"content": …}}`; a bare list counts as `files`. Wrong ids are corrected with a minor
@@ -128,10 +128,10 @@ def _doubled(first: str, second: str) -> Finding:
 
 
 def _writable(text: str) -> bool:
-    """Whether UTF-8 can hold the text: half a surrogate pair it cannot."""
+    """Returns whether UTF-8 can hold the text: half a surrogate pair it cannot."""
     try:
         text.encode()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
 
@@ -192,7 +192,7 @@ def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 
 def _hardened(finding: Finding, in_conflict: Mapping[str, str]) -> Finding:
-    """What a side loses in a file in conflict is why the merge goes wrong, whoever uses it."""
+    """Names that a side loses in a file in conflict cause the failed merge, whether or not they are used."""
     is_loss = finding.code == LOST or (finding.code == MANIFEST and finding.where.field)
     if not is_loss or finding.where.file not in in_conflict:
         return finding

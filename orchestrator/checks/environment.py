@@ -31,11 +31,13 @@ SERVICES = {
     "11211": "memcached",
 }
 """By the port that each has unless people choose another."""
+# A shared library that this machine lacks.
 _LIBRARY = re.compile(
     r"(?:^E\s+(?:ImportError|OSError): |error while loading shared libraries: )"
     r"(\S+\.so[.\d]*): cannot open shared object file",
     re.MULTILINE,
 )
+# A package of Node without its compiled part.
 _NATIVE = re.compile(
     r"Could not locate the bindings file|No native build was found for|Could not load the \"\S+\" module using the"
     r"|was compiled against a different Node\.js version|Cannot find module '[^']+\.node'"
@@ -62,12 +64,14 @@ _NO_NETWORK = re.compile(
     r"\[Errno 101\] Network is unreachable|\[Errno -[23]\] (?:Temporary failure in name resolution|Name or service)"
     r"|\bgetaddrinfo (?:EAI_AGAIN|ENOTFOUND) \S+|\bconnect ENETUNREACH \S+|Failed to resolve '[^']+'"
 )
+# A path outside of the tree that the sandbox closes.
 _CLOSED_PATH = re.compile(
     r"^E\s+(?:PermissionError: \[Errno 13\] Permission denied|OSError: \[Errno 30\] Read-only file system)"
     r": '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'"
     r"|\b(?:EACCES|EROFS): [^,\n]+, \w+ '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'",
     re.MULTILINE,
 )
+# A port that the sandbox closes.
 _CLOSED_PORT = re.compile(
     r"\b(?:listen|connect) EACCES:? \S*|while attempting to bind on address \([^)]*\): permission"
 )
@@ -75,6 +79,7 @@ _NO_MODULE = re.compile(r"^E\s+ModuleNotFoundError: No module named '([\w.]+)'",
 _NO_METADATA = re.compile(r"PackageNotFoundError: (?:No package metadata was found for )?['\"]?([\w.-]+)")
 _RAISED_IN = re.compile(r"^([\w.@+-][\w./@+-]*\.py):\d+: ", re.MULTILINE)
 """Files of the project in a traceback: those of Python and of packages have absolute paths."""
+# The messages of Poetry and pip.
 _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
@@ -88,6 +93,7 @@ _DENIED = re.compile(
     re.MULTILINE,
 )
 """On what every sandbox mounts for reading: never a file of the project's own with the wrong mode."""
+# The network, not the package, is at fault.
 _UNREACHED = re.compile(
     r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
     r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
@@ -110,6 +116,7 @@ _NOT_FOUND = tuple(
     )
 )
 _NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
+# The messages of uv, pip and npm.
 _NO_REGISTRY = re.compile(
     r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
     r"|Failed to establish a new connection|Max retries exceeded"
@@ -222,12 +229,12 @@ def command_cause(output: str) -> Finding | None:
 
 
 def avoidable(cause: Finding) -> bool:
-    """Whether the story's files could do without what is missing, so that they are asked for once more."""
+    """Returns whether the story's files could do without what is missing, so that they are asked for once more."""
     return cause.code.removeprefix(PREFIX) in {"closed", "no_program", "no_service"}
 
 
 def broken_base(reason: str, base: str) -> Finding:
-    """The tester's word that the environment is at fault, where nothing can be run without the story either."""
+    """Returns the tester's word that the environment is at fault, where nothing can be run without the story either."""
     return major(
         "environment.base",
         f"{reason} (at the base commit: {base})",
@@ -287,7 +294,7 @@ def _native(text: str, run: str) -> Finding | None:
 
 
 def _left_out(text: str, run: str) -> Finding | None:
-    """A module of a package that has no wheel here and was not built."""
+    """Returns the finding on a module of a package that has no wheel here and was not built."""
     missing = _NO_MODULE.search(text)
     module = missing[1].partition(".")[0] if missing is not None else ""
     packages = [name for name in _UNBUILT.findall(run) if canonicalize_name(module) == canonicalize_name(name)]
@@ -387,7 +394,7 @@ def _own_package(text: str, place: Place) -> Finding | None:
 
 
 def _generated(module: str, place: Place) -> bool:
-    """Whether `module` lies in a package of the repository and was never a file of it."""
+    """Returns whether `module` lies in a package of the repository and was never a file of it."""
     first, _, rest = module.partition(".")
     paths = {f"{root}{module.replace('.', '/')}{end}" for root in ("", "src/") for end in (".py", "/__init__.py")}
     return bool(rest) and first in _packages(place.before) and paths.isdisjoint({*place.before, *place.own})
@@ -400,7 +407,7 @@ def _packages(paths: Collection[str]) -> set[str]:
 
 
 def _line(text: str, found: re.Match[str]) -> str:
-    """The line that says so, without pytest's mark."""
+    """Returns the line that says so, without pytest's mark."""
     start = text.rfind("\n", 0, found.end() - 1) + 1
     end = text.find("\n", found.end())
     return re.sub(r"^E\s+", "", text[start : end if end >= 0 else None]).strip()[:300]

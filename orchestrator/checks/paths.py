@@ -44,7 +44,7 @@ class PathProblem(NamedTuple):
 
 
 def tidy(path: str) -> str:
-    """The path without the blanks around it and the `./` before it that mean nothing."""
+    """Returns the path without the blanks around it and the `./` before it that mean nothing."""
     path = path.strip()
     while path.startswith("./") and len(path) > 2:
         path = path[2:]

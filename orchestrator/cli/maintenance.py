@@ -43,7 +43,7 @@ def prune_command(
     for line in _lines(pruned):
         print(line)
     for name in pruned.skipped:
-        why = "" if " " in name else ": somebody is at work on it"
+        why = "" if " " in name else ": a process works on it"
         say(f"warning: {name} is left as it is{why}")
     return Exit.GOOD
 
@@ -134,5 +134,5 @@ def _sprint_lines(header: BackupHeader) -> list[str]:
     count = len(header.sprints) - len(going_on)
     lines = [f"finished sprints: {count}"]
     if going_on:
-        lines.append(f"not finished: {', '.join(going_on)}; the command that began one goes on with it")
+        lines.append(f"not finished: {', '.join(going_on)}; the command that began one resumes it")
     return lines

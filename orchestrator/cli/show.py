@@ -91,8 +91,8 @@ def _unknown(context: Context, story: str) -> Exception:
 def draw(story: str, steps: Sequence[PathStep]) -> None:
     """Prints the drawing, in colours on a terminal, with signs that its encoding has."""
     console = Console(highlight=False, soft_wrap=True)
-    begun = f", begun {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
-    console.print(Text(f"Path of {story}{begun}:"))
+    started = f", started {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
+    console.print(Text(f"Path of {story}{started}:"))
     for line in draw_lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
         console.print(line)
     console.print()
@@ -101,7 +101,7 @@ def draw(story: str, steps: Sequence[PathStep]) -> None:
 def draw_lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
     """Returns the drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
     if not steps:
-        return [Text("  has not begun")]
+        return [Text("  has not started")]
     # A date is shown only where it tells anything.
     days = steps[0].time.date() != steps[-1].time.date()
     clock = "%m-%d %H:%M:%S" if days else "%H:%M:%S"
@@ -161,7 +161,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines += [*format_question(shown), *_decision_lines(shown)]
     if shown["pruned"]:
         lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
-    lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
+    lines += ["", f"Plan: {shown['plan_file']} (written by a person)" if shown["plan_file"] else "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
         lines.append(f"  {task['task_id']} [{state}] {cut(task['description'])}")

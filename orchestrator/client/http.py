@@ -22,7 +22,7 @@ PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
 """Set to 1, the token is sent over plain http to any host."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: a daemon's is far smaller."""
-TIMEOUT_S = 60.0
+TIMEOUT_S = 60.0  # a daemon may be busy with a large answer
 SILENCE_S = 90.0
 """A stream of events that shows no sign of life for so long has broken."""
 # Names, IPv4, and IPv6 without brackets; the library takes other characters too.
@@ -61,7 +61,7 @@ class DaemonClient:
         private = own or _loopback(host) or host.lower().endswith(".internal")
         if token and self.url.startswith("http:") and not private and variables.get(PLAIN_HTTP) != "1":
             raise ConfigError(
-                f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where nobody can listen"
+                f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where no one can listen"
             )
         if not token.isascii() or not token.isprintable() or " " in token:
             raise ConfigError(f"{TOKEN} holds something that no header can: it is letters, digits and signs")
@@ -202,7 +202,7 @@ def _loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+    except ValueError:  # a name and not an address
         return False
 
 
@@ -221,7 +221,7 @@ def _said(body: bytes) -> tuple[str, list[Finding]] | None:
     """Returns the sentence and the findings of an error; None for what is no error of a daemon."""
     try:
         told = json.loads(body)
-    except ValueError:
+    except ValueError:  # a proxy's page and not our answer
         return None
     if not isinstance(told, dict) or not isinstance(told.get("error"), str):
         return None
@@ -263,15 +263,15 @@ class RemoteLog:
 
     def recorded(self) -> Iterator[tuple[int, Event]]:
         """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError."""
-        begun = self.seen
+        start = self.seen
         try:
             yield from self._behind(follow=False, opened=lambda: None)
         except DaemonAway as error:
-            goes_on = f"; --after {self.seen} goes on from there" if self.seen > begun else ""
+            goes_on = f"; --after {self.seen} goes on from there" if self.seen > start else ""
             raise ConfigError(f"{error.message}{goes_on}") from error
 
     def followed(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """Yields the same for ever; waits for a daemon that goes away once it was there, and reports that.
+        """Yields the same forever; waits for a daemon that goes away once it was there, and reports that.
 
         Raises ConfigError when it cannot be reached at first, or says something that trying again does not change.
         """
@@ -303,7 +303,7 @@ class RemoteLog:
 
     @property
     def _lasted(self) -> bool:
-        """Whether the connection that has just ended was a good one."""
+        """Returns whether the connection that has just ended had worked."""
         return not self._lost and self._opened_at is not None and time.monotonic() - self._opened_at > LASTING_S
 
     def _behind(self, *, follow: bool, opened: Callable[[], None]) -> Iterator[tuple[int, Event]]:

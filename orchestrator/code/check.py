@@ -160,7 +160,7 @@ CHECKED_SUFFIXES = tuple(suffix for suffix, language in _BY_SUFFIX.items() if la
 
 
 def language_of(path: str, text: str = "") -> str | None:
-    """The language whose parser judges this file; None when there is none for it."""
+    """Returns the language whose parser judges this file; None when there is none for it."""
     lowered = path.lower()
     name = basename(lowered)
     if name in _BY_NAME:
@@ -218,7 +218,7 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     """The oldest Python 3 that a `requires-python` allows; None when it names no lower bound or cannot be read."""
     try:
         allowed = SpecifierSet(specifier.strip())
-    except InvalidSpecifier:
+    except InvalidSpecifier:  # an invalid specifier restricts nothing
         return None
     patches = sorted({0, 99, *(int(patch) for patch in re.findall(r"3\.\d+\.(\d+)", specifier)[:8])})
     oldest = next(
@@ -254,7 +254,7 @@ def check_syntax(
         line = lines[problem.line - 1] if problem.line and problem.line <= len(lines) else ""
         what = problem.message + hint(line, language)
         place = Where(file=path, line=problem.line, column=problem.column)
-        fix = problem.fix if problem.fix else "Write the whole file anew, so that it parses."
+        fix = problem.fix if problem.fix else "Write the whole file again, so that it parses."
         found.append(major(code, f"{language} does not parse: {what}", where=place, fix=fix))
     return found
 

@@ -101,7 +101,7 @@ _PIECES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?>\s|//[^\n]*
 
 
 def without_comments(text: str) -> str:
-    """The same as plain JSON, what stays at its old place."""
+    """Returns the same as plain JSON, what stays at its old place."""
     return _PIECES.sub(_blank, text.removeprefix("\ufeff"))
 
 

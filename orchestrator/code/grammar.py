@@ -32,7 +32,7 @@ GRAMMARS = {
 
 @cache
 def language(name: str) -> "Language":
-    """The grammar called `name` in GRAMMARS; it never changes, so threads may share it."""
+    """Returns the grammar called `name` in GRAMMARS; it never changes, so threads may share it."""
     from tree_sitter import Language
 
     module, function = GRAMMARS[name]
@@ -40,7 +40,7 @@ def language(name: str) -> "Language":
 
 
 def parse(name: str, text: str) -> Node:
-    """The root of the tree; a broken text gives error nodes, never an exception.
+    """Returns the root of the tree; a broken text gives error nodes, never an exception.
 
     Each call has a parser of its own: a parser keeps the state of what it reads and may not be shared by threads.
     """
@@ -59,7 +59,7 @@ def below(node: Node) -> Iterator[Node]:
 
 
 def node_text(node: Node | None) -> str:
-    """The text the node stands for, "" for None."""
+    """Returns the text the node stands for, "" for None."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
@@ -77,7 +77,7 @@ class Problem(Value):
     message: str
     """What is wrong, without the place and the language."""
     fix: str = ""
-    """What to do about it; empty for the usual: write the whole file anew."""
+    """What to do about it; empty for the usual: write the whole file again."""
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
@@ -100,7 +100,7 @@ TOO_DEEP = Problem(message="it is nested too deeply", fix="Write it with less ne
 
 
 def shown(text: str) -> str:
-    """A piece of a text on one line, short enough for a message, without what would break its quotes."""
+    """Returns a piece of a text on one line, short enough for a message, without what would break its quotes."""
     return " ".join(text.split())[:60].replace("`", "'")
 
 
@@ -128,7 +128,7 @@ class _Found(NamedTuple):
 
 
 def unbalanced(tokens: Sequence[Token], text: str) -> list[Problem]:
-    """The brackets among `tokens` that lack their other half, the first one first; [] when all have theirs.
+    """Returns the brackets among `tokens` that lack their other half, the first one first; [] when all have theirs.
 
     A bracket that closes one further out tells that those in between were left open; so does one that stands at the
     start of its line as far left as the line of one further out.
@@ -148,12 +148,12 @@ def unbalanced(tokens: Sequence[Token], text: str) -> list[Problem]:
 
 
 def _never_closed(unclosed: Sequence[Token]) -> Problem:
-    """The innermost one at the end of a file that was cut; those around it are named."""
+    """Returns the innermost one at the end of a file that was cut; those around it are named."""
     first = unclosed[-1]
     others = [f"`{token.text}` of line {token.line}" for token in unclosed[:-1]][-4:]
     nor = f", nor {'is' if len(others) == 1 else 'are'} {' and '.join(others)}" if others else ""
     message = f"`{first.text}` opened in line {first.line} is never closed{nor}"
-    fix = f"Close it with `{CLOSER_OF[first.text]}`, and write the whole file anew."
+    fix = f"Close it with `{CLOSER_OF[first.text]}`, and write the whole file again."
     return Problem(line=first.line, column=first.column, message=message, fix=fix)
 
 
@@ -253,14 +253,14 @@ def _open_comment(text: str) -> Iterator[Problem]:
 
 
 def _open_string(nodes: Sequence[tuple[Node, Node | None]], lines: Lines) -> Iterator[Problem]:
-    """A quote that begins no string is one that nothing ends."""
+    """Yields a problem for each quote that starts no string, because nothing closes it."""
     loose = ((node, at) for node, at in nodes if node.type in _QUOTES and at is not None and at.is_error)
     for node, parent in islice(loose, _MOST_QUOTES):
         if _is_alone(node, parent):
             line, column = lines.point(node)
             quote = "a backtick" if node.type == "`" else node.type
             message = f"the text that {quote} opens in line {line} is never closed"
-            yield Problem(line=line, column=column, message=message, fix="Close it, and write the whole file anew.")
+            yield Problem(line=line, column=column, message=message, fix="Close it, and write the whole file again.")
             return
 
 

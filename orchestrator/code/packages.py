@@ -22,6 +22,7 @@ _SPOKEN = re.compile(
     r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
+# An install command in prose; `-r` and `-e` name no package.
 _INSTALLED = re.compile(
     r"\b(?:pip3?|uv|npm|pnpm|yarn|bun|poetry|pdm|pipenv)\s+(?:install|add|i)\s+(?!-[re]\b)(?:-\S+\s+)*"
     r"(?P<name>@?[A-Za-z0-9][\w./-]*\w)",
@@ -78,7 +79,7 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
 
 
 def _stated(version: object) -> str:
-    """The version in what stands behind a name: a text, a number, or a table as package managers know them."""
+    """Returns the version in what stands behind a name: a text, a number, or a table as package managers know them."""
     if isinstance(version, Mapping):
         sources = (version.get(how) for how in ("git", "url", "path", "file", "registry", "index", "source"))
         places = (place for place in sources if isinstance(place, str) and place.strip())

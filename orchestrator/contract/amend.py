@@ -40,12 +40,12 @@ class Wanted(Value):
 
 
 def is_for_architect(finding: Finding) -> bool:
-    """Whether a finding asks for a file or a package, which the architect decides."""
+    """Returns whether a finding asks for a file or a package, which the architect decides."""
     return finding.ask and finding.code in {FILE, OTHER_TASK, *PACKAGES}
 
 
 def subject(finding: Finding) -> str:
-    """The path or the package that a question is about."""
+    """Returns the path or the package that a question is about."""
     return (finding.where.field if finding.code in PACKAGES else finding.where.file) or ""
 
 
@@ -70,7 +70,7 @@ def grantable(contract: ArchitectureContract, asked: Wanted) -> tuple[Wanted, di
 
 
 def _file_problem(world: World, path: str) -> str:
-    """Why no amendment may name this path, "" when it may: it need not be new, but no task has it."""
+    """Returns why no amendment may name this path, "" when it may: it need not be new, but no task has it."""
     if unsafe_reason(path) is not None:
         return "is unsafe"
     if is_test_file(path):
@@ -89,7 +89,7 @@ def _file_problem(world: World, path: str) -> str:
 def read_amendment(
     value: Mapping[str, Any], contract: ArchitectureContract, asked: Wanted, *, task_id: str, by: str
 ) -> tuple[Amendment | None, list[Finding]]:
-    """What an architect's answer grants, None when that is nothing; what is left out of it is told, minor.
+    """Returns what an architect's answer grants, None when that is nothing; reports omitted parts as minor.
 
     Only what was asked for can be granted: its files by their paths, its packages by their names or by a distribution
     that brings the imported module.
@@ -135,7 +135,7 @@ def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
 
 
 def brings(name: str, module: str) -> bool:
-    """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
+    """Returns whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
     return same or distributions.python_allowed(module, normal_names([name]))
 

@@ -196,12 +196,12 @@ def _masked(what: str, text: str, before: str | None, where: Where) -> Iterator[
 
 
 def _of(where: Where, name: str) -> Where:
-    """The place with the package's name, by which an amendment can ask for it."""
+    """Returns the place with the package's name, by which an amendment can ask for it."""
     return where.model_copy(update={"field": name[:160]})
 
 
 def allowed(world: World) -> str:
-    """The fix of a package that may not be used: the list of those that may."""
+    """Returns the fix of a package that may not be used: the list of those that may."""
     return f"Allowed dependencies: {', '.join(sorted(world.dependencies)) or 'none'}."
 
 

@@ -31,7 +31,7 @@ def undeclared(world: World, item: Import, name: str, where: Where) -> Finding:
 
 
 def transitive(module: str, name: str, where: Where) -> Finding:
-    """A package that is there because another one requires it."""
+    """Returns the finding on a package that is installed only because another one requires it."""
     message = (
         f"`{module[:_SHOWN]}` is imported, and `{name[:_SHOWN]}` is there only because another package requires it"
     )
@@ -40,7 +40,7 @@ def transitive(module: str, name: str, where: Where) -> Finding:
 
 
 def missing_module(module: str, where: Where) -> Finding:
-    """A module of the project itself that is nowhere."""
+    """Returns the finding on a missing module of the project itself."""
     message = f"`{module[:_SHOWN]}` is imported, but the project has no such file, and the plan brings none"
     place = where.model_copy(update={"field": module[:160]})
     fix = "Import a module that is there, or put what is needed into one of this task's files."
@@ -137,7 +137,7 @@ def foreign_module(world: World, path: str, module: str, *, types: bool = False)
         return _by_path(world, path, module)
     scheme = _SCHEME.match(module)
     if distributions.is_node_builtin(module) or _is_made(world, module) or (scheme and scheme[1] not in {"npm", "jsr"}):
-        return None  # an address is fetched by whoever runs the page, and a bundler's own scheme by nobody
+        return None  # the browser fetches an address, and a bundler's own scheme is not fetched
     if not scheme and world.is_local_module(module.split("?")[0]):
         return None
     segments = unquote(module).replace("\\", "/").split("?")[0].split("/")
@@ -151,7 +151,7 @@ def foreign_module(world: World, path: str, module: str, *, types: bool = False)
 
 
 def _by_path(world: World, path: str, module: str) -> Foreign | None:
-    """A path: it must stay in the project; inside a folder of installed packages it names one."""
+    """Checks an imported path: it must stay in the project; inside a folder of installed packages it names one."""
     target = _target(path, module)
     if target is None:
         return None
@@ -240,7 +240,7 @@ def _judge_python(world: World, path: str, item: Import) -> Iterator[Finding]:
     if distributions.python_allowed(item.module, world.dependencies) or bringing & world.dependencies:
         return
     if roots := _roots(world, path, top):
-        # A package's own folder is on nobody's path: what is found there only may be a package of the same name.
+        # A package's own folder is not on the path: a module found only there may be a package of the same name.
         sure = [root for root in roots if not world.is_package(root)]
         if sure and not bringing and top not in distributions.NAMESPACES and _no_module(world, path, item.module, sure):
             yield missing_module(item.module, where)
@@ -291,7 +291,7 @@ def is_source(path: str) -> bool:
 
 
 def seen_as(path: str, text: str) -> str:
-    """The path with the suffix that a script without one would have by its first line, else as it is."""
+    """Returns the path with the suffix that a script without one would have by its first line, else as it is."""
     first = text.split("\n", 1)[0]
     if "." in path.rsplit("/", 1)[-1] or not first.startswith("#!"):
         return path

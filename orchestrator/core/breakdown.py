@@ -11,7 +11,7 @@ from orchestrator.core.value import AnswerValue, Value
 
 # Two digits, a third one only behind 99; no leading zero makes two spellings of one number.
 _TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2}|[1-9][0-9]{2,3})\Z")
-_TWO_DIGITS = 99
+_TWO_DIGITS = 99  # ids have two digits up to here
 
 
 def task_name(story_id: str, number: int) -> str:
@@ -117,7 +117,7 @@ class Breakdown(AnswerValue):
     technical_notes: Any = None
 
     def task(self, task_id: str) -> Task | None:
-        """The task with this id, or None."""
+        """Returns the task with this id, or None."""
         return next((task for task in self.tasks if task.task_id == task_id), None)
 
 
@@ -145,7 +145,7 @@ class PlannedTask(Value):
 
     @property
     def told(self) -> str:
-        """The section with its heading as a plain line, as whoever works on the task is told it."""
+        """The section with its heading as a plain line, for the developer."""
         heading = f"{self.name}: {self.title}" if self.title else self.name
         _, _, body = self.text.partition("\n")
         return f"{heading}\n{body}" if body.strip() else heading
@@ -186,7 +186,7 @@ class PlanValidationResult(Value):
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> "PlanValidationResult":
-        """The result that these findings mean."""
+        """Returns the result that these findings mean."""
         found = tuple(findings)
         return cls(issues=blocking(found), notes=tuple(finding for finding in found if not finding.severity.blocks))
 

@@ -1,6 +1,6 @@
 """The closed world of one story: what may be written and what may be depended on.
 
-What a persona is told about the project as it is: the result of the project scan.
+The result of the project scan: facts about the current project for personas.
 
 The architecture record: what the finished stories of a sprint have settled, and for whom it counts.
 """
@@ -84,7 +84,7 @@ def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
-    """The same object for the same path and names, as long as some thousand others were not asked for since."""
+    """Returns the same object for the same path and names, as long as some thousand others were not asked for since."""
     return _exports(sys.intern(str(path)), tuple(map(sys.intern, names)))
 
 
@@ -137,7 +137,7 @@ class ArchitectureContract(Value):
     """sha256 over everything above, hexadecimal; empty local names, roots, patterns and amendments left out."""
 
     def sealed(self) -> "ArchitectureContract":
-        """The same contract with its hash filled in."""
+        """Returns the same contract with its hash filled in."""
         return self.model_copy(update={"hash": self.digest()})
 
     def sharing(self) -> "ArchitectureContract":
@@ -159,7 +159,7 @@ class ArchitectureContract(Value):
 
     @property
     def granted_packages(self) -> dict[str, str]:
-        """Name → version of all packages that amendments brought."""
+        """Returns name → version of all packages from amendments."""
         return {name: version for one in self.amendments for name, version in one.packages.items()}
 
     @property

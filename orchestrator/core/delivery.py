@@ -61,12 +61,12 @@ class LockFiles(Value):
 
 
 def is_read(path: str) -> bool:
-    """Whether a tool reads the file to make a lock file."""
+    """Returns whether a tool reads the file to make a lock file."""
     return basename(path) in _READ
 
 
 def is_lock(path: str) -> bool:
-    """Whether the file follows manifests."""
+    """Returns whether the file follows manifests."""
     return basename(path) in LOCKS
 
 
@@ -85,8 +85,8 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _asked(path: str, text: str) -> object:
-    """What a manifest asks for; the whole text where that cannot be told."""
-    with suppress(ValueError, AttributeError):
+    """Returns a manifest's requirements; the whole text when they cannot be read."""
+    with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
         if basename(path) == "package.json":
             told = json.loads(text)
             return [told.get(key) or {} for key in _OF_PACKAGE]
@@ -167,7 +167,7 @@ class MergedStory(Value):
 
 
 class Sides(Value):
-    """A story's branch and a commit of the result branch, brought together as far as git can."""
+    """A story's branch and a commit of the result branch, merged as far as git can."""
 
     onto: str
     head: str
@@ -305,7 +305,7 @@ class Reviewed(Value):
     """The reviewer's configured name."""
     review: Review
     unseen: tuple[str, ...] = ()
-    """Files of the change that were too long to be shown whole: nobody approves what nobody saw."""
+    """Files of the change that were too long to be shown whole, so that it cannot be approved."""
     findings: tuple[Finding, ...] = ()
     """About the review itself; a major one keeps it from approving."""
 

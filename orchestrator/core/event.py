@@ -58,7 +58,7 @@ _SMALLER = ((500, 20), (120, 8), (60, 3))
 """(characters of a text, entries of a list or an object) tried in turn for a line that is too long."""
 _NAME = 200
 """Characters of a name, an id or a key, which no setting cuts."""
-_DEPTH = 20
+_DEPTH = 20  # deeper data of an event is cut
 _ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 """What ends a line, steers a terminal or has no encoding; JSON has an escape for it."""
 
@@ -66,7 +66,7 @@ _ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u20
 def json_line(
     event: Event, cap: int, *, seq: int | None = None, more: Mapping[str, Any] | None = None, known: Iterable[str] = ()
 ) -> str:
-    """The event as one JSON object in one line, without its end.
+    """Returns the event as one JSON object in one line, without its end.
 
     Texts beyond `cap` characters are cut and say so; what is longer than `LONGEST_LINE` all the same is cut further,
     with `"cut": true`. `seq` is the event's number in the log; `more` are names that stand at the end of each line and
@@ -81,7 +81,7 @@ def _fitting(
     for texts, entries in ((cap, None), *((min(cap, texts), entries) for texts, entries in _SMALLER)):
         try:
             told = _told(event, _Cut(texts, entries, known), seq, more)
-        except _TooLong:
+        except _TooLong:  # try again with shorter texts
             continue
         if entries is not None:
             told["cut"] = True
@@ -117,7 +117,7 @@ class _Cut:
             raise _TooLong
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """A JSON-able value; lists and objects keep their first entries."""
+        """Returns a JSON-able value; lists and objects keep their first entries."""
         if isinstance(value, str):
             return self.text(value)
         self._count(1)
@@ -154,6 +154,6 @@ def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> 
 
 
 def line_of(told: Mapping[str, Any]) -> str:
-    """A JSON object as one line that a terminal and a collector can be given."""
+    """Returns a JSON object as one line that a terminal and a collector can be given."""
     text = json.dumps(told, ensure_ascii=False, default=str)
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

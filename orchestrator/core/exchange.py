@@ -235,7 +235,7 @@ class CaseWritten(StrEnum):
 
 
 class GivenPlan(Value):
-    """A plan that a person brought: it takes the architect's place, not that of the checks."""
+    """A person's plan: it replaces the architect's, and is checked like it."""
 
     path: str
     """The file it came from."""
@@ -247,7 +247,7 @@ class GivenPlan(Value):
 
 
 class StoryBrief(Value):
-    """All that is known about a story before anybody is asked; part of its workflow's frozen input."""
+    """Everything known about a story before the first request; part of its workflow's frozen input."""
 
     story: Story
     sprint: str
@@ -260,7 +260,7 @@ class StoryBrief(Value):
     tech_stack: tuple[str, ...] = ()
     """What the record says about the tech stack, line by line."""
     plan: GivenPlan | None = None
-    """The plan a person brought; None: the architect plans."""
+    """A person's plan; None: the architect plans."""
     replan: Replan | None = None
     """What a person said when the story was restarted."""
     findings: tuple[Finding, ...] = ()
@@ -343,7 +343,7 @@ class Delivered(Value):
     findings: tuple[Finding, ...] = ()
     """Findings of the last reply; minor ones when accepted."""
     by: str = ""
-    """The persona that delivered, where that is told."""
+    """The persona that delivered, if known."""
 
 
 class MergeBrief(Value):

@@ -42,7 +42,7 @@ def _segment_problem(segment: str) -> str | None:
 
 
 def unsafe_reason(path: object) -> str | None:
-    """Why `path` must never be written below a repository root, or None when it may.
+    """Returns why `path` must never be written below a repository root, or None when it may.
 
     Judged by segments, so `a..b.js` is fine. A trailing slash is a directory and therefore no file path. Never raises.
     """
@@ -107,7 +107,7 @@ class RepoPath(str):
     __slots__ = ()
 
     def __new__(cls, path: str) -> Self:
-        """The checked path."""
+        """Returns the checked path."""
         reason = unsafe_reason(path)
         if reason is not None:
             raise ValueError(f"unsafe path {path!r}: {reason}")
@@ -157,12 +157,12 @@ _FOR_PEOPLE = re.compile(
 
 
 def is_for_people(path: str) -> bool:
-    """Whether a change to this file says what runs with a project's rights, or holds such rights."""
+    """Returns whether a change to this file says what runs with a project's rights, or holds such rights."""
     return _FOR_PEOPLE.search(path.lower()) is not None
 
 
 def is_test_file(path: str) -> bool:
-    """Whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
+    """Returns whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
 
     Judged by folder (`tests/`, `__tests__/`, `spec/` …) and by name (`test_x.py`, `x.spec.ts`, `conftest.py` …), not
     by case, so that a file system without case is no way around it.
@@ -184,10 +184,11 @@ def is_manifest(path: str) -> bool:
 
 
 def is_binary_file(path: str) -> bool:
-    """Whether the suffix says that no text editor writes this file."""
+    """Returns whether the suffix says that no text editor writes this file."""
     return bool(_BINARY.search(path.lower()))
 
 
+# Files that hold secrets, by name.
 _NAMES = re.compile(
     r"^(\.env(\..+)?|.+\.env|\.envrc|\.netrc|_netrc|\.pgpass|\.htpasswd|\.pypirc|\.npmrc|\.git-credentials|\.dockercfg"
     r"|id_(rsa|dsa|ecdsa|ed25519)(\..+)?|.+\.(pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|asc|gpg|age)"
@@ -200,11 +201,11 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
 
 def is_private_file(path: str) -> bool:
-    """Whether the name says that the file is for nobody's eyes; `.env.example` and public keys are for everybody's."""
+    """Returns whether the name marks a private file; `.env.example` and public keys are not private."""
     name = path.lower().rpartition("/")[2]
     return bool(_NAMES.match(name)) and not _SAMPLES.search(name)
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a private key in the usual armour stands in the text."""
+    """Returns whether a private key in the usual armour stands in the text."""
     return bool(_KEY_BLOCK.search(text))

@@ -99,7 +99,7 @@ class Step(Protocol):
         """Wait for the one answer that counts to an opened gate, durably, for as long as it takes.
 
         The story holds no slot meanwhile. Past the gate's deadline the answer is `Choice.TIME_OUT` by NOBODY, recorded
-        like a person's: whoever comes later is told so.
+        like a person's: a later answer is refused.
         """
 
     async def emit(
@@ -171,7 +171,7 @@ class Architect(Protocol):
         """
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
-        """A person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
+        """Returns a person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
 
         What the checks of the text say stands in its findings.
         """
@@ -353,7 +353,7 @@ class Workspace(Protocol):
         """Raw diff of the branch against the result as it last took it in, or against its base: its own work only."""
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
-        """What these `paths` became from the commit `since` to the branch's head, as a unified git diff.
+        """Returns the changes of these `paths` from `since` to the branch's head, as a unified git diff.
 
         Per file, without renames; a file that is no text is named and not shown. "" when nothing differs.
         """

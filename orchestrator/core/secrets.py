@@ -21,6 +21,7 @@ class Found(NamedTuple):
     """What it is, for people; nothing of the value."""
 
 
+# Values that only look like secrets: masking them would damage texts.
 _PLACEHOLDER = re.compile(
     r"example|dummy|fake|sample|placeholder|change.?me|your|replace|insert|redacted|masked|hidden|xxx|\*\*\*|\.\.\."
     r"|1234567|abcdef|qwerty|foobar|default|secret.?(key|token)|my.?(secret|token|password|key)|not.?a|00000|todo",
@@ -28,6 +29,7 @@ _PLACEHOLDER = re.compile(
 )
 _TEMPLATE = re.compile(r"[${}<>()\[\]|`]|%[(sd]|\\")
 """A value that holds one of these is put in by something else, or is code."""
+# Passwords of examples and local services: hiding them would take words out of every text.
 _COMMON = re.compile(
     r"(?:(?:passw(?:or)?d|passphrase|pass|pwd|secret|user(?:name)?|token|admin|root|guest|test(?:er|ing)?|tiger|scott"
     r"|postgres(?:ql)?|mysql|mariadb|redis|rabbitmq|mongo(?:db)?|localhost|local|development|dev|demo|app|db|web|api|key"
@@ -41,6 +43,7 @@ _ADDRESSES = re.compile(
 # Twelve: shorter runs of letters and digits are words, dates and versions.
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
+# `token_url` names a secret's place and not the secret.
 _NAMES_A_THING = re.compile(
     r"(?i)(url|uri|file|path|name|ttl|timeout|length|size|count|type|alg|algorithm|id|host|port|expiry|expires|minutes"
     r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*"
@@ -50,7 +53,7 @@ _NAMES_A_THING = re.compile(
 
 
 def _dense(value: str) -> bool:
-    """Whether letters and digits are mixed as only a generator mixes them."""
+    """Returns whether letters and digits are mixed as only a generator mixes them."""
     if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
     return any(_mixed(run) for run in _RUN.findall(value))
@@ -156,11 +159,13 @@ _IN_PLACE = (
     _shape("token in an address", "://", r"://(?P<v>[A-Za-z0-9_.-]{20,200})@(?=[A-Za-z0-9\[])", _dense),
     _shape("bearer token", "earer", r"[Bb]earer\s+(?P<v>[A-Za-z0-9._~+/-]{20,2000}=*)", _dense),
 )
+# A line of an `.env` file or of its diff.
 _SETTING = re.compile(
     r"^[+\- ]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
     r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
     re.MULTILINE,
 )
+# A quoted value assigned to a secret's name in any language.
 _ASSIGNED = re.compile(
     r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)[A-Za-z0-9_]{0,40})"
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
@@ -242,6 +247,7 @@ SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
 # As people name variables; `_NO_SECRET` takes back `TOKEN_URL`, `KEY_FILE` and public keys.
 _SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
+# Variables that point to a secret, or are public.
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 
 
@@ -265,7 +271,7 @@ def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:
 
 
 def redacted(value: Any, known: Iterable[str] = ()) -> Any:
-    """A JSON-able value with every text in it redacted, names of objects included."""
+    """Returns a JSON-able value with every text in it redacted, names of objects included."""
     known = tuple(known)
     if isinstance(value, str):
         return redact(value, known)
@@ -277,12 +283,12 @@ def redacted(value: Any, known: Iterable[str] = ()) -> Any:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a secret, as people name them."""
+    """Returns whether a variable of this name holds a secret, as people name them."""
     return bool(_SECRET_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
 def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the variables that hold secrets, and the passwords in addresses; the longest first."""
+    """Returns the values of the variables that hold secrets, and the passwords in addresses; the longest first."""
     held = {value.strip() for name, value in variables.items() if is_secret_name(name)}
     for value in variables.values():
         held |= {value[one.start : one.end] for one in secrets_in(value)}
@@ -290,14 +296,14 @@ def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def worth_hiding(values: Iterable[str]) -> Iterator[str]:
-    """Those of `values` that are no words: a password that is one would take the word out of every text."""
+    """Yields those of `values` that are no words: a password that is one would take the word out of every text."""
     for value in values:
         plain = value.isalpha() and (value.islower() or value.istitle())
         if len(value) >= SHORTEST_KNOWN and not plain and not value.isdigit() and len(set(value)) >= 4:
             yield value
 
 
-_TAG_DIGITS = 12
+_TAG_DIGITS = 12  # 48 bits: unique within a project
 _MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked\\?[_ -]secret\\?[_ -][0-9a-f]{{6,}})")
 """The second way: as a careless author spells them."""
 _BETWEEN = re.compile(r"\\?[_ -]")
@@ -332,7 +338,7 @@ class Masks:
         return text
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":
-        """The same with more secrets that are masked wherever they stand; words are left out."""
+        """Returns the same with more secrets that are masked wherever they stand; words are left out."""
         more = {*self.known, *worth_hiding(secrets)}
         if len(more) == len(self.known):
             return self
@@ -344,7 +350,7 @@ class Masks:
         return MASK + hmac.new(self.key, spelt, hashlib.sha256).hexdigest()[:_TAG_DIGITS]
 
     def restored(self, text: str, before: str | None) -> Restored:
-        """`text` with the secrets of `before`, the file that it replaces, where it names them.
+        """Returns `text` with the secrets of `before`, the file that it replaces, where it names them.
 
         A name that stands in that file itself is its own text. One for which the file holds no secret, or several, is
         unknown: a secret is put back where it was, and copied nowhere else.
@@ -376,5 +382,5 @@ class Masks:
 
 
 def masks_in(text: str) -> tuple[str, ...]:
-    """The names of secrets that stand in `text`, each once, in order."""
+    """Returns the names of secrets that stand in `text`, each once, in order."""
     return tuple(dict.fromkeys(_MASKS.findall(text)))

@@ -92,9 +92,9 @@ class Pruning(Value):
     """That everything but record, report and result branch of a sprint, or of an analysis, was removed."""
 
     at: datetime
-    """When it was begun; from then on only record and report count."""
+    """When it started; from then on only record and report count."""
     done: bool = False
-    """False while something may be left to remove: the next look goes on with it."""
+    """False while something may be left to remove; the next pruning continues."""
     statuses: dict[str, StoryStatus] = Field(default_factory=dict)
     """How each story had ended, should the report be lost; empty for an analysis."""
 
@@ -107,7 +107,7 @@ class Why(StrEnum):
     CUT_SHORT = "cut_short"
     """An earlier pruning of it was killed."""
     TREES = "trees"
-    """It stays; only worktrees and environments go, which nobody needs once it is finished."""
+    """It stays; only worktrees and environments are deleted, which a finished sprint does not need."""
 
 
 class Gone(Value):
@@ -128,7 +128,7 @@ class Pruned(Value):
     dry_run: bool
     gone: tuple[Gone, ...]
     skipped: tuple[str, ...] = ()
-    """What would have gone, but somebody was at work on it."""
+    """Skipped because a process works on it."""
     size_bytes: int | None = None
     """Of the state folder in the end (of a dry run: as it is), where `retention.max_mb` asks for it."""
     over: bool = False
@@ -164,7 +164,7 @@ class BroughtPlan(Value):
 
 class SprintRecord(Value):
     """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`, and
-    `plans` of stories that have not begun; in the end it may be `pruned`."""
+    `plans` of stories that have not started; in the end it may be `pruned`."""
 
     sprint: str
     backlog: str
@@ -178,7 +178,7 @@ class SprintRecord(Value):
     titles: dict[str, str] = Field(default_factory=dict)
     """Story → its title when the sprint began; a story that had none, and one of an older record, is absent."""
     criteria: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Story → its acceptance criteria when the sprint began, for stories that have not begun; without any: absent."""
+    """Story → its acceptance criteria when the sprint began, for stories that have not started; without any: absent."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
     closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -193,7 +193,7 @@ class SprintRecord(Value):
     replans: dict[str, Replan] = Field(default_factory=dict)
     """Story → what a person said when the present generation was restarted."""
     plans: dict[str, BroughtPlan] = Field(default_factory=dict)
-    """Story → the plan that a person brought for it; frozen when the story begins."""
+    """Story → a person's plan for it; frozen when the story starts."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects again and keeps only the generations."""
     pruned: Pruning | None = None
@@ -215,7 +215,7 @@ class SprintRecord(Value):
         return f"{self.workflow_id(story_id)}{PLAN_READING}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
-        """The record with a new generation for these stories, and nothing that was said of the one before."""
+        """Returns the record with a new generation for these stories, and nothing that was said of the one before."""
         raised = {story: self.generations.get(story, 1) + 1 for story in story_ids}
         replans = {story: said for story, said in self.replans.items() if story not in story_ids}
         return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})

@@ -21,7 +21,7 @@ def named(prefix: str) -> str:
 def leftovers(folder: Path, prefix: str) -> Iterator[Path]:
     """Entries of `folder` that begin with `named(prefix)` of a process that has ended, as far as they are ours."""
     pattern = re.compile(re.escape(prefix) + r"(\d+)-")
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:  # no folder, no leftovers
         for entry in entries:
             found = pattern.match(entry.name)
             if found is not None and not is_alive(int(found[1])) and _is_ours(entry):
@@ -32,7 +32,7 @@ def is_alive(pid: int) -> bool:
     """Returns whether a process of this id runs; one that has ended and was not collected does not."""
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except (ProcessLookupError, OverflowError):  # OverflowError: no pid can be so large
         return False
     except PermissionError:
         return True
@@ -43,7 +43,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
     """Returns a folder that was lent to a command's user, when the process that lent it died, is ours as well."""
     try:
         owner = entry.stat(follow_symlinks=False).st_uid
-    except OSError:
+    except OSError:  # just removed
         return False
     return owner == os.getuid() or (os.getuid() == 0 and is_slot(owner))
 
@@ -51,7 +51,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
 def _is_zombie(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+    except OSError:  # the process has ended, or there is no /proc
         return False
     return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
@@ -60,13 +60,13 @@ _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether `path` must not be replaced: its mode or its folder's has no write bit, or we may not write there.
+    """Returns whether `path` must not be replaced: it or its folder has no write bit, or we may not write there.
 
     The mode counts even where it would not hinder us (an administrator's process): who removed the bits meant it.
     """
     target = Path(os.path.realpath(path))
     for place in (target, target.parent):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # a new file, or a new folder
             if not place.stat().st_mode & _ANY_WRITE or not os.access(place, os.W_OK):
                 return True
     return False
@@ -79,7 +79,7 @@ def stage(path: Path, data: bytes) -> Path:
     """
     prefix = f".{path.name[:100]}."
     for left in leftovers(path.parent, prefix):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # another process removes it as well
             left.unlink()
     handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
     beside = Path(name)
@@ -176,7 +176,7 @@ def narrow(home: Path) -> str | None:
             f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
             "name a folder of your own with ORCHESTRATOR_HOME"
         )
-    # After the folder: now nobody else can put something in a file's place.
+    # After the folder, so that no other process can replace a file.
     for path in _files(home):
         _is_narrowed(path)
     return f"the state folder {home} was open to other users (mode {mode:04o}); now only to you"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_ENTRIES = 500_000
+_MOST_ENTRIES = 500_000  # bounds the walk of a hostile tree
 
 
 def disk_use(*places: Path, most: int | None = None) -> int:
@@ -33,7 +33,7 @@ def _below(place: Path) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         yield folder
-        with suppress(OSError), os.scandir(folder) as entries:
+        with suppress(OSError), os.scandir(folder) as entries:  # deleted during the walk
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
@@ -66,7 +66,7 @@ def short_of_disk(place: Path, least_mb: int) -> str:
 
 
 FULL_MB = 8
-"""With less a disk counts as full, a small one with less than a twentieth: nobody can say what would still fit."""
+"""With less a disk counts as full, a small one with less than a twentieth: it is unknown what would still fit."""
 
 
 def is_full(*places: Path) -> bool:

@@ -33,7 +33,7 @@ def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> 
         path = f"{path}/{part}" if path else part
         try:
             if made is not None:
-                with suppress(FileExistsError):
+                with suppress(FileExistsError):  # made by another process meanwhile
                     os.mkdir(part, dir_fd=fd)
                     made.append(path)
             below = os.open(part, DIRECTORY, dir_fd=fd)
@@ -43,6 +43,7 @@ def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> 
     return fd
 
 
+# O_EXCL and O_NOFOLLOW: a link at this name is never written through.
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -164,22 +165,22 @@ def _place(root_fd: int, path: str, content: bytes | None, new: str, old: str, u
 
 def _unlink(root_fd: int, path: str, name: str) -> None:
     """Removes `name` beside `path`, as far as the file system lets us."""
-    with suppress(OSError), _folder_of(root_fd, path) as parent:
+    with suppress(OSError), _folder_of(root_fd, path) as parent:  # best effort: the original error matters more
         os.unlink(name, dir_fd=parent)
 
 
 def _move_back(root_fd: int, path: str, old: str) -> None:
-    with suppress(OSError), _folder_of(root_fd, path) as parent:
+    with suppress(OSError), _folder_of(root_fd, path) as parent:  # best effort: the original error matters more
         os.rename(old, _split(path)[1], src_dir_fd=parent, dst_dir_fd=parent)
 
 
 def _remove_folders(root_fd: int, made: Sequence[str]) -> None:
     for folder in reversed(made):
-        with suppress(OSError), _folder_of(root_fd, folder) as parent:
+        with suppress(OSError), _folder_of(root_fd, folder) as parent:  # not empty, or gone
             os.rmdir(_split(folder)[1], dir_fd=parent)
 
 
-MAX_BYTES = 2 * 1024 * 1024
+MAX_BYTES = 2 * 1024 * 1024  # larger files are data
 
 
 _MOST_ENTRIES = 200_000
@@ -221,7 +222,7 @@ def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
         root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the root itself may be a link
         try:
             with _folder_of(root_fd, path) as folder:
-                # O_NONBLOCK: opening a named pipe would wait for ever.
+                # O_NONBLOCK: opening a named pipe would wait forever.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 fd = os.open(_split(path)[1], flags, dir_fd=folder)
         finally:
@@ -231,7 +232,7 @@ def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
                 return None
             content = file.read(most + 1)
         return content.decode("utf-8") if len(content) <= most else None
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # unreadable or not UTF-8
         return None
 
 

@@ -1,7 +1,7 @@
-"""Addresses of remote repositories, and what lets git in there.
+"""Addresses of remote repositories, and git's credentials for them.
 
-An address is read once, and refused where it holds a password or leads where none may lead. Tokens and keys stand in no
-command line, no configuration file and no message.
+An address is parsed once, and refused if it has a password or a forbidden target. Tokens and keys never appear in a
+command line, a configuration file or a message.
 """
 
 import asyncio
@@ -30,21 +30,21 @@ _USER = re.compile(r"[\w.+~@-]{1,200}")
 _HOST = re.compile(_HOST_NAME)
 _BRANCH = re.compile(r"[^\s~^:?*\[\\@-][^\s~^:?*\[\\]*")
 _PRIVATE = re.compile(r"127\.\d+\.\d+\.\d+|\[::1\]|localhost|[\w.-]+\.internal", re.IGNORECASE)
-"""Hosts that are talked to without encryption: this machine, and networks that nobody else is in."""
+"""Hosts that may be used without encryption: this machine, and private networks."""
 
 
 class RemoteAddress(Value):
-    """Where a remote repository is. Nothing in it is secret."""
+    """Address of a remote repository, without secrets."""
 
     url: str
-    """As git takes it."""
+    """In git's syntax."""
     branch: str = ""
-    """The branch that is followed; "" the remote's default one."""
+    """The branch to follow; "" for the remote's default branch."""
     protocol: str
-    """https, http, ssh or file: the only one that git may use for it."""
+    """https, http, ssh or file: the only protocol that git may use for it."""
     user: str = ""
     host: str = ""
-    """With its port, where it has one."""
+    """Host name, with a port if given."""
 
     def __str__(self) -> str:
         return f"{self.url}#{self.branch}" if self.branch else self.url
@@ -250,11 +250,12 @@ def _key(folder: Path, text: str) -> Iterator[Path | None]:
 def remove_keys(folder: Path) -> None:
     """Removes the keys that a killed process left in `folder`; one in use is locked by its user. Blocks."""
     for path in folder.glob("key-*"):
-        with suppress(OSError), path.open("rb") as file:
+        with suppress(OSError), path.open("rb") as file:  # locked by another process, or removed
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             path.unlink()
 
 
+# Messages of git, ssh and the common hosts.
 _NOT_LET_IN = re.compile(
     r"authentication failed|could not read (username|password)|permission .*denied|access denied"
     r"|returned error: 40[134]|repository .*not found|terminal prompts disabled",
@@ -264,7 +265,7 @@ _NETWORK = re.compile(
     r"unable to access|rpc failed|could not resolve|connect|timed out|unreachable|hung up|early eof", re.IGNORECASE
 )
 """What git and ssh say where another try may succeed; all that curl says comes behind `unable to access`."""
-_SHOWN = 300
+_SHOWN = 300  # characters of git's message
 _SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
 _HINTS = {
     ("ssh", True): f"the key in {SSH_KEY} is not let in; it must be known there, and have no passphrase",

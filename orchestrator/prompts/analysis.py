@@ -15,11 +15,11 @@ from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap, fence, language_of
 
 HISTORY_TOKENS = 8000
 """Room for what earlier stages found."""
-_LONGEST_SUMMARY = 2000
+_LONGEST_SUMMARY = 2000  # characters per earlier stage
 
 
 def render_prd(prd: str, budget_tokens: int) -> str:
-    """The PRD in a fence that holds, its end left out and told where it is too long."""
+    """Returns the PRD in a fence that holds, its end left out and told where it is too long."""
     if not prd.strip():
         return "There is no document with requirements: judge by what the project itself says that it is for."
     return fence(cap(prd.strip(), budget_tokens * CHARS_PER_TOKEN), "markdown")
@@ -58,14 +58,18 @@ LISTING_SHARE = 8
 _LEAST = 600
 """Characters of a beginning that are worth showing."""
 _NOTICE = 160
+# Code first: it tells most about a project.
 _SOURCE = re.compile(
     r"\.(pyi?|[cm]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kts?|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|m|sql|sh|bash|lua|exs?"
     r"|erl|clj|hs|ml|dart|r|jl|p[lm]|proto|graphql)$"
 )
+# Large and tells little.
 _DATA = re.compile(r"\.(lock|map|snap|[ct]sv|svg|log|min\.(js|css)|ipynb|pot?|jsonl|ndjson|geojson|xml|html|css)$")
 _SETTING = re.compile(r"\.(toml|ya?ml|ini|cfg|json)$|^[^.]+$")
 _LOCKS = frozenset({"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "constraints.txt"})
+# Where programs start.
 _ENTRIES = re.compile(r"^(main|app|index|server|cli|manage|__main__|settings|config|routes?|urls|models?|schema)\b")
+# Folders beside the product itself.
 _ASIDE = re.compile(
     r"(^|/)(examples?|samples?|fixtures?|testdata|corpus|vendor|third[-_]party|benchmarks?|generated|migrations)/", re.I
 )
@@ -112,7 +116,7 @@ def words_of(prd: str) -> frozenset[str]:
 
 
 def pack(sources: Sequence[Source], read: Read, mask: Mask, *, budget_tokens: int, prd: str = "") -> Packed:
-    """The repository as one text of at most about `budget_tokens`; the same files give the same text.
+    """Returns the repository as one text of at most about `budget_tokens`; the same files give the same text.
 
     Files are taken in by what they tell, then from small to large, and stand in it by path; of those that are too long
     for their share the beginning is shown while there is room.
@@ -152,7 +156,7 @@ class _Desk:
         self.masked: set[str] = set()
 
     def admits(self, source: Source) -> bool:
-        """Whether the name speaks for text that may be seen; otherwise it is noted why not."""
+        """Returns whether the name speaks for text that may be seen; otherwise it is noted why not."""
         why = SECRET if is_private_file(source.path) else BINARY if is_binary_file(source.path) else ""
         if why:
             self._leave(source, why)
@@ -204,7 +208,7 @@ class _Desk:
 
 
 def _listing(paths: Sequence[str], room: int) -> str:
-    """All paths by folder; those for which there is no room are counted."""
+    """Returns all paths by folder; those for which there is no room are counted."""
     folders: dict[str, list[str]] = {}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")

@@ -28,7 +28,7 @@ _AROUND = 4
 
 
 def render_merged(stories: Sequence[MergedStory]) -> str:
-    """A line per story with the subjects of its commits."""
+    """Returns a line per story with the subjects of its commits."""
     return "\n".join(f"- {one.story or 'others'}: {_subjects(one.subjects)}" for one in stories)
 
 
@@ -60,7 +60,7 @@ def _side_by_side(conflict: Conflict, room: int) -> str:
 
 
 def _windows(texts: Sequence[str], room: int) -> list[str]:
-    """The texts without the lines at head and end that are the same in all, but for a few."""
+    """Returns the texts without the lines at head and end that are the same in all, but for a few."""
     lines = [text.splitlines(keepends=True) for text in texts]
     shortest = min(map(len, lines))
     # Lines that are the same in all versions, from the top and from the end.
@@ -74,11 +74,11 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     return [before + cap_middle(text, room) + ("" if text.endswith("\n") else "\n") + behind for text in shown]
 
 
-_NAMES_PER_FILE = 40
+_NAMES_PER_FILE = 40  # limits one large module
 
 
 def _shown(path: str) -> str:
-    """A path on one line, whatever is in it."""
+    """Returns a path on one line, whatever is in it."""
     return path if path.isprintable() else repr(path)
 
 
@@ -154,7 +154,7 @@ def render_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none beyond the standard library"
 
 
-_DONE_LINE = 160
+_DONE_LINE = 160  # characters
 _DESIGN = (
     ("Database design", "database_design", 3),
     ("API design", "api_design", 3),
@@ -254,7 +254,7 @@ def render_acceptance_tests(tests: Sequence[AcceptanceTest]) -> str:
 
 
 def _free(value: Any) -> str:
-    """A free-form field of an answer: text as it is, anything else as JSON; empty containers are nothing."""
+    """Returns a free-form field of an answer: text as it is, anything else as JSON; empty containers are nothing."""
     if value is None or value == {} or value == []:
         return ""
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
@@ -269,12 +269,12 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
     return fit(blocks, budget_tokens)
 
 
-_MESSAGE_CHARS = 3000
+_MESSAGE_CHARS = 3000  # of one failure
 _NAMED = 40
 
 
 def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """The test file's path and text."""
+    """Returns the test file's path and text."""
     return render_files({suite.test_file: suite.test_content}, budget_tokens)
 
 

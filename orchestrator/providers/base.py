@@ -1,4 +1,4 @@
-"""What real providers share: one call with a time limit, errors of our kinds, usage and cost.
+"""Shared code of real providers: one call with a time limit, errors of our kinds, usage and cost.
 
 A provider says how a prompt becomes its request and its response body our `Said`; the rest is here.
 """
@@ -39,7 +39,7 @@ class Refusal:
         """Returns the body's `error` object, the body itself when it has none, or nothing when it is no JSON object."""
         try:
             body = json.loads(self.text)
-        except ValueError:
+        except ValueError:  # an error page of a proxy
             return {}
         inner = body.get("error", body) if isinstance(body, dict) else {}
         return inner if isinstance(inner, dict) else {"message": inner}
@@ -65,7 +65,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / unit
-        except ValueError:
+        except ValueError:  # missing, or a date
             continue
         return seconds if math.isfinite(seconds) and seconds > 0 else None
     return None
@@ -91,7 +91,7 @@ def _transient_kind(status: int) -> str | None:
         return "rate_limit"
     if status in {408, 504}:
         return "timeout"
-    # 409 and 425 are told by servers that want the same request a little later.
+    # Servers answer 409 and 425 when they want the same request a little later.
     return "overloaded" if status >= 500 or status in {409, 425} else None
 
 
@@ -131,7 +131,7 @@ class WirePart(BaseModel):
 def _known(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     try:
         return read(value)
-    except ValidationError:
+    except ValidationError:  # an unknown shape is left out
         return None
 
 
@@ -272,7 +272,7 @@ def reason(error: Exception) -> str:
 
 
 def sendable(text: str) -> str:
-    """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
+    """Returns `text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

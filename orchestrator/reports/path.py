@@ -1,6 +1,6 @@
 """A story's path: its events folded into the steps that decided something, and what goes on now.
 
-An event of an older log, without the keys of a decision, is told by its message.
+An event of an older log, without the keys of a decision, is shown by its message.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ MOST_CHARS, MOST_ISSUES = 110, 2
 
 
 class Mark(StrEnum):
-    """How a step went."""
+    """Result of a step."""
 
     BEGIN = "begin"
     GOOD = "good"
@@ -40,7 +40,7 @@ Teller = Callable[[Event], tuple[Mark, str] | None]
 
 
 def verdict_of(event: Event) -> str:
-    """The verdict in one word, also where an older log names it otherwise; "" for no decision."""
+    """Returns the verdict in one word, also where an older log names it otherwise; "" for no decision."""
     return str(event.data.get("verdict") or event.data.get("route") or event.data.get("status") or "")
 
 
@@ -50,7 +50,7 @@ def number(value: object) -> int | None:
 
 
 def findings_of(event: Event) -> list[Mapping[str, Any]]:
-    """The findings of an event as they were recorded."""
+    """Returns the findings of an event as they were recorded."""
     found = event.data.get("findings")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -259,9 +259,9 @@ class PathStep(Value):
     task: str | None = None
     text: str
     notes: tuple[str, ...] = ()
-    """What came about on the way: retries, healings, commands."""
+    """Minor events on the way: retries, repairs, commands."""
     inner: bool = False
-    """Whether it belongs to a loop within the next step."""
+    """True when it belongs to a loop within the next step."""
     codes: tuple[str, ...] = ()
     """Of the findings that decided."""
 

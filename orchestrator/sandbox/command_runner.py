@@ -27,8 +27,8 @@ from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
 from orchestrator.settings.model import CommandSettings
 
-_LOOK_EVERY_S = 1.0
-_COUNT_EVERY = 5
+_LOOK_EVERY_S = 1.0  # statvfs is cheap
+_COUNT_EVERY = 5  # counting a tree is not
 
 
 class DiskWatch:
@@ -43,7 +43,7 @@ class DiskWatch:
         self._most = most
         self._stop = stop
         self.told = ""
-        """Why the command was ended; empty when it was not, by this watch."""
+        """Why this watch ended the command; empty when it did not."""
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -53,7 +53,7 @@ class DiskWatch:
             yield
         finally:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):  # our own cancellation
                 await task
 
     async def _watch(self) -> None:
@@ -76,7 +76,7 @@ class DiskWatch:
 def _free(folders: Sequence[Path]) -> int:
     left = []
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # a folder may not exist
             found = os.statvfs(folder)
             left.append(found.f_bavail * found.f_frsize)
     return min(left, default=0)
@@ -87,8 +87,8 @@ MB = 1024 * 1024
 
 FILE_MB = 1024
 """Largest file a command may write."""
-OPEN_FILES = 4096
-NOT_STARTED = 127
+OPEN_FILES = 4096  # per process; build tools open many
+NOT_STARTED = 127  # a shell's code for a missing program
 _SCRATCH = "orchestrator-"
 
 
@@ -249,10 +249,10 @@ def _with_note(ended: Ended) -> str:
 async def _settled(job: "asyncio.Future[CommandResult]") -> None:
     """Waits for `job`, however often the waiting itself is cancelled."""
     while not job.done():
-        with contextlib.suppress(asyncio.CancelledError):
+        with contextlib.suppress(asyncio.CancelledError):  # the tree must end before a cancellation continues
             await asyncio.wait({job})
     if not job.cancelled():
-        job.exception()  # retrieved, so that nothing is reported for a result nobody wants any more
+        job.exception()  # retrieved, so that asyncio does not report the unused result
 
 
 @contextlib.asynccontextmanager
@@ -277,6 +277,6 @@ def remove_tree(folder: Path) -> None:
     if not os.path.lexists(folder):
         return
     for parent, _, _ in os.walk(folder):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the command may have deleted it
             os.chmod(parent, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)

@@ -17,11 +17,11 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
 _FIRST = (1 << 13) - 1
 _PATH_BENEATH, _NET_PORT, _CONNECT_TCP = 1, 2, 1 << 1
-_DEVICE_NODES = 1 << 6 | 1 << 11
+_DEVICE_NODES = 1 << 6 | 1 << 11  # landlock's MAKE_CHAR and MAKE_BLOCK
 DAC_READ_SEARCH, LAST_CAP = 2, 63
 PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 24, 22, 28, 38, 47
-_NO_SETUID_FIXUP = 1 << 2
-_CAPSET_VERSION = 0x20080522
+_NO_SETUID_FIXUP = 1 << 2  # from <linux/securebits.h>
+_CAPSET_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -36,7 +36,7 @@ def abi_version() -> int:
 
 
 def confine(policy: Mapping[str, Any]) -> None:
-    """Confines this process and all it will start, for ever. Raises OSError."""
+    """Confines this process and all it will start, forever. Raises OSError."""
     ruleset = _ruleset(policy)
     _become(policy["uid"], policy["groups"], bool(policy["look"]))
     _checked(_prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")

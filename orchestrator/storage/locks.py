@@ -30,7 +30,7 @@ from orchestrator.files.atomic_file import is_alive
 from orchestrator.storage.event_table import connected, lock, usable
 
 ORPHAN_WAIT_S = 30.0
-"""How long children of a killed process may take to end."""
+"""Seconds that children of a killed process may take to end."""
 
 
 class SprintLock:
@@ -73,7 +73,7 @@ class SprintLock:
     def _taken(self) -> bool:
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except BlockingIOError:  # another process holds it
             return False
         return True
 
@@ -95,7 +95,7 @@ def holder(path: Path) -> int | None:
             return None
     except BlockingIOError:
         text = path.read_text().strip()
-    except OSError:
+    except OSError:  # no holder has written its pid
         return None
     return int(text) if text.isdigit() and is_alive(int(text)) else None
 
@@ -114,21 +114,21 @@ DAEMONS = sa.Table(
 # Renewed four times in it: one lost renewal is no lost lease.
 TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
-_LOOK_S = 0.5
+_LOOK_S = 0.5  # between two attempts to take the lease
 _NOW = sa.func.clock_timestamp()
 
 
 class Lease:
     """`async with Lease(...)` works as `executor_id`, alone; on SQLite nothing is done, for the file lock holds there.
 
-    Whoever enters holds the file lock of its state `folder`: a former holder in this very folder has ended, so that
-    after a crash nobody waits for it.
+    The caller holds the file lock of its state `folder`: a former holder in the same folder has ended, so that no one
+    waits for it after a crash.
     Entering waits up to `wait_s` for another holder to end or to go stale, and up to `patience_s` for the database;
     `tell` hears what is waited for. Raises SprintLocked, EventLogAway. It is renewed by a thread of its own, however
-    busy the loop is; a database that is away costs nobody the lease, as nobody else can take it then.
+    busy the loop is; an unavailable database does not end the lease, because no one else can take it then.
 
-    `lost` is called once, in that thread, when somebody else has taken it over, or the table is gone: this process must
-    end without doing anything more.
+    `lost` is called once, in that thread, when another process has taken it over, or the table is gone: this process
+    must end without doing anything more.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class Lease:
                 with usable(), engine.begin() as connection:
                     if connection.execute(renewed).rowcount == 0:
                         why = f"another daemon has taken over as {self._executor_id}"
-            except EventLogAway:
+            except EventLogAway:  # an unavailable database does not end the lease
                 continue
             except ConfigError as error:  # the table is gone, or the right to it
                 why = error.message
@@ -239,7 +239,7 @@ class Lease:
             self._lost(why)
 
     def _give_up(self, engine: sa.Engine) -> None:
-        with suppress(ConfigError), usable(), engine.begin() as connection:
+        with suppress(ConfigError), usable(), engine.begin() as connection:  # the lease expires by itself
             connection.execute(sa.delete(DAEMONS).where(*self._mine()))
         engine.dispose()
 
@@ -248,7 +248,7 @@ class Lease:
 
 
 def _place(folder: str) -> str:
-    """One folder on one running machine, however it is mounted; where nobody can say, like no other."""
+    """Returns an id of a folder on a running machine, independent of mounts; a unique one if that is unknown."""
     try:
         found = os.stat(folder)
         booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

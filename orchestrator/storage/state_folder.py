@@ -79,7 +79,7 @@ class StateFolder:
     def mask_key(self) -> bytes:
         """Returns what the names of secrets in prompts are made with; made when it is not there yet.
 
-        Only its owner may read it: with it, a guessed secret could be told from its name.
+        Only its owner may read it: with it, a guessed secret could be verified by its name.
         """
         path = self.home / "mask.key"
         _make_private(path, secrets.token_bytes(32))
@@ -204,7 +204,7 @@ class StateFolder:
         """Returns what came of a base commit when it was tried; None where that is not kept, or cannot be read."""
         try:
             return _read(self._bases / f"{key}.json", TriedBase)
-        except ConfigError:
+        except ConfigError:  # a damaged record is measured again
             return None
 
     def save_base(self, key: str, tried: TriedBase) -> None:
@@ -251,13 +251,13 @@ def _make_private(path: Path, content: bytes) -> None:
 def _read(path: Path, kind: type[V]) -> V | None:
     try:
         return kind.model_validate(json.loads(path.read_bytes()))
-    except FileNotFoundError:
+    except FileNotFoundError:  # not written yet
         return None
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         what = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}.get(kind, "packed repository")
-        raise ConfigError(f"{path} holds no {what}; move it away to start anew") from error
+        raise ConfigError(f"{path} holds no {what}; move it away to start again") from error
 
 
 def _slug(path: Path) -> str:

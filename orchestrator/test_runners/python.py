@@ -1,4 +1,4 @@
-"""Which file of a project configures pytest, and which part of a repository with several projects a test belongs to.
+"""Finds the file that configures pytest, and the project of a test in a repository with several projects.
 
 pytest itself would climb out of the project to find a configuration; a story's tree lies below folders that are not its
 own, so the file is chosen here.
@@ -52,7 +52,7 @@ def _listed(name: str, text: str, key: str) -> tuple[str, ...]:
     try:
         value = _from_toml(name, text, key) if name.endswith(".toml") else _from_ini(text, key)
         return tuple(shlex.split(value)) if isinstance(value, str) else tuple(str(entry) for entry in value)
-    except (ValueError, TypeError, AttributeError, configparser.Error):
+    except (ValueError, TypeError, AttributeError, configparser.Error):  # pytest itself reports an invalid file
         return ()
 
 

@@ -1,4 +1,4 @@
-"""What a run of a test runner shows: its report, the way it ended, and the names that had to be in the report.
+"""Interprets a test run: its report, its exit, and the names that the report must contain.
 
 Reports are JUnit XML, as test runners write it. The text is hostile: no document types, no entities, bounded size.
 """
@@ -31,14 +31,14 @@ class Selection(NamedTuple):
         return tuple(case for case in cases if case.id in wanted)
 
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024  # hostile tests may write any report
 _MAX_CASES, _MAX_DEPTH = 100_000, 50
 _MESSAGE_CAP = 4000
 """Characters of one case's failure text."""
 _GAP = "\n[...]\n"
 _RESULTS = {"failure": CaseResult.FAILED, "error": CaseResult.ERROR, "skipped": CaseResult.SKIPPED}
 _INTERNAL = ("pytest", "internal")
-"""How pytest reports an error of its own, for example an exit at import: no test and no file."""
+"""pytest's report of an internal error, such as an exit at import: no test and no file."""
 _WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
 
 

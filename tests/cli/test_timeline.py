@@ -99,7 +99,7 @@ def test_what_goes_on_now() -> None:
     assert last(opened, running=False) == "+1 m ? A waits [for 30 s now]"
     answered = event(4, "gate_answered", "A: approved by anna", after_s=80)
     assert last(opened, answered, running=False).endswith("? A: approved by anna; it counts when the story goes on")
-    assert drawn([], finished=False) == ["  has not begun"]
+    assert drawn([], finished=False) == ["  has not started"]
 
 
 def test_foreign_text_gives_no_orders_and_fits_every_encoding() -> None:
@@ -173,7 +173,7 @@ def test_show_draws_the_path_of_a_story_and_the_rest_below(place: Path) -> None:
     text = shown(place, "WALK", PYTHONIOENCODING="utf-8")
     head, _, rest = text.partition("\n\n")
     first, *told = head.splitlines()
-    assert re.fullmatch(r"Path of WALK, begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC:", first)
+    assert re.fullmatch(r"Path of WALK, started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC:", first)
     same = [re.sub("as [0-9a-f]{10}$", "as HASH", re.sub(r"after \d+ s", "after SOON", line)) for line in told]
     plain = [re.sub(r"^  [\d:]{8} {11}", "", line) for line in same]
     assert tuple(plain) == PATH

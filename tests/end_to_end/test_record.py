@@ -109,8 +109,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: P
         given = OrderBody(verb=Verb.RESET, by="ann")
         assert asyncio.run(SprintCommands(environment, settings).order(None, story, given)).done
     again = Team()
-    for story, name in (("NFR-001", "anew"), ("LAST", "end")):
-        # What was merged stays in the result; a story that is made anew is built beside it.
+    for story, name in (("NFR-001", "again"), ("LAST", "end")):
+        # What was merged stays in the result; a story that is made again is built beside it.
         again.plan(story, [f"{name}.py"])
         again.deliver(story, 1, {f"{name}.py": "def value():\n    return 1\n"})
         again.suite(

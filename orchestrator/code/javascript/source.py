@@ -79,7 +79,7 @@ def _only_types(node: Node) -> bool:
 
 
 def _in_type(call: Node) -> bool:
-    """Whether `import("x")` stands in a type, as in `typeof import("x")`."""
+    """Returns whether `import("x")` stands in a type, as in `typeof import("x")`."""
     node = call.parent
     while node is not None and node.type in {"member_expression", "nested_identifier", "nested_type_identifier"}:
         node = node.parent
@@ -319,7 +319,7 @@ def _chained_route(node: Node, owners: set[str]) -> str | None:
 
 
 def _routes(node: Node) -> Iterator[str]:
-    """The literal path, or those of an array."""
+    """Yields the literal path, or those of an array."""
     for item in node.named_children if node.type == "array" else [node]:
         route = literal(item)
         if route.startswith(("/", "*")):

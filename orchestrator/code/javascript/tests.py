@@ -118,7 +118,7 @@ def _switch(call: Node) -> str:
 
 
 def may_make_tests(tree: Node) -> bool:
-    """Whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
+    """Returns whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
     `ruleTester.run` …), or a file is loaded for what it does (`require('./shared')`).
     """
     for node in everything(tree):

@@ -145,7 +145,7 @@ def named(held: Mapping[str, object], found: Found) -> None:
 
 
 def _elsewhere(spec: object) -> Iterator[str]:
-    """Where one package comes from, when that is not the index."""
+    """Returns where one package comes from, when that is not the index."""
     if isinstance(spec, str):
         yield from [spec] if is_address(spec) or spec.startswith(("git+", "file:")) else []
         return
@@ -341,7 +341,7 @@ def _entries(value: str, folder: str, found: Found) -> None:
 
 
 def _setup_lines(entry: str) -> Iterator[str]:
-    """A list that dangles, or one line whose `;` part requirements where no marker follows it."""
+    """Yields requirements of a dangling list, or of one line where `;` separates them unless a marker follows."""
     for line in (line.split(" #")[0].strip() for line in entry.splitlines()):
         if ";" in line and not _MARKER.search(line):
             yield from (part.strip() for part in line.split(";") if part.strip())
@@ -381,7 +381,7 @@ def read_setup_py(text: str) -> Found:
 
 
 def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> list[str]:
-    """The texts of a list, which may be put together of others; a text of several lines is one of them each."""
+    """Returns the texts of a list, which may be put together of others; a text of several lines is one of them each."""
     if depth > _DEEPEST:
         return []
     if (text := _text(node, named)) is not None:

@@ -39,7 +39,7 @@ test_functions.__test__ = False  # type: ignore[attr-defined]  # its name would 
 
 
 def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
-    """The same with nodes; a method inherited by two classes stands under both."""
+    """Returns the same with nodes; a method inherited by two classes stands under both."""
     classes = {node.name: node for node in top_level(tree.body) if isinstance(node, ast.ClassDef)}
     found = [FoundTest(node) for node in _last_of_each_name(tree.body) if _is_test(node)]
     for node in classes.values():
