@@ -33,22 +33,26 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def conflicted(place: Path) -> Played:
-    """US-1 conflicts, US-2 waits for it, US-3 is free."""
+    """US-1 and US-4 conflict, US-2 waits for US-1, US-3 is free."""
     team = Team()
-    team.say("mike", "US-1", "breakdown", conflicting("US-1"))
+    for story in ("US-1", "US-4"):
+        team.say("mike", story, "breakdown", conflicting(story))
     team.good("US-3")
-    return play(place, team, write_backlog(place / "b.csv", "US-1", "US-2 < US-1", "US-3"))
+    return play(place, team, write_backlog(place / "b.csv", "US-1", "US-2 < US-1", "US-3", "US-4"))
 
 
 @pytest.fixture(scope="module")
 def overridden(place: Path, conflicted: Played) -> Played:
-    """The same sprint after a person's word; the architect insists once, then plans."""
-    assert cli(place, "replan", "US-1", "--comment", COMMENT).exit_code == 0
+    """The same sprint after a person's word; the architect insists once on US-1, to the end on US-4."""
+    for story in ("US-1", "US-4"):
+        assert cli(place, "replan", story, "--comment", COMMENT).exit_code == 0
     assert cells(place / "b.csv")["US-1"]["Execution_Status"] == ""
     team = Team()
     team.say("mike", "US-1", "breakdown", conflicting("US-1"))
     team.good("US-1")
     team.good("US-2")
+    for _ in range(3):
+        team.say("mike", "US-4", "breakdown", conflicting("US-4"))
     return play(place, team, place / "b.csv")
 
 
@@ -87,21 +91,18 @@ def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overrid
     assert f"its conflict overridden: {COMMENT}" in logged
 
 
-def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_comment(tmp_path: Path) -> None:
-    insisting = Team()
-    for _ in range(3):
-        insisting.say("mike", "US-1", "breakdown", conflicting("US-1"))
-    backlog = write_backlog(tmp_path / "b.csv", "US-1")
-    play(tmp_path, insisting, backlog)
-    text = cli(tmp_path, "show", "US-1").stdout
+def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_comment(
+    place: Path, overridden: Played
+) -> None:
+    assert overridden.status("US-4") == "conflicted"
+    assert overridden.asked("US-4") == ["breakdown 1", "breakdown 1", "breakdown 2", "breakdown 3"]
+    text = cli(place, "show", "US-4").stdout
     assert "Conflict:\n  current architecture: one file per shelf" in text
-    report = next((tmp_path / "state" / "reports").glob("*/report.md")).read_text()
+    report = overridden.result.report_path.with_suffix(".md").read_text()
     assert "- recommended action: decide on a database first" in report
-    assert cli(tmp_path, "replan", "US-1", "--comment", COMMENT).exit_code == 0
-    again = play(tmp_path, insisting, backlog)
-    assert again.status("US-1") == "conflicted"
-    assert again.asked("US-1") == ["breakdown 1", "breakdown 1", "breakdown 2", "breakdown 3"]
-    assert cli(tmp_path, "reset", "US-1").exit_code == 0
-    last = play(tmp_path, insisting, backlog)
-    assert last.status("US-1") == "conflicted"
-    assert last.asked("US-1")[4:] == ["breakdown 1"]
+    assert cli(place, "reset", "US-4").exit_code == 0
+    team = Team()
+    team.say("mike", "US-4", "breakdown", conflicting("US-4"))
+    last = play(place, team, place / "b.csv")
+    assert last.status("US-4") == "conflicted"
+    assert last.asked("US-4")[4:] == ["breakdown 1"]

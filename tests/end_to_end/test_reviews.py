@@ -1,7 +1,6 @@
 """Reviews over a whole run: what is approved is merged, what is not waits for a person, and the report says why."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -60,12 +59,3 @@ def test_the_report_tells_reviews_and_open_comments(played: Played) -> None:
     assert "- T-STUCK-01, open: critical `stuck.py:1` Unsafe &lt;b>: It is wrong. → Mend it." in text
     assert "`review.unapproved` (`T-STUCK-01`): not approved in 2 reviews; open: stuck.py:1 Unsafe &lt;b>" in text
     assert "T-STUCK-01 goes on without approval after 2 reviews: security did not approve" in text
-
-
-def test_a_sprint_can_do_without(tmp_path: Path) -> None:
-    team = Team()
-    team.good("ONE")
-    team.review("ONE", 1, reviewed("No"))
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), "review.enabled=false")
-    assert played.status("ONE") == "done"
-    assert played.asked("ONE") == ["breakdown 1", "delivery 1", "suite 1"]
