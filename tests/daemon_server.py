@@ -120,7 +120,7 @@ class FakeDaemon:
 
 @contextmanager
 def fake_daemon(*said: Said | Callable[[Asked], Said]) -> Iterator[FakeDaemon]:
-    """A daemon that says these things in order, the last one for ever; one may be a function of the request."""
+    """A daemon that says these things in order, the last one forever; one may be a function of the request."""
     left = list(said)
 
     def respond(asked: Asked) -> Said:

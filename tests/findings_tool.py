@@ -97,7 +97,7 @@ class Maker(NamedTuple):
 
 
 Names = dict[str, list[ast.expr]]
-_ERROR_FIX = "remove the cause, then reset the story so that it can be run anew"
+_ERROR_FIX = "remove the cause, then reset the story so that it can be run again"
 MAKERS = {
     "minor": Maker(("minor",)),
     "policy": Maker(("policy",)),

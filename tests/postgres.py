@@ -85,7 +85,7 @@ class PostgresServer:
             self._keeper.stdout.read()  # its keeper has ended, and so has it
 
     def restart(self, how: signal.Signals = FAST) -> None:
-        """End it and begin anew."""
+        """End it and begin again."""
         self.stop(how)
         self.start()
 

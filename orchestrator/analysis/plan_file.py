@@ -30,7 +30,7 @@ MARKS = {
 _NOT_ANSWERED = {
     StageStatus.PROSE: "This stage answered in prose: what it wrote stands here, and no task was made of it.",
     StageStatus.FAILED: "This stage failed.",
-    StageStatus.NOT_BEGUN: "This stage was not begun.",
+    StageStatus.NOT_BEGUN: "This stage was not started.",
 }
 _BACKTICKS = re.compile(r"`+")
 MAX_SUMMARY = 700

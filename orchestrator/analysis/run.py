@@ -348,7 +348,7 @@ class Analysis:
         self._outputs.check(known.wrote if known is not None else None)
         if known is not None and packed is not None:
             begun = f"{known.started_at:%Y-%m-%d %H:%M}"
-            self._tell(f"analysis {known.analysis} of {begun} goes on, as it was begun; --id with a new ID reads anew")
+            self._tell(f"analysis {known.analysis} of {begun} goes on, as it was begun; --id with a new ID reads again")
             return known, packed, True
         masks = masks_of(folder, self._secrets)
         packed = self._packed(given, masks)

@@ -102,7 +102,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 async def run_stages(
     prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
 ) -> tuple[StageResult, ...]:
-    """Returns every stage's result, in the order of `prompts`; those that were not begun say why.
+    """Returns every stage's result, in the order of `prompts`; those that were not started say why.
 
     One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
     stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
@@ -143,7 +143,7 @@ async def run_stages(
 
 
 def _not_begun(prompt: StagePrompt, why: str) -> StageResult:
-    message = f"{prompt.id} was not begun: {why}"
+    message = f"{prompt.id} was not started: {why}"
     fix = "remove the cause; the same command goes on with the stages that are missing"
     said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
     return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))

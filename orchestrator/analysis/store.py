@@ -111,7 +111,7 @@ class AnalysisStore:
         replace_content(path, job.model_dump_json(indent=1).encode())
 
     def delete(self, analysis: str) -> None:
-        """Deletes one that has not begun."""
+        """Deletes one that has not started."""
         shutil.rmtree(self.folder.analysis(analysis), ignore_errors=True)
 
     def strip(self, analysis: str) -> None:

@@ -1,4 +1,4 @@
-"""Briefs: what a story's personas are given when it starts, with the product's texts and the architecture record."""
+"""Briefs: the input of a story's personas when it starts, with the product's texts and the architecture record."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Briefs:
     def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
         rows = {story.id: story for story in chosen.content.stories}
         self._record, self._environment, self._policies = chosen.record, environment, policies
-        # What the others are told by; whole rows would make every workflow's input as large as the backlog.
+        # Only excerpts of other rows: whole rows would make every workflow's input as large as the backlog.
         self._others = {
             story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
             for story in chosen.record.story_ids
@@ -43,11 +43,11 @@ class Briefs:
         vision, wireframes = settings.project.vision, settings.project.wireframes
         self._vision = environment.base_dir / vision if vision else None
         self._wireframes = environment.base_dir / wireframes if wireframes else None
-        # A story that was reset has another workflow since: what the earlier one added counts no more.
+        # A reset story has a new workflow, so contributions of the earlier one no longer count.
         self._current = {story: f"{chosen.record.workflow_id(story)}:" for story in chosen.record.story_ids}
         self._read_up_to, self._parts = 0, list[Contribution]()
         self.plans: dict[str, GivenPlan] = {}
-        """Plans that people brought, once they were read."""
+        """People's plans, once read."""
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """Returns the frozen input of the story's workflow."""
@@ -90,7 +90,7 @@ class Briefs:
         return "", [_missing("wireframe.missing", f"there is no wireframe `{stem}`", "Wireframe_Ref")]
 
     def _read_record(self) -> ArchitectureRecord:
-        """Each event is read once. While the sprint is at work, a restart of the database must not end it."""
+        """Reads the record, each event once. A restart of the database must not end a running sprint."""
         with open_log(self._environment, StateFolder(self._environment.home), patience_s=PATIENCE_S) as log:
             for seq, event in log.read(self._record.sprint, self._read_up_to) if log else ():
                 self._read_up_to = seq

@@ -29,7 +29,7 @@ LONGEST_NAME = 200  # file systems take 255 bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Which replies are wanted; None is all."""
+    """Selection of replies; None selects all."""
 
     sprint: str | None = None
     story: str | None = None
@@ -39,7 +39,7 @@ class Choice:
 
 @dataclass
 class Exported:
-    """What an export did."""
+    """Result of an export."""
 
     written: dict[CaseWritten, list[str]] = field(default_factory=dict)
     statuses: Counter[Status] = field(default_factory=Counter)
@@ -88,7 +88,7 @@ def _replies(state: StateFolder, choice: Choice) -> Iterator[tuple[str, str, Jou
     _expect("story", choice.story, {_story(workflow) for _, workflow in mine})
     for sprint, story in mine:
         if choice.story in (None, story, _story(story)):
-            # A stand-in for a missing script entry is nobody's answer.
+            # The placeholder for a missing script entry is not an answer.
             entries = (
                 entry for entry in journal.entries(sprint, story) if entry.reply is not None and entry.reply.paid
             )

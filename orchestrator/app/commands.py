@@ -52,7 +52,7 @@ from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.project_scan import build_surface, scan_paths
 
 LOOK_S = 0.1
-"""Seconds between two looks at whether an order was carried out."""
+"""Seconds between two checks whether an order was applied."""
 
 
 class Renewal:
@@ -167,7 +167,7 @@ class SprintCommands:
     async def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Records an order and waits until it is applied or refused; `sprint` None: the latest that has `story`.
 
-        It stands from the moment it is recorded, whatever becomes of this process.
+        It is valid once recorded, even if this process dies.
         """
         comment = _kept(given.comment)
         record = await asyncio.to_thread(self._record, sprint, story)
@@ -176,7 +176,7 @@ class SprintCommands:
             if order.verb is not Verb.RESET:
                 expect_kept(record)
             return await asyncio.to_thread(self._free_rows, record, order)
-        if order.verb is not Verb.REPLAN:  # what the architect is told is kept whole
+        if order.verb is not Verb.REPLAN:  # a comment to the architect is kept whole
             order = order.model_copy(update={"comment": order.brief})
         async with self._log() as sink:
             with usable():
@@ -184,7 +184,7 @@ class SprintCommands:
                 return await self._settled(record, order, sink)
 
     async def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
-        """Records an answer to the story's question. Returns the answer that counts, and whether it is this one.
+        """Records an answer to the story's question. Returns the valid answer, and whether it is this one.
 
         Of two people, or a person and the deadline, the first counts.
         """
@@ -210,8 +210,8 @@ class SprintCommands:
         return {"sprint": record.sprint, "stories": stories, "begun_by": begun_by(record), "warning": None}
 
     def is_at_question(self, sprint: str | None, story: str, *, answered: bool = True) -> bool:
-        """Returns whether the last that the story did was to ask, with `answered` also when somebody has answered and
-        it has not resumed yet; False for an unknown story. Blocks."""
+        """Returns whether the story waits at a question, with `answered` also when it is answered and the story has
+        not resumed yet; False for an unknown story. Blocks."""
         try:
             history = find_history(self._reader.sprint(sprint, story=story), story)
         except ConfigError:
@@ -230,7 +230,7 @@ class SprintCommands:
         return view.record
 
     def _question(self, sprint: str | None, story: str, given: AnswerBody) -> tuple[SprintView, Gate]:
-        """Returns the question that can be answered so now. Raises ConfigError that says why there is none."""
+        """Returns the open question that allows this answer. Raises ConfigError when there is none."""
         view = self._reader.sprint(sprint, story=story)
         try:
             gate = open_gate(story, find_history(view, story), given.gate, self._clock.now())
@@ -268,8 +268,8 @@ class SprintCommands:
         return edited.plan
 
     async def _project(self, record: SprintRecord, story: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Returns the files and package names that the story's plan is judged against: those of its branch, which no
-        process changes while it waits. Raises WorkspaceError when it cannot be read."""
+        """Returns the files and package names of the story's branch, against which its plan is judged; no process
+        changes the branch while the story waits. Raises WorkspaceError when it cannot be read."""
         mirror = self._folder.mirror(Path(record.repo))
         if not await asyncio.to_thread(mirror.exists):
             raise WorkspaceError(f"the branch of {story} cannot be read: there is no {mirror}")
@@ -338,7 +338,7 @@ class SprintCommands:
             if pid is None:
                 try:
                     warnings = await self._apply(record.sprint, sink)
-                except SprintLocked:  # another process began to work on it in between
+                except SprintLocked:  # another process has started to work on it meanwhile
                     await asyncio.sleep(LOOK_S)
             elif time.monotonic() > until:
                 raise ConfigError(

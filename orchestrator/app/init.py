@@ -28,7 +28,7 @@ _SCRIPT, _NO_SCRIPT = "script: team.jsonl      #", "script: null            #"
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """What `init` wrote, and from what."""
+    """The files that `init` wrote, and their origin."""
 
     folder: Path
     written: tuple[Path, ...]
@@ -49,7 +49,7 @@ async def start(
 
     `take` is asked whether commands that the repository's files give belong into the configuration; without it, or
     where it says no, they stand there as comments. `variables` is the process environment: nothing of it is written,
-    only the names of keys that are set are told.
+    only the names of keys that are set are reported.
     Raises ConfigError when one of them is there already, or the folder cannot be read or written.
     """
     await asyncio.to_thread(_prepare, folder)

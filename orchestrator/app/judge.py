@@ -59,7 +59,7 @@ class CheckOptions:
     plan: str | None = None
     """Text of the breakdown that a delivery belongs to."""
     environment: str = "auto"
-    """Where the project's packages are installed: `auto`, `none` or a folder."""
+    """Place of the project's packages: `auto`, `none` or a folder."""
     file: str = ""
     """Path of the text's file from the project's root, where there is one; a suite's source is known by it."""
 
@@ -168,7 +168,7 @@ class Request(Value):
     id: str | int
     kind: Literal["delivery", "suite", "breakdown", "plan"]
     file: str = ""
-    """What is judged: a path, read unless `text` is given, too."""
+    """Path of the text to judge; read unless `text` is given."""
     text: str | None = None
     repo: Path | None = None
     """The folder whose files count as being there."""
@@ -224,7 +224,7 @@ def judge_lines(
             for result in [workers.submit(judge, line) for _, line in left]:
                 error = result.exception()
                 broken = isinstance(error, BrokenProcessPool)
-                # Which of several processes ended is not said: one alone goes on, and breaks at the guilty line.
+                # It is unknown which of several processes died, so a single one continues and fails at the bad line.
                 if not broken or jobs == ALONE:
                     number, line = left.popleft()
                     yield result.result() if error is None else _told(number, line, error)

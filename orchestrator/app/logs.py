@@ -1,4 +1,4 @@
-"""What `logs` reads: the event log of the state folder, once or for as long as it is followed."""
+"""Reads the event log of the state folder for `logs`, once or continuously."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ from orchestrator.storage.event_store import EventReader
 
 POLL_S = 0.3  # fast enough for a person who watches
 LONGEST_POLL_S = 5.0
-"""Between two tries to read a database that is away."""
+"""Seconds between two attempts to read an unavailable database."""
 Tell = Callable[[str], None]
 Pause = Callable[[float], None]
 
 
 class LogQuery(Value):
-    """Which events are wanted; None: whatever it is."""
+    """Selection of events; None selects all."""
 
     sprint: str | None = None
     story: str | None = None
@@ -66,7 +66,7 @@ class LocalLog:
                     yield seq, event
 
     def to_come(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """Yields the same for ever; waits for a database that is away, and reports that."""
+        """Yields the same forever; waits for a database that is away, and reports that."""
         wait = POLL_S
         while True:
             self._pause(wait)

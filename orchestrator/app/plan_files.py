@@ -1,4 +1,4 @@
-"""Files of a folder that is read from outside, and people's plans among them (`--plan`). Imports no engine."""
+"""Reads a project's files outside of a run, and people's plans (`--plan`). Imports no engine."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> di
     texts: dict[str, str] = {}
     for path in paths:
         try:
-            # A link may lead out of the folder, and a pipe would keep us waiting.
+            # A link may lead out of the folder, and a pipe would block.
             status = (folder / path).lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
                 texts[path] = (folder / path).read_bytes().decode("utf-8")
@@ -78,7 +78,7 @@ def _below_link(folder: Path, path: str) -> bool:
 
 
 def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Returns those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
+    """Returns those of `paths` that exist and are not folders; a link counts, wherever it leads."""
     return frozenset(
         path
         for path in paths
@@ -87,7 +87,7 @@ def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:
 
 
 def write_new(files: dict[Path, str]) -> None:
-    """Writes files that are not there yet: all or none. Raises ConfigError naming the one that is there."""
+    """Writes new files, all or none. Raises ConfigError naming a file that exists already."""
     written: list[Path] = []
     try:
         for path, text in files.items():
@@ -102,15 +102,15 @@ def write_new(files: dict[Path, str]) -> None:
 
 
 SHOWN = 12
-"""Stories that a message names at most."""
+"""Limit on the stories that a message names."""
 
 
 def read_plans(
     words: Sequence[str], selected: Sequence[str], content: BacklogContent, known: Mapping[str, BroughtPlan]
 ) -> dict[str, BroughtPlan]:
-    """Story → the plan that `--plan` names for it. A file that is gone is not missed where `known` has the plan.
+    """Returns story → plan from `--plan`. A deleted file is fine if `known` has its plan.
 
-    Raises ConfigError for a plan of nobody or of two, a story twice, a file that cannot be read.
+    Raises ConfigError for a plan without a story or with two, a story with two plans, or an unreadable file.
     """
     found: dict[str, BroughtPlan] = {}
     for word in words:
@@ -165,7 +165,7 @@ def add_plans(
     histories: Mapping[str, StoryHistory],
     warn: Callable[[str], None],
 ) -> SprintRecord:
-    """Returns the record with these plans for stories that have not begun; others keep the plan they began with."""
+    """Returns the record with these plans for stories that have not started; others keep their plan."""
     plans = dict(record.plans)
     for story, plan in found.items():
         before = plans.get(story)
@@ -180,7 +180,7 @@ def add_plans(
 
 
 def judge_by_rules(options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings) -> dict[str, JudgedTasks]:
-    """Returns what a dry run says about plans: read without a model, against the repository's files, if any."""
+    """Returns a dry run's judgement of plans: read without a model, against the repository's files, if any."""
     repo = options.repo or default_repository()
     files, packages = asyncio.run(read_project(repo)) if repo.is_dir() else (frozenset(), frozenset())
     judged = {}

@@ -76,7 +76,7 @@ class Run:
             open_providers, self._options, self._settings, self._environment, self._clock
         )
         try:
-            # From here on no process that is started inherits a key.
+            # From here on no child process inherits a key.
             forget_secrets()
             return await self._go(content, provider)
         finally:
@@ -130,7 +130,7 @@ class Run:
         self._tell(f"warning: {text}")
 
     async def _check_push(self, chosen: Chosen, workspace: GitWorkspace, repo: Path, branch: str) -> None:
-        """Raises RepositoryError; a sprint that this command was to begin has then not begun."""
+        """Raises RepositoryError; a sprint that this command was to begin has then not started."""
         try:
             await workspace.check_push(repo, branch)
         except RepositoryError:
@@ -148,7 +148,7 @@ class Run:
         return None
 
     async def _not_begun(self, record: SprintRecord, workspace: GitWorkspace) -> None:
-        """Frees the sprint's base and its selection: nothing of it has begun."""
+        """Frees the sprint's base and its selection when no story has started."""
         await workspace.remove_result()
         await asyncio.to_thread(self._folder.save, record.model_copy(update={"cleared": True}))
 
@@ -166,9 +166,9 @@ class Run:
         return Chosen(record=record, continued=False, content=content)
 
     def _settled(self, chosen: Chosen) -> Chosen:
-        """Returns what counts once the lock is held: another process may have begun this very sprint meanwhile.
+        """Returns the valid record under the lock: another process may have started this sprint meanwhile.
 
-        Raises ConfigError for `--plan`, and a sprint that this command was to begin has then not begun.
+        Raises ConfigError for `--plan`, and a sprint that this command was to begin has then not started.
         """
         current = self._folder.record(chosen.record.sprint)
         continued = current is not None and not current.cleared
@@ -176,7 +176,7 @@ class Run:
         if self._options.plans:
             found = read_plans(self._options.plans, record.story_ids, chosen.content, record.plans)
             record = add_plans(record, found, read_histories(self._environment, self._folder, record), self._warn)
-        # Saved under the lock only: before it, another process may have begun the same sprint.
+        # Saved only under the lock, because another process may have started the same sprint before.
         if record != current:
             self._folder.save(record)
         return Chosen(record=record, continued=continued, content=chosen.content)
@@ -186,7 +186,7 @@ class Run:
     ) -> tuple[SprintRecord, str | None]:
         """Drives the sprint. Returns its record as it is then, and why it paused, or None.
 
-        Raises BaseUnusable; a sprint that was new has then not begun: the next one starts from a better base.
+        Raises BaseUnusable; a sprint that was new has then not started: the next one starts from a better base.
         """
         record = chosen.record
         histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)
@@ -220,13 +220,13 @@ class Run:
     async def _plans(
         self, chosen: Chosen, histories: Histories, works: Works, workspace: GitWorkspace
     ) -> dict[str, GivenPlan]:
-        """Returns the plans that people brought, each read durably once. Where gate.mode asks nobody about them, raises
-        ConfigError for one that cannot be built; where no story has begun, nothing of the sprint has then."""
+        """Returns people's plans, each read durably once. With gate.mode auto, raises ConfigError for one that cannot
+        be built; if no story has started, the sprint has not started either then."""
         policies = policies_of(self._settings, self._options.provider)
         plans = await self._read_plans(chosen, histories, works, policies)
         if policies.gate.mode != "auto":
             return plans
-        # A plan that a story has begun with counts as it is.
+        # The plan of a started story is not judged again.
         fresh = {story: plan for story, plan in plans.items() if histories[story].started is None}
         try:
             await _require_valid(fresh, workspace, policies.plan.min_chars)

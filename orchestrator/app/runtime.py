@@ -1,4 +1,4 @@
-"""What all sprints and analyses of one process share: the event log, the slots, the engine, the providers."""
+"""Shared resources of all sprints and analyses of one process: the event log, the slots, the engine, the providers."""
 
 import asyncio
 import tempfile
@@ -36,15 +36,15 @@ class Place(Protocol):
 
     @property
     def bodies(self) -> Mapping[str, Body]:
-        """What its workflows do, by the workflows' names."""
+        """Bodies of its workflows, by workflow name."""
         ...
 
     async def is_current(self, workflow_id: str) -> bool:
-        """Returns whether the workflow is to go on."""
+        """Returns whether the workflow should continue."""
         ...
 
     def saw(self, event: Event) -> None:
-        """Something of the sprint was recorded."""
+        """Is called after an event of the sprint was recorded."""
         ...
 
 
@@ -78,17 +78,17 @@ class Works:
         self.switchboard = Switchboard(self.sink, self.slots.given_back)
         self.engine = self._engine()
         self.hold = ""
-        """Why no sprint of this process pays for anything now; "" when they do."""
+        """Why no sprint of this process may make a paid call now; "" when they may."""
         self.bases: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Who tries a base commit holds the lock of its key."""
+        """Lock per key of a base commit, held while the commit is tried."""
         self.refused: dict[str, tuple[object, str]] = {}
-        """Sprint whose base cannot be run → what was looked at then, and why."""
+        """Sprint whose base cannot be run → the state that was tried, and the reason."""
         self._places: dict[str, asyncio.Future[Place]] = {}
         self._stack, self._running = AsyncExitStack(), AsyncExitStack()
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
-            # The engine comes last and ends first: its workflows use the others.
+            # The engine starts last and ends first, because its workflows use the other resources.
             for part in (self.sink, self.gates, self.switchboard):
                 await stack.enter_async_context(part)
             stack.push_async_callback(self.halt)
@@ -109,7 +109,7 @@ class Works:
         )
 
     async def drain(self, grace_s: float, hurry: asyncio.Event) -> int:
-        """Begins no new turn, lets those at work end within the grace, or until `hurry`. Returns how many did not."""
+        """Starts no new turn; waits for running ones within the grace or until `hurry`; returns how many are left."""
         draining = asyncio.create_task(self.switchboard.drain(grace_s), name="drain")
         hurried = asyncio.create_task(hurry.wait(), name="hurry")
         await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
@@ -119,7 +119,7 @@ class Works:
         return self.switchboard.at_work
 
     async def halt(self) -> None:
-        """Ends the engine and all that it runs: from then on nothing of a sprint is recorded. May be called twice."""
+        """Ends the engine and its workflows, after which nothing of a sprint is recorded. May be called twice."""
         await self._running.aclose()
 
     async def __aexit__(
@@ -128,18 +128,18 @@ class Works:
         await self._stack.__aexit__(kind, error, trace)
 
     def admit(self, sprint: str, place: Place) -> None:
-        """Has this place run the workflows of the sprint from now on."""
+        """Registers the place that runs the workflows of the sprint."""
         future = self._place(sprint)
         if future.done():
             self._places[sprint] = future = asyncio.get_running_loop().create_future()
         future.set_result(place)
 
     def dismiss(self, sprint: str) -> None:
-        """Takes the sprint's place away; what the engine may still resume waits for the next one."""
+        """Removes the sprint's place; workflows that the engine still resumes wait for the next one."""
         self._places.pop(sprint, None)
 
     def change(self, settings: Settings, provider: RoutedProvider) -> None:
-        """Uses these for everything that begins from now on."""
+        """Uses these settings for everything that starts from now on."""
         # Other settings may make a base usable.
         self.refused.clear()
         self.slots.resize(settings.concurrency.stories)
@@ -169,7 +169,7 @@ class Works:
         self._show(event)
 
     def _log_waits(self, told: str) -> None:
-        """Shown and stored nowhere: the log is what cannot be written."""
+        """Shows the message without storing it, because the log cannot be written."""
         now = self.clock.now()
         event = Event(
             id=f"event_log_waits:{now.isoformat()}",
@@ -185,7 +185,7 @@ class Works:
         if self._listen is not None:
             try:
                 self._listen(event)
-            except OSError:  # nobody reads the lines any more
+            except OSError:  # the reader of the output has gone
                 self._listen = None
 
     def _engine(self) -> DurableEngine:

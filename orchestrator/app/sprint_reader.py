@@ -1,4 +1,4 @@
-"""What `status`, `show`, `logs` and `contract` read, and a sprint's report as files; never launches the engine."""
+"""Reads sprints for `status`, `show`, `logs` and `contract`, and writes reports; never launches the engine."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ from orchestrator.storage.state_folder import StateFolder
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """What a run leaves to tell."""
+    """Result of a run."""
 
     report: SprintReport
     report_path: Path
@@ -49,7 +49,7 @@ class RunResult:
     pushed: str | None = None
     """The branch of the user's repository that holds the result now."""
     unpushed: str | None = None
-    """Why `--push-to` could not be done at the end."""
+    """Why the final push of `--push-to` failed."""
     paused: str | None = None
 
 
@@ -75,7 +75,7 @@ def save_report(
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
     told = with_facts(told, facts)
-    # Of a thousand stories each form takes room: none is held longer than the next one needs it.
+    # With a thousand stories each form takes much memory, so each is released before the next but one.
     plain = redacted(told.model_dump(mode="json"), secrets)
     del told
     report = SprintReport.model_validate(plain)
@@ -86,7 +86,7 @@ def save_report(
 
 
 def read_facts(events: Iterable[Event]) -> dict[str, Value | None]:
-    """Returns what `with_facts` takes, from the events of the sprint itself; None for what none of them tells."""
+    """Returns the facts for `with_facts` from the sprint's own events; None for missing ones."""
     data = {event.name: event.data for event in events if event.name in {BASE_TRIED, SANDBOX_CHOSEN}}  # the last counts
     return {
         "sandbox": SandboxFacts.model_validate(data[SANDBOX_CHOSEN]["sandbox"]) if SANDBOX_CHOSEN in data else None,
@@ -95,7 +95,7 @@ def read_facts(events: Iterable[Event]) -> dict[str, Value | None]:
 
 
 def find_places(folder: StateFolder, record: SprintRecord) -> Places:
-    """Returns where what the report speaks of lies."""
+    """Returns the places of the files and branches in the report."""
     here = folder.report(record.sprint).parent
     replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
     return Places(
@@ -108,7 +108,7 @@ def find_places(folder: StateFolder, record: SprintRecord) -> Places:
 
 @dataclass(frozen=True, kw_only=True)
 class SprintView:
-    """One sprint as the log tells it."""
+    """One sprint, from the log."""
 
     record: SprintRecord
     histories: dict[str, StoryHistory]
@@ -116,9 +116,9 @@ class SprintView:
     running_pid: int | None
     """Pid of the process that works on it, or None."""
     paused: str = ""
-    """Why no further story of it begins; "" when they do."""
+    """Why none of its stories may start; "" when they may."""
     held: dict[str, str] = field(default_factory=dict)
-    """Story → what people ordered of it that holds it."""
+    """Story → the order that holds it."""
 
 
 class Reader:
@@ -168,12 +168,12 @@ class Reader:
         return [self._view(record) for record in self._folder.records() if not record.cleared]
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Events behind a sequence number."""
+        """Returns the events after a sequence number."""
         with open_log(self._environment, self._folder) as log:
             yield from log.read(sprint, after) if log else ()
 
     def log(self) -> EventReader | None:
-        """Returns the event log, to be read again and again and closed in the end; None while there is none."""
+        """Returns the event log, which the caller closes; None while there is none."""
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return None
         return EventReader(event_url(self._environment, self._folder))
@@ -181,14 +181,14 @@ class Reader:
     def markdown(self, view: SprintView) -> str:
         """Returns the sprint's report for people, without what looks like a secret; a pruned one's as it was."""
         kept = self._folder.report(view.record.sprint).with_suffix(".md")
-        # The events that it was made of are gone.
+        # Its events are deleted.
         if view.record.pruned is not None and kept.exists():
             return kept.read_text(encoding="utf-8", errors="replace")
         places = find_places(self._folder, view.record)
         return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
-        """`git diff --stat` of the story's branch, or why there is none."""
+        """Returns `git diff --stat` of the story's branch, or why there is none."""
         if record.pruned is not None and record.pruned.statuses.get(story) is StoryStatus.DONE:
             return "its branch was pruned; its commits are part of the result"
         mirror = self._folder.mirror(Path(record.repo))

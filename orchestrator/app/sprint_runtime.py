@@ -42,7 +42,7 @@ from orchestrator.story.older_tests import OlderTests, holds_something, try_base
 
 
 class SprintBase:
-    """The base commit of one sprint; what its tests did there, `older` knows from then on."""
+    """The base commit of one sprint; stores its test results in `older`."""
 
     def __init__(
         self, works: Works, sprint: str, workspace: GitWorkspace, runner: SuiteRunner, older: OlderTests
@@ -107,7 +107,7 @@ class SprintBase:
 
 @dataclass(frozen=True, kw_only=True)
 class Equipment:
-    """What a process gives to each of its sprints."""
+    """Resources that a process gives to each of its sprints."""
 
     works: Works
     environment: Environment
@@ -197,21 +197,21 @@ class Site:
 
     @property
     def record(self) -> SprintRecord:
-        """As it is now."""
+        """The current record."""
         return self._chosen.record
 
     @property
     def held(self) -> str:
-        """Why no further story begins; "" when they do."""
+        """Why no further story may start; "" when they may."""
         return (self._supervisor.held or "") if self._supervisor is not None else ""
 
     @property
     def queued(self) -> int:
-        """Stories that have not begun."""
+        """Stories that have not started."""
         return self._supervisor.queued if self._supervisor is not None else 0
 
     def change(self, settings: Settings) -> None:
-        """Stories that begin from now on, and budgets, go by these."""
+        """Applies the settings to budgets and to stories that start from now on."""
         self._settings = settings
         self._briefs = self._make_briefs()
         self.board.look_again()
@@ -283,7 +283,7 @@ class Site:
 
     def _take_record(self, record: SprintRecord) -> None:
         self._chosen = replace(self._chosen, record=record)
-        # A story that is planned again is the architect's, also where a person brought its plan before.
+        # The architect plans a replanned story, even if it had a person's plan before.
         self.plans = {story: plan for story, plan in self.plans.items() if story in record.plans}
         self._briefs = self._make_briefs()
 

@@ -141,7 +141,7 @@ def find_resumable_sprint(
             expect_kept(record)
             _same(record, options, repo)
         if record is not None and record.executor and not record.cleared:
-            raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` goes on with it")
+            raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` resumes it")
         return record
     # A selection is part of what identifies a sprint: other stories of the same backlog are another one.
     fitting = [

@@ -28,7 +28,7 @@ PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
 
 
 NO_KEY = Masks()
-"""Masks secrets too, under names that say as much of them as a hash does."""
+"""Also masks secrets, under names that reveal as much as a hash."""
 
 
 def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
@@ -51,7 +51,7 @@ def story_body(
     masks: Masks = NO_KEY,
     older: OlderTests | None = None,
 ) -> StoryBody:
-    """Returns what the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
+    """Returns the engine's body for a story; its payload is `story_payload`'s. All share `older`."""
     # The tests of one base are the same for every story.
     older = OlderTests() if older is None else older
     schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
@@ -80,7 +80,7 @@ def story_body(
 
 
 def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
-    """Returns what the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
+    """Returns the engine's body for reading a person's plan; its payload is `plan_payload`'s."""
     schemas = schema_texts()
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:

@@ -15,7 +15,7 @@ TO_SAY = {
     Choice.REJECT: ' --comment "what is to change"',
     Choice.EDIT: "",
 }
-"""What an answer needs beside the story."""
+"""Further options of the command for an answer."""
 
 
 def list_answer_commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
@@ -104,7 +104,7 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
 
 
 def begun_by(record: SprintRecord) -> str:
-    """Returns the command that began the sprint, and goes on with it where nobody is at work: run, serve."""
+    """Returns the command that started the sprint and resumes it when no process runs it: run, serve."""
     return "serve" if record.executor else "run"
 
 

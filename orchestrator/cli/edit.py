@@ -80,7 +80,7 @@ def _gate(shown: dict[str, Any], number: int | None) -> Gate:
     """Returns the question of a story as `show --json` prints it. Raises ConfigError if an edit cannot answer it."""
     story, asked = str(shown["id"]), shown.get("question")
     if not isinstance(asked, dict):
-        raise ConfigError(f"{story} waits for nobody: it is {shown.get('status')}")
+        raise ConfigError(f"{story} waits for no answer: it is {shown.get('status')}")
     try:
         gate = Gate.model_validate({name: value for name, value in asked.items() if name in Gate.model_fields})
     except ValidationError as error:

@@ -134,5 +134,5 @@ def _sprint_lines(header: BackupHeader) -> list[str]:
     count = len(header.sprints) - len(going_on)
     lines = [f"finished sprints: {count}"]
     if going_on:
-        lines.append(f"not finished: {', '.join(going_on)}; the command that began one goes on with it")
+        lines.append(f"not finished: {', '.join(going_on)}; the command that began one resumes it")
     return lines

@@ -102,7 +102,7 @@ def draw(story: str, steps: Sequence[PathStep]) -> None:
 def draw_lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
     """Returns the drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
     if not steps:
-        return [Text("  has not begun")]
+        return [Text("  has not started")]
     # A date is shown only where it tells anything.
     days = steps[0].time.date() != steps[-1].time.date()
     clock = "%m-%d %H:%M:%S" if days else "%H:%M:%S"

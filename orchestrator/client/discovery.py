@@ -29,7 +29,7 @@ def connect(environment: Environment, settings: Settings, url: str | None) -> "D
     named = connect_named(environment, url)
     if named is not None:
         return named
-    # Without the log every story would look as if it had not begun.
+    # Without the log every story would look as if it had not started.
     no_log = environment.database_url is None and not StateFolder(environment.home).event_database.exists()
     if no_log and (own := find_daemon(environment)) is not None:
         raise ConfigError(f"the daemon of {environment.home} uses another database: set DATABASE_URL, or --url {own}")

@@ -271,7 +271,7 @@ class RemoteLog:
             raise ConfigError(f"{error.message}{goes_on}") from error
 
     def followed(self, tell: Tell) -> Iterator[tuple[int, Event]]:
-        """Yields the same for ever; waits for a daemon that goes away once it was there, and reports that.
+        """Yields the same forever; waits for a daemon that goes away once it was there, and reports that.
 
         Raises ConfigError when it cannot be reached at first, or says something that trying again does not change.
         """

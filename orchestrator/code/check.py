@@ -336,7 +336,7 @@ def check_syntax(
         line = lines[problem.line - 1] if problem.line and problem.line <= len(lines) else ""
         what = problem.message + hint(line, language)
         place = Where(file=path, line=problem.line, column=problem.column)
-        fix = problem.fix if problem.fix else "Write the whole file anew, so that it parses."
+        fix = problem.fix if problem.fix else "Write the whole file again, so that it parses."
         found.append(major(code, f"{language} does not parse: {what}", where=place, fix=fix))
     return found
 

@@ -78,7 +78,7 @@ class Problem(Value):
     message: str
     """What is wrong, without the place and the language."""
     fix: str = ""
-    """What to do about it; empty for the usual: write the whole file anew."""
+    """What to do about it; empty for the usual: write the whole file again."""
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
@@ -140,7 +140,7 @@ def _never_closed(unclosed: Sequence[Token]) -> Problem:
     others = [f"`{token.text}` of line {token.line}" for token in unclosed[:-1]][-4:]
     nor = f", nor {'is' if len(others) == 1 else 'are'} {' and '.join(others)}" if others else ""
     message = f"`{first.text}` opened in line {first.line} is never closed{nor}"
-    fix = f"Close it with `{CLOSER_OF[first.text]}`, and write the whole file anew."
+    fix = f"Close it with `{CLOSER_OF[first.text]}`, and write the whole file again."
     return Problem(line=first.line, column=first.column, message=message, fix=fix)
 
 
@@ -252,7 +252,7 @@ def _open_string(nodes: Sequence[tuple[Node, Node | None]], lines: Lines) -> Ite
             line, column = lines.point(node)
             quote = "a backtick" if node.type == "`" else node.type
             message = f"the text that {quote} opens in line {line} is never closed"
-            yield Problem(line=line, column=column, message=message, fix="Close it, and write the whole file anew.")
+            yield Problem(line=line, column=column, message=message, fix="Close it, and write the whole file again.")
             return
 
 

@@ -125,7 +125,7 @@ def _wrong(text: str, match: re.Match[str]) -> Problem | None:
 def _never_ends(text: str, start: int, what: str) -> Problem:
     line, column = place(text, start)
     message = f"{what} opened in line {line} is never closed"
-    return Problem(line=line, column=column, message=message, fix="Close it, and write the whole file anew.")
+    return Problem(line=line, column=column, message=message, fix="Close it, and write the whole file again.")
 
 
 _PIECE = re.compile(

@@ -49,9 +49,9 @@ def _joined(step: str) -> str:
 
 
 def packages_ready(step: str) -> str:
-    """Returns the step; one in which a manager of Node installs what package.json declares, as a word that it is done.
+    """Returns the step, or a message in place of a Node manager's installation of package.json.
 
-    Packages are set up before a command runs, and lie in the worktree read-only: npm would fail to put them there anew.
+    Packages are set up before a command runs and are read-only in the worktree, so that npm could not install them.
     """
     return "echo 'the packages of package.json are installed'" if _INSTALL.fullmatch(step.strip()) else step
 

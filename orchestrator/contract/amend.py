@@ -18,7 +18,7 @@ FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
 MAX_NAMES = 40
 """Files and packages that one request may be about: an architect still weighs each of them, more is another plan."""
-_LEFT_OUT = "If the story cannot end well without it, have it planned anew: `replan` with a comment that says so."
+_LEFT_OUT = "If the story cannot end well without it, have it planned again: `replan` with a comment that says so."
 _VERSION = re.compile(r"^[\^~<>=!v\d][\w.*+!<>=~^, -]*$")
 _PACKAGE = re.compile(r"^(@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9_][\w.-]*$")
 
@@ -153,7 +153,7 @@ def brings(name: str, module: str) -> bool:
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:
-    """The contract with the amendment in it, sealed anew."""
+    """The contract with the amendment in it, sealed again."""
     own = {*contract.task_files.get(amendment.task_id, ()), *amendment.files}
     return contract.model_copy(
         update={

@@ -32,7 +32,7 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     new, problem = _read(path, text)
     old, _ = _read(path, before or "")
     if problem and text != before:
-        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
+        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it again.")
     names, sources = new.names | new.pinned, set(new.sources)
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module)
@@ -74,7 +74,7 @@ def check_lock(path: str, text: str, before: str | None, where: Where) -> Iterat
     except (ValueError, RecursionError) as error:
         if text != before:
             message = f"`{path}` cannot be read: {str(error)[:200]}"
-            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or write it anew.")
+            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or write it again.")
         return
     for source in sorted(new - _known(path, before)):
         message = f"`{path}` takes packages from elsewhere: `{source[:160]}`"

@@ -246,5 +246,5 @@ def _seal(contract: ArchitectureContract) -> list[Finding]:
     if contract.hash == contract.digest():
         return []
     message = "the contract is not the one that was frozen: its hash does not fit"
-    fix = "Reset the story, so that it is planned and frozen anew."
+    fix = "Reset the story, so that it is planned and frozen again."
     return [critical("contract.hash", message, where=Where(story=contract.story_id), fix=fix)]

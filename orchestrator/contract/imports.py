@@ -210,7 +210,7 @@ def check_python(world: World, path: str, text: str, before: str | None) -> list
         if not world.complete and not is_well_formed(path, text):
             return []
         message = "the file cannot be parsed, so its imports are unknown"
-        return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
+        return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file again.")]
     known = {(item.module, item.level) for item in (imports_of(path, before) or () if before is not None else ())}
     fresh = [item for item in found if (item.module, item.level) not in known and not item.optional]
     told: dict[str, Finding] = {}

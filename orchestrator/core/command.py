@@ -30,7 +30,7 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     """At once, a call in flight is cut: the story ends as cancelled, its branch is kept."""
     RETRY = "retry"
-    """A story that ended without being done is run anew, and what it had blocked; of a sprint, all such stories."""
+    """A story that ended without being done is run again, and what it had blocked; of a sprint, all such stories."""
     REPLAN = "replan"
     """As `retry` of a story, which the architect plans from the start and is told the comment."""
     RESET = "reset"
@@ -274,7 +274,7 @@ class AnswerBody(Value):
 
 
 class ReplanBody(Value):
-    """What the architect is told of a story that is to be planned anew."""
+    """What the architect is told of a story that is to be planned again."""
 
     comment: Comment = ""
     gate: Annotated[int, Field(ge=0, le=2**31)] | None = None

@@ -262,7 +262,7 @@ class StoryBrief(Value):
     plan: GivenPlan | None = None
     """The plan a person brought; None: the architect plans."""
     replan: Replan | None = None
-    """What a person said when the story was begun anew."""
+    """What a person said when the story was begun again."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
 
@@ -306,7 +306,7 @@ class PastAttempt(Value):
     report: TestReport
     instructions: tuple[FailureInstruction, ...] = ()
     suite_fault: str = ""
-    """Why the suite was written anew after it."""
+    """Why the suite was written again after it."""
 
 
 class TaskBrief(Value):

@@ -47,7 +47,7 @@ class StoryHistory:
 
     @property
     def events(self) -> list[Event]:
-        """In their order, made anew each time."""
+        """In their order, made again each time."""
         return [Event.model_validate(json.loads(kept)) for kept in self._kept]
 
     @property
@@ -170,7 +170,7 @@ def not_begun(reason: str) -> Finding:
     """What is said of a story that the pause kept from beginning."""
     return major(
         "sprint.paused",
-        f"not begun: the sprint paused: {reason}",
+        f"not started: the sprint paused: {reason}",
         fix="remove the cause, then give the same command again: it goes on with this story",
     )
 

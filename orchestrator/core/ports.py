@@ -184,7 +184,7 @@ class Architect(Protocol):
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """One plan, with the answer loop's retries inside.
 
-        `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun anew.
+        `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun again.
         """
         ...
 

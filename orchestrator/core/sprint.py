@@ -93,7 +93,7 @@ class Pruning(Value):
     at: datetime
     """When it was begun; from then on only record and report count."""
     done: bool = False
-    """False while something may be left to remove: the next look goes on with it."""
+    """False while something may be left to remove; the next pruning continues."""
     statuses: dict[str, StoryStatus] = Field(default_factory=dict)
     """How each story had ended, should the report be lost; empty for an analysis."""
 
@@ -145,7 +145,7 @@ PLAN_READING = "+plan-"
 
 
 class Replan(Value):
-    """A person's wish that a story is planned anew."""
+    """A person's wish that a story is planned again."""
 
     comment: str
     """What the architect is told."""
@@ -163,7 +163,7 @@ class BroughtPlan(Value):
 
 class SprintRecord(Value):
     """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`, and
-    `plans` of stories that have not begun; in the end it may be `pruned`."""
+    `plans` of stories that have not started; in the end it may be `pruned`."""
 
     sprint: str
     backlog: str
@@ -177,7 +177,7 @@ class SprintRecord(Value):
     titles: dict[str, str] = Field(default_factory=dict)
     """Story → its title when the sprint began; a story that had none, and one of an older record, is absent."""
     criteria: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Story → its acceptance criteria when the sprint began, for stories that have not begun; without any: absent."""
+    """Story → its acceptance criteria when the sprint began, for stories that have not started; without any: absent."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
     closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -188,13 +188,13 @@ class SprintRecord(Value):
     """What `--stories` named, if anything."""
     warnings: tuple[Finding, ...] = ()
     generations: dict[str, int] = Field(default_factory=dict)
-    """Story → how often it was begun anew; absent means 1."""
+    """Story → how often it was begun again; absent means 1."""
     replans: dict[str, Replan] = Field(default_factory=dict)
-    """Story → what a person said when the present generation was begun anew."""
+    """Story → what a person said when the present generation was begun again."""
     plans: dict[str, BroughtPlan] = Field(default_factory=dict)
     """Story → the plan that a person brought for it; frozen when the story begins."""
     cleared: bool = False
-    """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
+    """True after a reset of the whole sprint: the next start selects again and keeps only the generations."""
     pruned: Pruning | None = None
     """Set once everything but record, report and result branch is given up: the sprint is over for good."""
     started_at: datetime

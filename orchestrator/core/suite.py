@@ -33,7 +33,7 @@ class TestSuite(Value):
     expected_names: tuple[str, ...] = ()
     """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
     changed: tuple[FileChange, ...] = ()
-    """Older test files written anew with it, as the plan allows."""
+    """Older test files written again with it, as the plan allows."""
 
     @property
     def changes(self) -> tuple[FileChange, ...]:

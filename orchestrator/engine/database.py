@@ -34,7 +34,7 @@ _SQLITE_PASSING = frozenset({
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
 })  # fmt: skip
 IDLE_MS = 60_000
-"""How long a process that stands still may hold what it has locked."""
+"""How long a stalled process may hold its locks."""
 
 
 _PAUSE_S = 0.5
@@ -62,8 +62,8 @@ def _create_private(path: str) -> None:
 class EngineDatabase:
     """One database of one engine. Nothing is connected at first; `close` when the engine has ended.
 
-    While the server is away a connection is tried for until it is there, or nobody needs it any more: what dbos itself
-    does between two trials cannot be ended, and takes up to a minute and a half.
+    While the server is unavailable, retries to connect until it is back or no one needs it: dbos's own wait between two
+    attempts cannot be interrupted, and takes up to a minute and a half.
     """
 
     def __init__(self, url: str) -> None:
@@ -84,7 +84,7 @@ class EngineDatabase:
         sa.event.listen(self.engine, "handle_error", self._comes_back)
 
     def end(self) -> None:
-        """From now on nobody waits for a database that is away."""
+        """Stops all waiting for an unavailable database."""
         self._ending.set()
 
     def close(self) -> None:
@@ -92,8 +92,8 @@ class EngineDatabase:
         self.engine.dispose()
 
     def take_over(self, workflow_id: str, since: str, version: str, executor_id: str) -> bool:
-        """Whether the workflow was begun by an engine of the version `since` and is not at its end: it is this one's
-        from now on. Blocks, while the server is away too; raises DatabaseGone.
+        """Takes over an unfinished workflow from an engine of the version `since`; returns whether there was one.
+        Blocks, also while the server is unavailable; raises DatabaseGone.
         """
         while True:
             try:
@@ -172,7 +172,7 @@ def workflows_of(client: DBOSClient, run: str) -> list[str]:
 def forget_workflows(url: str, run: str) -> int:
     """Delete every workflow of a sprint or an analysis with all that is recorded of it; how many they were. Blocks.
 
-    Only for what nobody runs. The database must exist.
+    Only for workflows that no process runs. The database must exist.
     """
     with _client(url) as client:
         ids = workflows_of(client, run)

@@ -16,7 +16,7 @@ from orchestrator.sprint.state import Board
 
 
 class OrderLog(Protocol):
-    """Where orders are found."""
+    """Source of orders."""
 
     async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
         """Events behind a sequence number whose id contains `mark`, in order. Raises ConfigError while it is away."""
@@ -74,7 +74,7 @@ class Switchboard:
     def why_not(self, sprint: str, story: str, *, paid: bool) -> str:
         """Returns why the story may not take its next step; "" when it may."""
         board = self._boards.get(sprint)
-        # A sprint that was let go of, as in the end of the process, has workflows that know nothing of it yet.
+        # Workflows of a dismissed sprint, as during shutdown, may still run and ask.
         return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
 
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
@@ -111,7 +111,7 @@ class Switchboard:
         return self._at_work
 
     def look_again(self) -> None:
-        """What boards ask about from outside, as budgets, may have changed."""
+        """Notes that outside conditions of boards, such as budgets, may have changed."""
         for board in self._boards.values():
             board.look_again()
 
@@ -132,7 +132,7 @@ class Switchboard:
 
 
 class Ticket:
-    """What a workflow shows before each step: its place at the switchboard; without one nobody holds it up."""
+    """A workflow's handle at the switchboard, checked before each step; without one nothing holds it up."""
 
     def __init__(self, switchboard: Switchboard | None, workflow_id: str, sprint: str, story: str) -> None:
         self._switchboard, self._workflow_id = switchboard, workflow_id

@@ -46,7 +46,7 @@ _DETAILS: dict[type[OrchestratorError], tuple[str, ...]] = {
     errors.TransientProviderError: ("retry_after_s",),
     errors.SprintLocked: ("pid",),
 }
-"""What a family carries beside message and findings."""
+"""Further attributes of an error family besides message and findings."""
 
 
 def pack(error: OrchestratorError) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _adapter(returns: Any) -> TypeAdapter[Any]:
 
 
 class Journals(Protocol):
-    """Where the journals of workflows are."""
+    """Location of the workflows' journals."""
 
     def workflow(self, workflow_id: str) -> TurnJournal:
         """Returns the journal of one workflow. Blocks."""
@@ -115,7 +115,7 @@ class Journals(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What all workflows of a process work with."""
+    """Shared ports of all workflows of a process."""
 
     turns: TurnTaker
     journals: Journals
@@ -303,7 +303,7 @@ def _passing(failure: FailedCall) -> Finding:
 
 def _final(error: OrchestratorError) -> Finding:
     code = error.code if isinstance(error, ProviderError) else "story.workspaceerror"
-    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run anew")
+    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run again")
 
 
 def _disk_error(what: str, error: OSError) -> WorkspaceError:
@@ -319,7 +319,7 @@ WORKFLOW_NAMES = (WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
 
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[Value]]
-"""What a workflow does: (step, frozen input) → its result. Deterministic between its steps."""
+"""Body of a workflow: (step, frozen input) → its result. Deterministic between its steps."""
 
 
 class DurableEngine:
@@ -388,7 +388,7 @@ class DurableEngine:
         return StoryOutcome.model_validate(await self._result(WORKFLOW_NAME, workflow_id, payload))
 
     async def cut_story(self, workflow_id: str) -> None:
-        """Cut what the workflow does here, a call in flight too. It stays pending: the next engine would go on."""
+        """Interrupts the workflow, including a call in flight. It stays pending: the next engine would resume it."""
         bodies = [body for body, name in self._bodies.items() if name == workflow_id]
         for body in bodies:
             body.cancel()
@@ -458,7 +458,7 @@ class DurableEngine:
             "max_executor_threads": 64,
             # Nothing here waits for messages, and a pooler between us and the server knows no LISTEN.
             "use_listen_notify": False,
-            # Ending the engine waits for one such nap; with nobody waiting for a message a look costs nothing.
+            # Ending the engine waits for one such interval; without a waiter for a message a check costs nothing.
             "notification_listener_polling_interval_sec": 0.2,
         }
 

@@ -13,7 +13,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, EventSink
 
 POLL_S = 0.5
-"""Seconds between two looks at the log while somebody is awaited."""
+"""Seconds between two checks of the log while an answer is awaited."""
 
 GiveBack = Callable[[str], AbstractAsyncContextManager[None]]
 """Workflow id → a context in which the story holds no slot; leaving it waits for one."""
@@ -30,8 +30,8 @@ class _Waiting(NamedTuple):
 class GateKeeper:
     """Waits for answers on behalf of all stories of a process. Use as an async context manager.
 
-    An answer is the event `answer_id`, written by whoever answers, in this process or another, also while none of ours
-    was alive. The sink stores an id once: of two people, or a person and the deadline, the first counts.
+    An answer is the event `answer_id`, written by this process or another, possibly while ours was not running. The
+    sink stores an id once: of two people, or a person and the deadline, the first counts.
     """
 
     def __init__(self, sink: EventSink, clock: Clock, give_back: GiveBack) -> None:
@@ -61,8 +61,8 @@ class GateKeeper:
     async def answer(self, workflow_id: str, sprint: str, story: str, gate: Gate) -> GateAnswer:
         """Returns the answer that counts; waits for it without a slot of the sprint.
 
-        An answer that was given while nothing was alive goes the same way: the engine goes on with all who got one at
-        once, however many slots there are.
+        An answer given while no process was running is handled in the same way, because the engine resumes all
+        answered stories at once, however many slots there are.
         """
         async with self._give_back(workflow_id):
             return await self._awaited_answer(answer_id(workflow_id, gate.number), sprint, story, gate)
@@ -104,7 +104,7 @@ class GateKeeper:
             await asyncio.sleep(POLL_S)
 
     def _poller_ended(self, poller: asyncio.Task[None]) -> None:
-        """A defect of ours must not leave stories waiting for ever."""
+        """A defect of ours must not leave stories waiting forever."""
         error = None if poller.cancelled() else poller.exception()
         for waiting in self._awaited.values():
             if error is not None and not waiting.event.done():

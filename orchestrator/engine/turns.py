@@ -32,11 +32,11 @@ T = TypeVar("T")
 Full = Callable[[str], Awaitable[None]]
 """Is told what could not be done."""
 IsFull = Callable[[], Awaitable[bool]]
-"""Whether there is no room now."""
+"""Returns whether the disk is full."""
 PATIENCE_S = 3600.0
-"""How long: somebody has to notice, and to make room."""
+"""Limit of the wait: a person has to notice and free disk space."""
 _NOBODY_HOLDS = Ticket(None, "", "", "")
-# The last one again and again: somebody frees disk space within minutes, or within the hour.
+# The last one repeats: a person frees disk space within minutes, or within the hour.
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -95,7 +95,7 @@ class TurnTaker:
         self.change(provider, settings)
 
     def change(self, provider: Provider, settings: Settings) -> None:
-        """What calls that begin from now on go by; those under way end as they began."""
+        """Settings for calls that start from now on; running calls keep theirs."""
         self._provider = provider
         self._policy = settings.provider
         self._cap = settings.budget.calls_per_story
@@ -117,9 +117,9 @@ class TurnTaker:
         full: Full = nobody_told,
         retried: Retried = nobody_told,
     ) -> Reply:
-        """The journalled reply of this step, or a new one, for which no call begins before the `ticket` is clear.
+        """Returns the journalled reply of this step, or a new one; no call starts before the `ticket` is clear.
 
-        A full disk is waited for, and told to `full`; `retried` is told the failed calls before each further one.
+        Waits while the disk is full, and reports that to `full`; reports failed calls to `retried` before each retry.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """

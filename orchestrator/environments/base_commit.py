@@ -1,8 +1,7 @@
-"""What the commit that a sprint begins at says about a project's environment, which no story can change.
+"""Facts about a project's environment, read from a sprint's base commit, which no story can change.
 
-Which packages may run code of their own while they are installed: scripts of npm packages, builds from source.
-
-They are run in the step that fetches, which sees manifests alone and reaches registries alone.
+Also decides which packages may run their own code during installation: npm install scripts, builds from source.
+That code runs in the fetch step, which sees only manifests and reaches only registries.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ from orchestrator.git.commits import read_texts, tree_entries
 from orchestrator.git.mirror import Mirror
 
 NAME = re.compile(r"(?:@[a-z0-9~-][\w.~-]*/)?[A-Za-z0-9][\w.-]*")
-"""Of a package, in the text of a manifest or a lock file."""
+"""Matches a package name in the text of a manifest or a lock file."""
 Setting = Literal["auto", "never"] | tuple[str, ...]
 """`environment.install_scripts`."""
 AUTO = "auto"
@@ -42,15 +41,15 @@ _NATIVE = """
     python-ldap pyyaml ruamel-yaml-clib scipy uwsgi xmlsec
 """
 WELL_KNOWN = frozenset(_NATIVE.split())
-"""Native packages that many projects use, and packages whose script only says something."""
+"""Native packages that many projects use, and packages whose script only prints a message."""
 YOUNGEST_DAYS = 30
-"""A version of these that no manifest of the base names may be run when it is this old: one that was taken over is
-found out sooner."""
+"""Minimum age of a version whose scripts may run although no manifest of the base names it: hijacked releases are
+usually found sooner."""
 
 
 class InstallScripts:
-    """`known` are the packages that the base's manifests and lock files name, which people run already. A list of
-    names replaces what `auto` allows, unless `auto` is among them."""
+    """`known` are the packages that the base's manifests and lock files name, so the project runs them already.
+    A list of names replaces what `auto` allows, unless `auto` is among them."""
 
     def __init__(self, setting: Setting = "auto", known: Collection[str] = ()) -> None:
         self._setting = setting
@@ -64,17 +63,17 @@ class InstallScripts:
         return plain in self._named or (self._auto and (plain in self._known or name in WELL_KNOWN))
 
     def young(self, name: str) -> bool:
-        """Returns whether that depends on the version's age."""
+        """Returns whether the permission depends on the version's age."""
         plain = canonicalize_name(name)
         return self._auto and plain not in self._known | self._named
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """What a list that allows the same begins with."""
+        """Returns the start of a list of names that allows the same packages."""
         return self._setting if isinstance(self._setting, tuple) else (AUTO,) if self._auto else ()
 
     def digest(self, text: str) -> str:
-        """Changes with what is allowed of the packages that a text names, and not with others."""
+        """Returns a digest that changes only with what is allowed of the packages that `text` names."""
         names = {canonicalize_name(name) for name in NAME.findall(text)} & self._known if self._auto else set[str]()
         return hashlib.sha256(json.dumps([str(self._setting), sorted(names)]).encode()).hexdigest()
 
@@ -87,14 +86,14 @@ _LIMIT = 8 * 1024 * 1024
 
 
 class BaseFacts(Value):
-    """What environments take from the base."""
+    """The facts that environments read from the base commit."""
 
     setups: dict[str, str] = {}
-    """Texts of the files that say what a project's tests are run with (`SETUPS`), by path."""
+    """Texts of the files that configure a project's test runs (`SETUPS`), by path."""
     version: str = ""
-    """The nearest tag's, for projects that take theirs from git; "" when there is none."""
+    """Version of the nearest tag, for projects that derive their version from git; "" when there is none."""
     packages: frozenset[str] = frozenset()
-    """What manifests and lock files name: packages, and whatever else looks like a name there."""
+    """Names of packages in manifests and lock files, with other words there that look like one."""
 
     def below(self, folder: str) -> dict[str, str]:
         """Returns the texts of `folder` ("" for all) by their paths in it."""
@@ -103,7 +102,7 @@ class BaseFacts(Value):
 
 
 class BaseCommit:
-    """Reads `commit` ("" for an empty tree) from the mirror, which has it, and tags from the people's repository."""
+    """Reads `commit` ("" for an empty tree) from the mirror, and tags from the user's repository."""
 
     def __init__(self, mirror: Path, commit: str, repository: Path) -> None:
         self._mirror, self._commit, self._repository = Mirror(mirror), commit, repository
@@ -118,7 +117,7 @@ class BaseCommit:
         return self._facts
 
     async def tree_id(self) -> str:
-        """Returns names the base's files; "" for an empty tree. Raises WorkspaceError."""
+        """Returns the id of the base's git tree; "" for an empty tree. Raises WorkspaceError."""
         told = await self._mirror.git("rev-parse", "--verify", f"{self._commit}^{{tree}}") if self._commit else None
         return "" if told is None else told.text.strip()
 

@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Build, unless more is required for it. Ends with a traceback where the backend cannot."""
+    """Builds the wheel unless the backend requires more packages. Ends with a traceback if the backend fails."""
     named, path, installed, folder = sys.argv[1:]
     # maturin, meson and scikit-build call programs that came with what they require.
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])

@@ -1,6 +1,6 @@
-"""The packages of an environment, read from their own metadata: nothing of them is run.
+"""Reads the packages of an environment from their metadata, without running their code.
 
-A command run over copies of texts, in a folder that is deleted after it.
+Also runs a command over copies of texts, in a temporary folder.
 """
 
 import json
@@ -22,14 +22,14 @@ _USUAL = (".venv", "venv", "env", ".env")
 _MODULES = (".py", ".pyi", ".so", ".pyd")
 _OPTIONAL = ("peerDependencies", "optionalDependencies")
 _MOST_BYTES = 1_000_000
-"""Of one package.json."""
+"""Size limit of one package.json; larger ones are ignored."""
 
 
 def read_environment(asked: str, repo: Path | None) -> InstalledPackages:
-    """Returns the packages of `--environment`: `none`, `auto` (those that lie in the project), or those of a folder.
+    """Returns the packages of `--environment`: `none`, `auto` (those inside the project), or those of a folder.
 
-    A folder is a virtual environment, one of site-packages, or one that has `node_modules`. Raises ConfigError for a
-    folder without packages.
+    A folder is a virtual environment, a site-packages folder, or one that has `node_modules`. Raises ConfigError for
+    a folder without packages.
     """
     if asked == "none" or (asked == "auto" and repo is None):
         return InstalledPackages()
@@ -52,7 +52,7 @@ def site_packages(environment: Path) -> list[Path]:
 
 
 def read_installed(sites: Sequence[Path], node_modules: Iterable[Path] = ()) -> InstalledPackages:
-    """Returns what lies in folders of Python's packages and in `node_modules`; what cannot be read is left out."""
+    """Returns the packages in site-packages folders and in `node_modules`; leaves out unreadable ones."""
     python: dict[str, Installed] = {}
     for one in distributions(path=[str(site) for site in sites]) if sites else ():
         with suppress(OSError, ValueError, TypeError):
@@ -75,7 +75,7 @@ def _distribution(one: Distribution) -> Installed:
 
 
 def _modules(one: Distribution) -> set[str]:
-    """Import names: of a package with `__init__` its folder, of a folder without what lies in it."""
+    """Returns import names: a folder with `__init__` counts as one name, a folder without as the names inside it."""
     files = [PurePosixPath(str(file)) for file in one.files or ()]
     files = [file for file in files if ".." not in file.parts and file.suffix in _MODULES]
     packages = {file.parent.parts for file in files if file.name in {"__init__.py", "__init__.pyi"}}
@@ -116,7 +116,7 @@ _TIMEOUT_S = 20
 
 
 def run_on_copies(files: Mapping[str, str], command: str) -> str:
-    """Returns what `command` writes in a folder that holds `files` (safe relative paths) and nothing else. Blocks."""
+    """Returns the output of `command`, run in a folder that holds only `files` (safe relative paths). Blocks."""
     with TemporaryDirectory() as folder:
         for path, text in files.items():
             file = Path(folder, path)

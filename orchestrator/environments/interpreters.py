@@ -1,6 +1,6 @@
-"""The Python that a project's environment is made of: ours, unless people or the project ask for another. Blocks.
+"""Selects the Python of a project's environment: ours, unless the settings or the project ask for another. Blocks.
 
-Which packages may be asked for at all: the list of names in `sandbox.packages`.
+Also applies the allowlist of packages in `sandbox.packages`.
 """
 
 import functools
@@ -22,7 +22,7 @@ from packaging.version import Version
 from orchestrator.core.errors import ConfigError
 
 OLDEST = Version("3.11")
-"""Older ones cannot be told to keep what lies beside the tests from standing in for the test runner (`-P`)."""
+"""Older versions lack `-P`, which keeps a file beside the tests from shadowing the test runner."""
 _NAMED = re.compile(r"python3\.\d+")
 _MANAGED = ("~/.pyenv/versions/*/bin/python", "~/.local/share/uv/python/*/bin/python3")
 _PROBE = """
@@ -32,51 +32,51 @@ print(json.dumps([sys.implementation.name, os.path.realpath(sys.executable), sys
 
 
 class Interpreter(NamedTuple):
-    """A Python that is installed."""
+    """An installed Python."""
 
     program: str
     version: str
     """`sys.version`."""
     readable: tuple[str, ...] = ()
-    """What it must read to run; ours may."""
+    """Paths that it must be able to read to run; empty for ours, which may already."""
 
     @property
     def number(self) -> Version:
-        """`3.12.1`; pre-releases count as what they become."""
+        """The version such as `3.12.1`; a pre-release counts as its final release."""
         return Version(Version(self.version.split()[0].rstrip("+")).base_version)
 
     @property
     def usable(self) -> bool:
-        """Whether tests can be run with it."""
+        """True when tests can be run with it."""
         return self.number >= OLDEST
 
     def fits(self, requires: str) -> bool:
-        """Whether a project's `requires-python` allows it; one that says nonsense does: who installs it says so."""
+        """Returns whether `requires-python` allows it. An invalid value allows it: the installer reports that."""
         with suppress(InvalidSpecifier):
             return SpecifierSet(requires).contains(self.number)
         return True
 
     @property
     def markers(self) -> dict[str, str]:
-        """What the markers of requirements may ask of it."""
+        """Values for environment markers in requirements."""
         return {"python_version": f"3.{self.number.minor}", "python_full_version": str(self.number)}
 
     @property
     def ours(self) -> bool:
-        """Whether it is the one of this process."""
+        """True for the interpreter of this process."""
         return self.program == our_interpreter().program
 
 
 @functools.cache
 def our_interpreter() -> Interpreter:
-    """Returns the one of this process."""
+    """Returns the interpreter of this process."""
     return Interpreter(os.path.realpath(sys.executable), sys.version)
 
 
 def chosen_interpreter(asked: str, path: str) -> Interpreter:
-    """What people ask for: `3.12`, a program's name or its path; ours for "". `path` is where programs are looked up.
+    """Returns the interpreter for `3.12`, a program's name or its path; ours for "". `path` is the search path.
 
-    Raises ConfigError when it is not installed, with those that are.
+    Raises ConfigError when it is not installed; the message lists the installed ones.
     """
     if not asked:
         return our_interpreter()
@@ -91,14 +91,12 @@ def chosen_interpreter(asked: str, path: str) -> Interpreter:
         raise ConfigError(f"environment.python: `{asked}` is not installed; there are {there}: install it, or name one")
     best = max(fitting, key=lambda one: (one.ours, one.number))
     if not best.usable:
-        raise ConfigError(
-            f"environment.python: {asked} is older than {OLDEST}, with which tests can be run: name another"
-        )
+        raise ConfigError(f"environment.python: {asked} is too old, tests need Python {OLDEST} or newer: name another")
     return best
 
 
 def fitting_interpreter(requires: str, path: str) -> Interpreter | None:
-    """One that a project's `requires-python` allows, ours where that does; None where none is installed."""
+    """Returns an interpreter that `requires-python` allows, ours if possible; None when none is installed."""
     if our_interpreter().fits(requires):
         return our_interpreter()
     fitting = [one for one in installed(path) if one.usable and one.fits(requires)]
@@ -106,7 +104,7 @@ def fitting_interpreter(requires: str, path: str) -> Interpreter | None:
 
 
 def installed(path: str) -> tuple[Interpreter, ...]:
-    """Ours, those on `path`, and those of pyenv and uv; one by each program."""
+    """Returns our interpreter, those on `path`, and those of pyenv and uv, without duplicates."""
     programs = dict.fromkeys(os.path.realpath(one) for one in _on_path(path, _NAMED))
     for pattern in _MANAGED:
         folder, _, rest = os.path.expanduser(pattern).partition("/*/")
@@ -116,13 +114,14 @@ def installed(path: str) -> tuple[Interpreter, ...]:
 
 
 def _on_path(path: str, name: re.Pattern[str]) -> Iterator[str]:
-    for folder in filter(os.path.isabs, path.split(":")):  # others are of wherever we run, maybe of a story
+    # Relative entries depend on the working directory, which may be a story's tree.
+    for folder in filter(os.path.isabs, path.split(":")):
         with suppress(OSError):
             yield from (f"{folder}/{entry}" for entry in sorted(os.listdir(folder)) if name.fullmatch(entry))
 
 
 def _probed(program: str) -> Interpreter | None:
-    """None for what is no CPython that runs, such as pyenv's stand-in for a version that is not chosen."""
+    """Returns None unless it is a CPython that runs; pyenv's shim for an unselected version is not."""
     with suppress(OSError):
         return _asked(program, os.stat(program).st_mtime_ns)
     return None
@@ -143,9 +142,9 @@ def _asked(program: str, _changed: int) -> Interpreter | None:
 
 
 def refused_packages(names: Iterable[str], allowed: Sequence[str]) -> Iterator[str]:
-    """Returns a sentence for each name that is not on the list; an empty list allows all.
+    """Yields a sentence for each name that is not on the list; an empty list allows all.
 
-    Names are compared as the registries do: without regard to case, `-`, `_` and `.` alike.
+    Names are compared as registries compare them: ignoring case, and with `-`, `_` and `.` equal.
     """
     patterns = [canonicalize_name(pattern) for pattern in allowed]
     for name in names:

@@ -1,6 +1,6 @@
-"""Folders that are made once for all who ask for the same, and kept as long as somebody asks.
+"""Content-addressed folders: built once per digest, shared by all callers, and pruned when unused.
 
-One is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
+A folder is built beside its final place and renamed into it, so that a folder in place is complete even after a kill.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ T = TypeVar("T")
 _MADE = "made.json"
 _BEGUN = ".begun-"
 UNUSED_S = 30 * 24 * 3600
-"""One that nobody asked for this long is removed when another one is made."""
+"""A folder that was not used for this long is removed when another one is made."""
 MOST_BYTES = 5 * 1024**3
-"""Of all together; when another one is made, those go that were not asked for longest."""
+"""Limit for all folders together; beyond it, the least recently used are removed when another one is made."""
 _IN_USE_S = 24 * 3600
-"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
+"""A folder that was used within this time stays whatever the total size: a suite may be running with it."""
 
 
 def is_used(kept: Path) -> bool:
-    """Returns whether it is there; if so, somebody wants it now."""
+    """Returns whether the folder exists; if so, marks it as used now."""
     try:
         os.utime(kept / _MADE)
     except OSError:
@@ -36,25 +36,25 @@ def is_used(kept: Path) -> bool:
 
 
 def begin(folder: Path) -> Path:
-    """Returns a new folder beside those that are kept; what was left half-made, and what nobody needs, is removed."""
+    """Returns a new scratch folder beside the kept ones; removes unfinished and unused folders."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in leftovers(folder, _BEGUN):
         remove_tree(left)
     for kept, used in _unused(folder):
         with suppress(OSError):  # another process was first
-            if (kept / _MADE).stat().st_mtime == used:  # nobody asked for it meanwhile
-                remove_tree(kept.rename(_temporary(folder)))  # renamed: nobody takes what is half removed
-    begun = _temporary(folder)
-    begun.mkdir()
-    return begun
+            if (kept / _MADE).stat().st_mtime == used:  # not used meanwhile
+                remove_tree(kept.rename(_temporary(folder)))  # renamed first: no caller gets a half-removed folder
+    scratch = _temporary(folder)
+    scratch.mkdir()
+    return scratch
 
 
-def put(begun: Path, kept: Path) -> None:
-    """Move what is finished into its place, where `is_used` finds it; of two that are the same the first one counts."""
-    size = sum(path.lstat().st_size for path in begun.rglob("*"))  # counted once, here, and not at each look
-    (begun / _MADE).write_text(str(size), encoding="utf-8")
+def put(scratch: Path, kept: Path) -> None:
+    """Moves a finished folder into place, where `is_used` finds it; if one is there already, that one stays."""
+    size = sum(path.lstat().st_size for path in scratch.rglob("*"))  # counted once, here, and not at each look
+    (scratch / _MADE).write_text(str(size), encoding="utf-8")
     try:
-        begun.rename(kept)
+        scratch.rename(kept)
     except OSError:
         if not is_used(kept):  # else another process was first
             raise
@@ -65,7 +65,7 @@ def _temporary(folder: Path) -> Path:
 
 
 def _unused(folder: Path) -> list[tuple[Path, float]]:
-    """Those that nobody asked for long enough, and of the others as many as are too many; each with when it was."""
+    """Returns the folders unused for too long and those beyond the size limit, each with its time of last use."""
     found = []
     for made in folder.glob(f"*/{_MADE}"):
         with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
@@ -79,9 +79,9 @@ def _unused(folder: Path) -> list[tuple[Path, float]]:
 
 
 class KeptFolders:
-    """Makes and keeps folders in `folder`/<digest of what is asked for>.
+    """Makes and keeps folders in `folder`/<digest of the request>.
 
-    One that is incomplete is for this object alone: what was missing may be there for the next one.
+    An incomplete folder is used by this object only: what was missing may be available to the next one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,23 +92,22 @@ class KeptFolders:
     async def ensure(
         self, digest: str, build: Callable[[Path, Path], Awaitable[T | None]], incomplete: Callable[[Path], object]
     ) -> Path | T:
-        """Returns the folder, or what `build`, given a begun one and its later place, says of its failure.
+        """Returns the folder, or the failure that `build` reports; `build` gets a scratch folder and its final place.
 
-        Whether a made one is `incomplete` is looked at in a thread. Of two processes that make the same, the first
-        one's counts.
+        Calls `incomplete` in a thread. When two processes make the same folder, the first one's is used.
         """
         place, own = self.folder / digest, self.folder / f"{digest}.{self._own}"
         async with self._locks.setdefault(digest, asyncio.Lock()):
             for found in (place, own):
                 if await asyncio.to_thread(is_used, found):
                     return found
-            begun = await asyncio.to_thread(begin, self.folder)
+            scratch = await asyncio.to_thread(begin, self.folder)
             try:
-                failed = await build(begun, place)
+                failed = await build(scratch, place)
                 if failed is not None:
                     return failed
-                place = own if await asyncio.to_thread(incomplete, begun) else place
-                await asyncio.to_thread(put, begun, place)
+                place = own if await asyncio.to_thread(incomplete, scratch) else place
+                await asyncio.to_thread(put, scratch, place)
             finally:
-                await asyncio.to_thread(remove_tree, begun)
+                await asyncio.to_thread(remove_tree, scratch)
         return place

@@ -1,4 +1,4 @@
-"""Lock files made again from the manifests beside them, by the tool that each belongs to, in the step that fetches."""
+"""Regenerates lock files from the manifests beside them, with the tool that owns each, in the fetch step."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ _COMMANDS = {
     "package-lock.json": (*INSTALLS["npm"], "--package-lock-only"),
     "pnpm-lock.yaml": (*INSTALLS["pnpm"], "--lockfile-only"),
     "yarn.lock": INSTALLS["yarn"],
-    # Nothing of a package is built to learn what it needs.
+    # No package is built just to learn its requirements.
     "uv.lock": ("uv", "lock", "--no-build", "--no-progress", "--python", sys.executable),
     "poetry.lock": ("poetry", "lock", "--no-interaction"),
     "pdm.lock": ("pdm", "lock", "--update-reuse"),
@@ -41,7 +41,7 @@ _TOLD = 500
 
 
 class LockMaker:
-    """`variables` are the machine's, from which registries and tools' settings are taken."""
+    """`variables` are the machine's; registries and the tools' settings come from them."""
 
     def __init__(
         self, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str], rules: SandboxSettings
@@ -52,14 +52,14 @@ class LockMaker:
         self._path = variables.get("PATH", os.defpath)
 
     async def follow(self, texts: Mapping[str, str], locks: tuple[str, ...]) -> LockFiles:
-        """`locks` as the manifests among `texts` want them; what cannot be made is told. Never raises for texts."""
+        """Returns `locks` as the manifests among `texts` require, with notes on failures. Never raises for texts."""
         made, told = list[FileChange](), list[str]()
         for lock in locks:
             text = await self._make(lock, texts)
             if isinstance(text, FileChange):
                 made += [text] if text.content != texts.get(lock) else []
             else:
-                told.append(f"`{lock}` was left as it is: {text}")
+                told.append(f"`{lock}` was left unchanged: {text}")
         return LockFiles(files=tuple(made), told=tuple(told))
 
     async def _make(self, lock: str, texts: Mapping[str, str]) -> FileChange | str:
@@ -70,7 +70,7 @@ class LockMaker:
         if found is None:
             return f"{program} is not installed here"
         if name == "yarn.lock" and "__metadata:" in texts.get(lock, ""):
-            return "it is of a newer yarn than this can run"
+            return "it needs a newer yarn than can be run here"
         prefix = f"{folder}/" if folder else ""
         below = {path.removeprefix(prefix): text for path, text in texts.items() if path.startswith(prefix)}
         async with scratch_folder() as home:
@@ -91,22 +91,22 @@ class LockMaker:
         elsewhere = {*_HOST.findall(text)} - {*_HOST.findall(texts.get(lock, ""))} - _USUAL
         hosts = {host for host in elsewhere if _is_registry(host, env)}
         if hosts:
-            return f"this machine's registry {', '.join(sorted(hosts))} would stand in it"
+            return f"it would name this machine's registry {', '.join(sorted(hosts))}"
         return FileChange(path=lock, content=text)
 
     def _found(self, program: str) -> str | None:
-        """Not what corepack would only fetch. Blocks."""
+        """Returns the installed program; a corepack shim, which would fetch it first, does not count. Blocks."""
         found = uv_program() if program == "uv" else shutil.which(program, path=self._path)
         return None if found is None or "/corepack/" in os.path.realpath(found) else found
 
 
 def _is_registry(host: str, env: Mapping[str, str]) -> bool:
-    """Funding pages of packages stand in lock files too."""
+    """Returns whether the host is a registry: lock files also hold addresses of funding pages."""
     return any(host in value for key, value in env.items() if "REGISTRY" in key.upper() or "INDEX" in key.upper())
 
 
 def _lay_out(home: Path, texts: Mapping[str, str], lock: str) -> None:
-    """Writes all that the tool reads, and of `.npmrc` what does not lead elsewhere. Blocks."""
+    """Writes the files that the tool reads; drops lines of `.npmrc` that point elsewhere. Blocks."""
     write_files(home, {path: text for path, text in texts.items() if basename(path) != ".npmrc"})
     if LOCKS[lock] == {MANIFEST} and ".npmrc" in texts:
         write_files(home, {".npmrc": texts[".npmrc"]})

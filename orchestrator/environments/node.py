@@ -1,4 +1,4 @@
-"""Packages of Node projects: installed once outside the tree, and linked into it while something runs."""
+"""Packages of Node projects: installed once outside the tree, and linked into it while a command runs."""
 
 import asyncio
 import json
@@ -23,33 +23,33 @@ from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 
 class NodePackages(Value):
-    """Where a project's packages lie, or why they could not be installed."""
+    """The folder of a project's packages, or why they could not be installed."""
 
     modules: Path | None = None
-    """The folder that `node_modules` has links to; None when nothing is asked for, or on a problem."""
+    """The folder that `node_modules` links to; None when no package is needed, or on a problem."""
     key: str = ""
-    """Names the packages: the same ones have the same key."""
+    """Identifies the set of packages."""
     problem: str | None = None
     """For people and personas."""
     output: str = ""
-    """What the package manager printed."""
+    """Output of the package manager."""
     failed: str = ""
-    """Packages whose install script failed, and what it printed."""
+    """Packages whose install script failed, with its output."""
     note: str = ""
-    """What is not as its people would have it, and why: packages left out, a lock left aside, scripts not run."""
+    """Deviations and their reasons: packages left out, a lock file ignored, scripts not run."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """What must be readable where they are used."""
+        """Folders that a command must be able to read to use the packages."""
         return () if self.modules is None else (self.modules.parent,)
 
 
 class NodeEnvironments:
-    """Keeps packages in `folder`/<digest>, for all that ask for the same.
+    """Keeps packages in `folder`/<digest>, shared by all projects with the same requirements.
 
-    `variables` are the machine's: npm's settings, the allowed install variables and PATH come from there. What is asked
-    for must be allowed by `rules`, and is fetched from the registry they name. Code of packages is run while they are
-    installed where `own` and what the `base` commit names allow it, confined as the installation is.
+    `variables` are the machine's: npm's settings, the allowed install variables and PATH come from there. Packages
+    must be allowed by `rules`, and are fetched from the registry they name. Install scripts run where `own` and the
+    packages of the `base` commit allow it, confined like the installation.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class NodeEnvironments:
         return NodePackages(modules=layer / MODULES, key=layer.name, failed=notes.failed, note=told)
 
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """Whether these packages (name → version) can be had beside those of the project at `root`. What runs code
-        while it is installed is installed here, where it is allowed."""
+        """Returns whether these packages (name → version) can be installed with those of the project at `root`.
+        Packages with install scripts are actually installed, where that is allowed."""
         wanted = await asyncio.to_thread(gather, root)  # npm resolves what any manager installs
         new = {name: version for name, version in packages.items() if name not in wanted.names}
         if wanted.refusals or (packages and not new):
@@ -108,8 +108,7 @@ class NodeEnvironments:
         return await self._build(root, with_new, scripts) if brought else NewPackages()
 
     async def _resolve(self, wanted: NodeRequirements) -> set[str] | CommandResult:
-        """Names of the packages that run code while they are installed, and that something cannot do without; or how
-        npm failed to choose versions."""
+        """Returns the names of required packages that run install scripts, or npm's failed resolution of versions."""
         env = await asyncio.to_thread(self._environment)
         async with scratch_folder() as home:
             await asyncio.to_thread(write_files, home, wanted.files)
@@ -127,7 +126,7 @@ class NodeEnvironments:
         return NewPackages(closed=young, listed=scripts.listed, failed=notes.failed)
 
     async def modules(self, root: Path, packages: Mapping[str, str]) -> Path | None:
-        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        """Returns the folder with the project's packages and these, None when they cannot be installed."""
         wanted = await asyncio.to_thread(lambda: gather(root, self._managers()))
         new = {name: version for name, version in packages.items() if name not in wanted.names}
         names = (*wanted.names, *new)
@@ -137,12 +136,12 @@ class NodeEnvironments:
         env = await asyncio.to_thread(self._environment)
         try:
             layer = await self._layers.ensure(asked, await self._install_scripts(), env, await self._version(root))
-        except OSError:  # the run of the tests meets the same, and tells it
+        except OSError:  # the test run meets the same error and reports it
             return None
         return layer / MODULES if isinstance(layer, Path) else None
 
     def _managers(self) -> frozenset[str]:
-        """Returns those that are installed; what corepack would only fetch is not. Blocks."""
+        """Returns the installed managers; a corepack shim, which would fetch one first, does not count. Blocks."""
         found = {name: shutil.which(name, path=self._path) for name in INSTALLS}
         real = {name: os.path.realpath(path) for name, path in found.items() if path}
         return frozenset({"npm", *(name for name, path in real.items() if "/corepack/" not in path)})
@@ -152,7 +151,7 @@ class NodeEnvironments:
         return InstallScripts(self._scripts, facts.packages)
 
     async def _version(self, root: Path) -> str:
-        """Returns what node says of itself; "" where there is none. It is asked once."""
+        """Returns the version of node, read once; "" when there is none."""
         if self._node is None:
             told = await self._runner.run(["node", "--version"], cwd=root)
             self._node = told.output.strip().removeprefix("v") if told.ok else ""
@@ -160,21 +159,21 @@ class NodeEnvironments:
 
 
 def npm_environment(variables: Mapping[str, str], commands: CommandSettings, rules: SandboxSettings) -> dict[str, str]:
-    """Returns npm's variables, which pnpm and yarn read too; the settings' registry replaces the machine's. Blocks."""
+    """Returns npm's variables, which pnpm and yarn also read; the settings' registry replaces the machine's. Blocks."""
     registry = rules.registries.npm
     own = {} if registry is None else {"NPM_CONFIG_REGISTRY": registry}
     return {**npm_variables(variables), **handed_on(variables, commands), **own, "COREPACK_ENABLE_NETWORK": "0"}
 
 
 def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, str]:
-    """Returns the files of the project, whose own manifest asks for these packages too."""
+    """Returns the files of the project, with these packages added to its manifest."""
     told = json.loads(wanted.files.get(MANIFEST, "{}"))
     told["dependencies"] = {**(told.get("dependencies") or {}), **packages}
     return {**wanted.files, MANIFEST: json.dumps(told)}
 
 
 def _scripted(home: Path) -> set[str]:
-    """By the lock file; of its packages, optional ones may be missing."""
+    """Returns required packages with install scripts, by the lock file; optional packages may be missing."""
     lock = home / "package-lock.json"
     packages = json.loads(lock.read_text(encoding="utf-8")).get("packages", {}) if lock.exists() else {}
     return {

@@ -1,6 +1,6 @@
-"""The packages of Node projects: installed once for all who ask for the same, and linked into many trees.
+"""Layers of Node packages: installed once per set of requirements, and linked into many trees.
 
-A tree's own `node_modules` while something runs in it: links to the packages of a layer, and room for caches.
+While a command runs in a tree, its `node_modules` has links to the packages of a layer, and space for caches.
 """
 
 import asyncio
@@ -37,42 +37,42 @@ INSTALLS = {
     ),
     "yarn": ("yarn", "install", "--ignore-scripts", "--ignore-engines", "--non-interactive", "--no-progress"),
 }
-"""Without running anything of a package. What a lock file says counts, and what a manifest asks for besides."""
+"""No package's code is run. The lock file counts, and what a manifest requires besides."""
 _SCRIPTS = ("preinstall", "install", "postinstall")
 _NOTES = "told.json"
 _STORE = ".store"
 _PACKAGE = "package"
 _CACHE = ".npm-cache"
 _BUILDS = ".builds"
-"""What install scripts made of packages: a compiler is not run again for each other layer with the same package."""
+"""Results of install scripts, so that a compiler does not run again for another layer with the same package."""
 _MOST_CACHED = 2 * 1024**3
-"""Bytes; a larger cache is begun anew."""
+"""Bytes; a larger cache is discarded."""
 _USUAL = re.compile(r"https://registry\.(?:yarnpkg\.com|npmjs\.org)/")
 _TOLD = 1500
-"""Characters kept of what a script printed at its end."""
+"""Characters kept of the end of a script's output."""
 
 
 class Scripted(NamedTuple):
-    """A package that runs code while it is installed."""
+    """A package with an install script."""
 
     name: str
-    """The registry's, whatever name it is installed by."""
+    """Name in the registry, even when it is installed under an alias."""
     version: str
     place: str
-    """Its folder, from the layer's."""
+    """Its folder, relative to the layer."""
 
 
 class Notes(Value):
-    """What is to be told of a layer."""
+    """Notes on a layer for people and personas."""
 
     engines: tuple[str, ...] = ()
-    """That the project is for another node."""
+    """Warnings that the project needs another version of node."""
     closed: tuple[str, ...] = ()
-    """Packages whose scripts nothing allows."""
+    """Packages whose scripts are not allowed."""
     young: tuple[str, ...] = ()
-    """Those whose scripts an older version could run, as `name version`."""
+    """Packages too new for their scripts to run, as `name version`."""
     failed: str = ""
-    """Packages of which a script could not do its work, and what they printed."""
+    """Packages whose script failed, with its output."""
 
     @property
     def told(self) -> list[str]:
@@ -90,9 +90,9 @@ class Notes(Value):
 
 
 class NodeLayers:
-    """Makes and keeps layers in `folder`/<digest of what is asked for>.
+    """Makes and keeps layers in `folder`/<digest of the requirements>.
 
-    One in which a script failed is for this object alone: what was missing may be there for the next one.
+    A layer in which a script failed is used by this object only: what was missing may be available to the next one.
     """
 
     def __init__(self, folder: Path, runner: CommandRunner, timeout_s: float) -> None:
@@ -102,39 +102,39 @@ class NodeLayers:
     async def ensure(
         self, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
     ) -> Path | CommandResult:
-        """Returns the layer of what is asked for, or how its installation failed. `node` is the version that it is for.
+        """Returns the layer for the requirements, or how its installation failed. `node` is the version of node.
 
-        Raises OSError where the disk is full.
+        Raises OSError when the disk is full.
         """
 
-        async def make(begun: Path, _layer: Path) -> CommandResult | None:
-            await asyncio.to_thread(write_files, begun, _files(wanted, env))
-            await asyncio.to_thread(_lend_cache, self._folder, begun)
-            cached = {**env, "npm_config_cache": str(begun / _CACHE)}
-            installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, cached)
-            await asyncio.to_thread(_take_cache_back, self._folder, begun)
+        async def make(scratch: Path, _layer: Path) -> CommandResult | None:
+            await asyncio.to_thread(write_files, scratch, _files(wanted, env))
+            await asyncio.to_thread(_lend_cache, self._folder, scratch)
+            cached = {**env, "npm_config_cache": str(scratch / _CACHE)}
+            installed = await self._run([*INSTALLS[wanted.manager], *_place(scratch, wanted.manager)], scratch, cached)
+            await asyncio.to_thread(_take_cache_back, self._folder, scratch)
             if not installed.ok:
                 return installed
-            notes = await self._run_scripts(begun, wanted, scripts, env, node)
+            notes = await self._run_scripts(scratch, wanted, scripts, env, node)
             notes = notes.model_copy(update={"engines": _engines(wanted, installed.output)})
-            await asyncio.to_thread(_finish, begun, wanted, notes)
+            await asyncio.to_thread(_finish, scratch, wanted, notes)
             return None
 
         digest = await asyncio.to_thread(_digest, wanted, scripts, env, node)
-        return await self._kept.ensure(digest, make, lambda begun: notes_on(begun).failed)
+        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed)
 
     async def _run_scripts(
-        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
+        self, scratch: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
     ) -> Notes:
-        """Run those that are allowed; what is to be told of them."""
-        found = await asyncio.to_thread(lambda: [*scripted(begun, wanted.manager)])
+        """Runs the allowed scripts; returns notes on them."""
+        found = await asyncio.to_thread(lambda: [*scripted(scratch, wanted.manager)])
         allowed = [one for one in found if scripts.allowed(one.name)]
-        young = [one for one in allowed if scripts.young(one.name) and await self._is_young(begun, one, env)]
+        young = [one for one in allowed if scripts.young(one.name) and await self._is_young(scratch, one, env)]
         run = [one for one in allowed if one not in young]
         if run:
-            await asyncio.to_thread(_allow, begun, wanted, run)
+            await asyncio.to_thread(_allow, scratch, wanted, run)
         groups = [run] if run and wanted.manager == "pnpm" else [[one] for one in run]
-        failed = [told for group in groups if (told := await self._rebuild(begun, wanted.manager, group, env, node))]
+        failed = [told for group in groups if (told := await self._rebuild(scratch, wanted.manager, group, env, node))]
         return Notes(
             closed=tuple(sorted({one.name for one in found} - {one.name for one in allowed})),
             young=tuple(f"{one.name} {one.version}" for one in young),
@@ -142,24 +142,24 @@ class NodeLayers:
         )
 
     async def _rebuild(
-        self, begun: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str], node: str
+        self, scratch: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str], node: str
     ) -> str:
-        """Run the scripts of these packages, or take what they made for another layer; which failed, and how.
+        """Runs the scripts of these packages, or reuses their results from another layer; returns which failed and how.
 
-        They run in a copy, of which the packages' own folders are taken: no script changes another package. pnpm's
-        folders lead into each other, so that its scripts run in the layer itself.
+        Scripts run in a copy, from which only the packages' own folders are taken, so that no script changes another
+        package. pnpm's folders link to each other, so its scripts run in the layer itself.
         """
-        kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, begun, group, node)
+        kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, scratch, group, node)
         taken = await asyncio.to_thread(_take_builds, kept)
         if taken:
             return ""
         alone = manager != "pnpm"
-        place = await asyncio.to_thread(_copied, begun, self._folder) if alone else begun
+        place = await asyncio.to_thread(_copied, scratch, self._folder) if alone else scratch
         try:
             argv = [*_rebuild(manager, group), *_place(place, manager)]
             ended = await self._run(argv, place, {**env, **await asyncio.to_thread(_gyp_variables)})
             if ended.ok and alone:
-                await asyncio.to_thread(_put_builds, self._folder / _BUILDS, begun, place, group, kept)
+                await asyncio.to_thread(_put_builds, self._folder / _BUILDS, scratch, place, group, kept)
         finally:
             if alone:
                 await asyncio.to_thread(remove_tree, place)
@@ -172,37 +172,37 @@ class NodeLayers:
             )
         return "" if ended.ok else f"{names}{how}: {ended.output[-_TOLD:].strip()}"
 
-    async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:
-        """By what the registry tells; one that tells nothing is no reason."""
-        told = await self._run(["npm", "view", package.name, "time", "--json"], begun, env)
+    async def _is_young(self, scratch: Path, package: Scripted, env: Mapping[str, str]) -> bool:
+        """Returns whether the version is too new, by the registry's dates; False when the registry gives none."""
+        told = await self._run(["npm", "view", package.name, "time", "--json"], scratch, env)
         with suppress(ValueError, TypeError, AttributeError):
             times = json.loads(told.output[told.output.index("{") : told.output.rindex("}") + 1])
             born = datetime.datetime.fromisoformat(times[package.version])
             return datetime.datetime.now(datetime.UTC) - born < datetime.timedelta(days=YOUNGEST_DAYS)
         return False
 
-    async def _run(self, argv: Sequence[str], begun: Path, env: Mapping[str, str]) -> CommandResult:
+    async def _run(self, argv: Sequence[str], scratch: Path, env: Mapping[str, str]) -> CommandResult:
         access = Access(fetch=True)
-        result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
+        result = await self._runner.run(argv, cwd=scratch, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
-            await asyncio.to_thread(raise_if_full, result.output, begun)
+            await asyncio.to_thread(raise_if_full, result.output, scratch)
         return result
 
 
 def notes_on(layer: Path) -> Notes:
-    """Returns what is to be told of it. Blocks."""
+    """Returns the notes on a layer. Blocks."""
     return Notes.model_validate_json((layer / _NOTES).read_text(encoding="utf-8"))
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Our own copies of what a manager reads: nothing else of the tree is in its reach. Blocks."""
+    """Writes copies of the files that a manager reads, so that the rest of the tree is out of its reach. Blocks."""
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
 
 
 def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
-    """Returns the packages installed in `folder` that run code while they are installed. Blocks."""
+    """Yields the packages in `folder` that have install scripts. Blocks."""
     aliases = _npm_aliases(folder) if manager == "npm" else {}
     lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
     for place in _packages(folder, MODULES):
@@ -213,7 +213,7 @@ def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
             if not native and not any(held.get(one) for one in _SCRIPTS):
                 continue
             name = aliases.get(place, place.rpartition(f"{MODULES}/")[2])
-            # What is installed by another's name is nobody whom we know.
+            # A package installed under another's name does not count as that well-known package.
             renamed = f"{name}@npm:" in lock
             yield Scripted("" if renamed else name, str(told.get("version", "")), place)
 
@@ -226,7 +226,7 @@ def _npm_aliases(folder: Path) -> dict[str, str]:
 
 
 def _packages(folder: Path, modules: str) -> Iterator[str]:
-    """Returns folders of packages below a `node_modules`; links lead to others of them, or to the repository's own."""
+    """Yields package folders below a `node_modules`; skips links, which lead to others of them or into the tree."""
     with suppress(OSError), os.scandir(folder / modules) as entries:
         for entry in sorted(entries, key=lambda one: one.name):
             place = f"{modules}/{entry.name}"
@@ -243,40 +243,40 @@ def _packages(folder: Path, modules: str) -> Iterator[str]:
 
 
 def _files(wanted: NodeRequirements, env: Mapping[str, str]) -> dict[str, str]:
-    """yarn fetches from where its lock file says, which is another name of the usual registry."""
+    """Returns the files to write; yarn's lock file names an alias of the default registry, which is replaced."""
     if wanted.manager != "yarn" or "yarn.lock" not in wanted.files:
         return wanted.files
     registry = env.get("NPM_CONFIG_REGISTRY", REGISTRY).rstrip("/")
     return {**wanted.files, "yarn.lock": _USUAL.sub(f"{registry}/", wanted.files["yarn.lock"])}
 
 
-def _place(begun: Path, manager: str) -> list[str]:
-    """Returns where pnpm keeps its store: it must be the same one for all that it does to a folder."""
-    return [f"--config.store-dir={begun / _STORE}"] if manager == "pnpm" else []
+def _place(scratch: Path, manager: str) -> list[str]:
+    """Returns options with pnpm's store, which must be the same in all its commands for one folder."""
+    return [f"--config.store-dir={scratch / _STORE}"] if manager == "pnpm" else []
 
 
-def _lend_cache(folder: Path, begun: Path) -> None:
-    """npm's cache, to one installation at a time. It copies from there, so that no file is shared; no script of a
-    package ever sees it, and what a kill takes along is fetched again."""
+def _lend_cache(folder: Path, scratch: Path) -> None:
+    """Lends npm's cache to one installation at a time. npm copies from it, so no file is shared; install scripts
+    never see it, and a cache lost to a kill is fetched again."""
     with suppress(OSError):  # there is none yet, or another installation has it
-        (folder / _CACHE).rename(begun / _CACHE)
+        (folder / _CACHE).rename(scratch / _CACHE)
 
 
-def _take_cache_back(folder: Path, begun: Path) -> None:
-    with suppress(OSError):  # pnpm and yarn make none; another one's is there already
-        size = sum(path.lstat().st_size for path in (begun / _CACHE).rglob("*"))
+def _take_cache_back(folder: Path, scratch: Path) -> None:
+    with suppress(OSError):  # pnpm and yarn make none; another installation's may be back already
+        size = sum(path.lstat().st_size for path in (scratch / _CACHE).rglob("*"))
         if size <= _MOST_CACHED:
-            (begun / _CACHE).rename(folder / _CACHE)
-    remove_tree(begun / _CACHE)
+            (scratch / _CACHE).rename(folder / _CACHE)
+    remove_tree(scratch / _CACHE)
 
 
-def _allow(begun: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> None:
-    """Managers have lists of their own of whose scripts may run."""
+def _allow(scratch: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> None:
+    """Writes the manager's own allowlist of install scripts into the manifest."""
     manifest, names = json.loads(wanted.files[MANIFEST]), sorted({one.name for one in run})
     own = {key: held for key, held in (manifest.get("pnpm") or {}).items() if "uilt" not in key}
     manifest["allowScripts"] = dict.fromkeys(names, True)
     manifest["pnpm"] = {**own, "onlyBuiltDependencies": names}
-    (begun / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (scratch / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
@@ -286,23 +286,23 @@ def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
     return ["npm", "rebuild", "--foreground-scripts", "--no-audit", "--no-update-notifier", *places]
 
 
-def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
-    """Where a package's folder is kept, for those in the layer; none where one cannot be told from others like it."""
+def _kept_builds(folder: Path, scratch: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
+    """Returns where each package's build is kept, by its folder in the layer; {} when the lock lacks a checksum."""
     with suppress(OSError, ValueError, KeyError):
-        locked = json.loads((begun / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
+        locked = json.loads((scratch / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
         kept = {}
         for one in group:
             inner = {place: held["integrity"] for place, held in locked.items() if place.startswith(f"{one.place}/")}
             content = [locked[one.place]["integrity"], sorted(inner.values()), node, platform.system()]
             content += [platform.machine(), platform.libc_ver()]
             digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-            kept[begun / one.place] = folder / digest
+            kept[scratch / one.place] = folder / digest
         return kept
     return {}
 
 
 def _take_builds(kept: Mapping[Path, Path]) -> bool:
-    """Whether all were there."""
+    """Copies the kept builds into the layer; returns whether all existed."""
     if not kept or not all(is_used(build) for build in kept.values()):
         return False
     for place, build in kept.items():
@@ -311,27 +311,28 @@ def _take_builds(kept: Mapping[Path, Path]) -> bool:
     return True
 
 
-def _copied(begun: Path, folder: Path) -> Path:
+def _copied(scratch: Path, folder: Path) -> Path:
     copy = begin(folder)
-    return Path(shutil.copytree(begun, copy, symlinks=True, dirs_exist_ok=True))
+    return Path(shutil.copytree(scratch, copy, symlinks=True, dirs_exist_ok=True))
 
 
-def _put_builds(folder: Path, begun: Path, copy: Path, group: Sequence[Scripted], kept: Mapping[Path, Path]) -> None:
-    made = [one for one in (copy / MODULES).glob(".*") if one.is_dir() and not (begun / MODULES / one.name).exists()]
+def _put_builds(folder: Path, scratch: Path, copy: Path, group: Sequence[Scripted], kept: Mapping[Path, Path]) -> None:
+    made = [one for one in (copy / MODULES).glob(".*") if one.is_dir() and not (scratch / MODULES / one.name).exists()]
     for shared in made:  # Prisma's client is made beside its package, in `.prisma`
-        shared.rename(begun / MODULES / shared.name)
+        shared.rename(scratch / MODULES / shared.name)
     for one in group:
-        remove_tree(begun / one.place)
-        (copy / one.place).rename(begun / one.place)
-        if not made and (build := kept.get(begun / one.place)):
+        remove_tree(scratch / one.place)
+        (copy / one.place).rename(scratch / one.place)
+        if not made and (build := kept.get(scratch / one.place)):
             new = begin(folder)
-            shutil.copytree(begun / one.place, new / _PACKAGE, symlinks=True)
+            shutil.copytree(scratch / one.place, new / _PACKAGE, symlinks=True)
             put(new, build)
 
 
 def _gyp_variables() -> dict[str, str]:
-    """Returns how node-gyp is run, and where it finds node's headers without fetching them."""
-    quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}  # else all that it says is its arguments
+    """Returns variables for node-gyp, with the path of node's headers so that it does not fetch them."""
+    # By default the output is mostly node-gyp's arguments.
+    quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}
     headers = node_headers()
     return quiet if headers is None else {**quiet, "npm_config_nodedir": str(headers)}
 
@@ -344,7 +345,7 @@ def node_headers() -> Path | None:
 
 
 def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
-    """Returns what npm says where the project is for another node; pnpm and yarn say it of packages alone."""
+    """Returns npm's warning that the project needs another node; pnpm and yarn warn only about packages."""
     name = json.loads(wanted.files[MANIFEST]).get("name")
     start = r"EBADENGINE\s+"
     whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"
@@ -353,15 +354,15 @@ def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
     return (f"the project is for another version than this machine has ({found[1].strip()})",) if found else ()
 
 
-def _finish(begun: Path, wanted: NodeRequirements, notes: Notes) -> None:
-    remove_tree(begun / _STORE)
-    (begun / MODULES).mkdir(exist_ok=True)  # there is none when every package was optional
-    (begun / _NOTES).write_text(notes.model_dump_json(), encoding="utf-8")
-    (begun / "members.json").write_text(json.dumps(wanted.members), encoding="utf-8")
+def _finish(scratch: Path, wanted: NodeRequirements, notes: Notes) -> None:
+    remove_tree(scratch / _STORE)
+    (scratch / MODULES).mkdir(exist_ok=True)  # there is none when every package was optional
+    (scratch / _NOTES).write_text(notes.model_dump_json(), encoding="utf-8")
+    (scratch / "members.json").write_text(json.dumps(wanted.members), encoding="utf-8")
 
 
 def _digest(wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str) -> str:
-    """Changes with what is asked for, who may run scripts, where it is from, and the node that it is built for."""
+    """Returns a digest of the requirements, the allowed scripts, the registries, and the version of node."""
     asked = wanted.model_dump(mode="json", include={"manager", "files", "members"})
     registries = {name: value for name, value in env.items() if name.lower().endswith("registry")}
     content = [
@@ -377,18 +378,18 @@ def _digest(wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str,
 
 
 _LAYER = ".layer"
-"""In a folder of ours: a link to the layer's. What else stands there is the project's own."""
+"""Link to the layer in a `node_modules` that we made; marks the folder as ours."""
 _used = set[str]()
-"""Trees that something runs in."""
+"""Trees in which a command is running."""
 
 
 @contextlib.asynccontextmanager
 async def linked(root: Path, modules: Path | None) -> AsyncIterator[None]:
-    """`root`/node_modules has links to what is in `modules` meanwhile (None: nothing is done); the same in the folders
-    of the workspace's other projects. The tree is left as it was.
+    """Fills `root`/node_modules with links to `modules` (None: does nothing) for the block, also in the folders of the
+    workspace's other projects; then restores the tree.
 
-    It is a folder and no link, for tools keep caches in it. A folder or link of that name in the tree is the project's
-    own and stays in place.
+    It is a folder and not a link because tools keep caches in it. A `node_modules` that the tree has already is the
+    project's own and stays.
     """
     if modules is None or str(root) in _used:
         yield
@@ -415,7 +416,7 @@ def _link_all(root: Path, layer: Path) -> list[Path]:
     made = []
     for folder in ("", *members):
         place = root / folder / MODULES
-        if (place / _LAYER).is_symlink():  # a killed process left it
+        if (place / _LAYER).is_symlink():  # left by a killed process
             remove_tree(place)
         inside = (root / folder).is_dir() and (root / folder).resolve().is_relative_to(root.resolve())
         if inside and (layer / folder / MODULES).is_dir() and not os.path.lexists(place):
@@ -426,7 +427,7 @@ def _link_all(root: Path, layer: Path) -> list[Path]:
 
 
 def _link(layer: Path, folder: str, root: Path, members: bool) -> None:
-    """What leads to a project of the workspace leads to the tree's; everything else to the layer."""
+    """Adds links: a project of the workspace links into the tree, everything else into the layer."""
     (root / folder).mkdir()
     with os.scandir(layer / folder) as entries:
         for entry in entries:

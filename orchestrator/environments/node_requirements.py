@@ -1,4 +1,4 @@
-"""What a Node project asks its package manager to install: copies of what that reads, and what is left out. Blocks."""
+"""Reads what a Node project's package manager would install: copies of its files, and what is left out. Blocks."""
 
 import functools
 import json
@@ -24,53 +24,53 @@ _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
 }
-"""Of each manager, in npm's order of precedence."""
+"""Lock files of each manager, in npm's order of precedence."""
 _NEW_YARN = "__metadata:"
-"""In lock files of yarn 2 and newer, which nobody else reads."""
+"""Marks lock files of yarn 2 and newer, which no other manager reads."""
 _KEPT = frozenset({"engine-strict", "legacy-peer-deps", "strict-peer-deps"})
 _KEPT_OF_PNPM = (
     *("auto-install-peers", "dedupe-", "hoist", "link-workspace-packages", "node-linker", "public-hoist-"),
     *("resolve-peers-", "shamefully-hoist", "strict-peer-"),
 )
 _ELSEWHERE = re.compile(r"^(@[^:]+:)?registry$|^//|_auth", re.IGNORECASE)
-"""Settings that say where packages come from: people name registries in sandbox.registries or their own .npmrc."""
+"""Matches settings that choose a registry: those belong in sandbox.registries or the user's own .npmrc."""
 _USUAL = re.compile(r"registry\s*=\s*https://registry\.npmjs\.org/?")
 _NO_SETTINGS = ("registr", "dir", "scope", "proxy", "cafile", "script", "hook", "config", "pnpmfile", "buil")
-"""In keys of pnpm-workspace.yaml that say where packages come from or go, or what is run."""
+"""Parts of keys of pnpm-workspace.yaml that choose where packages come from or go, or what is run."""
 # `file:../x`, `link:../x`, `portal:../x`, `./x`, `../x`: a folder.
 _LOCAL = re.compile(r"^(?:(?:file|link|portal):|(?=\.\.?/))(?P<path>.*)$")
-# A version or range, a tag, or `npm:` with another name: what a registry answers for. No `/`, `:` or `#` elsewhere:
-# those begin addresses and GitHub's short names.
+# A version or range, a tag, or `npm:` with another name, which a registry resolves. No other `/`, `:` or `#`: those
+# are part of addresses and GitHub's short names.
 _PLAIN = re.compile(r"^(npm:(?P<name>@?[^@\s:]+)(@[^:/]*)?|workspace:[\w.^~*-]*|catalog:[\w.-]*|[^:/@#\\]*)$")
 _NOT_FOR_INSTALLING = {"scripts", "packageManager", "devEngines", "allowScripts"}
 """The project's own scripts are not run, and a manager does not fetch another version of itself."""
 _MOST = 500
-"""Projects of one workspace."""
+"""Limit on the projects of one workspace."""
 
 
 class NodeRequirements(Value):
-    """What to install. `refusals` are sentences; when there is any, nothing may be installed."""
+    """The packages to install. `refusals` are sentences; if there is one, nothing may be installed."""
 
     wanted: bool = False
-    """Whether any package is asked for at all."""
+    """True when any package is required."""
     names: tuple[str, ...] = ()
-    """Of the packages that the manifests ask for."""
+    """Names of the packages that the manifests require."""
     manager: str = "npm"
-    """That the project is installed with: npm, pnpm or yarn."""
+    """The manager that installs the project: npm, pnpm or yarn."""
     files: dict[str, str] = {}
-    """What the manager reads, by path: manifests, lock file, settings."""
+    """Files that the manager reads, by path: manifests, lock file, settings."""
     members: tuple[str, ...] = ()
-    """Folders of the other projects of its workspace."""
+    """Folders of the other projects in its workspace."""
     left_out: tuple[str, ...] = ()
-    """Sentences on what is not installed because it does not come from a registry."""
+    """Sentences on packages left out because they do not come from a registry."""
     refusals: tuple[str, ...] = ()
 
 
 def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeRequirements:
-    """Reads the manifests, the lock file and the settings of the project at `root`, for one of the managers there are.
+    """Reads the manifests, the lock file and the settings of the project at `root`, for one of the installed managers.
 
-    Where the project's own is not among them, npm chooses the versions. Addresses, repositories and folders outside
-    are left out.
+    If the project's own is not installed, npm chooses the versions. Leaves out addresses, repositories and folders
+    outside the project.
     """
     names, read = root_files(root), functools.partial(read_text, root)
     if MANIFEST not in names:
@@ -86,7 +86,7 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
     text = read(lock) if _LOCKS.get(lock) in {manager, "yarn" if manager == "npm" else ""} else None
     if lock and (not text or (manager != own and _NEW_YARN in text)):
         text = None
-        told.append(f"{lock}: its versions were left aside, for {own} is not installed here")
+        told.append(f"{lock}: its versions were ignored, because {own} is not installed here")
     elif own != manager:
         told.append(f"{own} is not installed here: npm installed the packages")
     workspace = _workspace(read(_WORKSPACE)) if _WORKSPACE in names else {}
@@ -123,13 +123,13 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
 
 
 def _manifest(text: str | None) -> dict[str, Any]:
-    """Raises ValueError with what is wrong."""
+    """Returns the parsed manifest. Raises ValueError with the reason."""
     if text is None:
         raise ValueError("it cannot be read")
     try:
         value = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it cannot be understood ({str(error)[:200]})") from error
+        raise ValueError(f"it cannot be parsed ({str(error)[:200]})") from error
     if not isinstance(value, dict):
         raise ValueError("it is no object")
     for group in GROUPS:
@@ -141,13 +141,13 @@ def _manifest(text: str | None) -> dict[str, Any]:
 def _workspace(text: str | None) -> dict[str, Any]:
     try:
         found = load_yaml(text or "")
-    except ValueError:  # pnpm would say so; what it says of members and versions is not there
+    except ValueError:  # pnpm reports the error; without the file there are no members and no versions
         found = None
     return {str(key): held for key, held in found.items()} if isinstance(found, dict) else {}
 
 
 def _members(root: Path, manifest: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
-    """Returns folders of the workspace; patterns are those of npm and pnpm: `packages/*`, `apps/**`, `!old`."""
+    """Returns the workspace's folders, by patterns of npm and pnpm: `packages/*`, `apps/**`, `!old`."""
     listed = manifest.get("workspaces") or workspace.get("packages") or []
     listed = listed.get("packages") if isinstance(listed, dict) else listed
     patterns = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
@@ -176,7 +176,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 def _normalise(
     root: Path, folder: str, manifest: dict[str, Any], manager: str, told: list[str], workspace: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Takes out what comes from no registry, yields the folders of projects inside the repository."""
+    """Removes packages that do not come from a registry; yields the folders of projects inside the repository."""
     where = f"{folder}/{MANIFEST}" if folder else MANIFEST
     for group in GROUPS:
         for name, spec in list(manifest.get(group, {}).items()):
@@ -197,7 +197,7 @@ def _normalise(
 
 
 def _without_protocol(name: str, spec: str, workspace: Mapping[str, Any]) -> str:
-    """Returns what npm and the old yarn understand in its place."""
+    """Returns an equivalent that npm and yarn 1 understand."""
     kind, _, rest = spec.partition(":")
     if kind == "workspace":
         return "*"
@@ -211,12 +211,12 @@ def _inside(root: Path, folder: str, path: str) -> str | None:
         place = normpath(f"{folder}/{path}" if folder else path)
         within = (root / place).resolve().is_relative_to(root.resolve()) and not place.startswith(("..", "/"))
         return place if within and place != "." and MANIFEST in root_files(root / place) else None
-    except (ValueError, OSError, RuntimeError):  # a NUL, links in a circle
+    except (ValueError, OSError, RuntimeError):  # a NUL, circular links
         return None
 
 
 def _plain_only(value: object, depth: int = 20) -> object:
-    """Overrides without those that lead elsewhere; `$name` points at a dependency, which is looked at itself."""
+    """Returns overrides that a registry resolves; `$name` refers to a dependency, which is checked itself."""
     if isinstance(value, dict) and depth:
         inner = {str(key): _plain_only(held, depth - 1) for key, held in value.items()}
         return {key: held for key, held in inner.items() if held is not None}
@@ -224,7 +224,7 @@ def _plain_only(value: object, depth: int = 20) -> object:
 
 
 def _names(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """The packages themselves, where a name of the manifest's own stands for another; none of the repository's own."""
+    """Yields the real names of the packages, resolving aliases; leaves out the repository's own projects."""
     for group in GROUPS:
         for name, spec in manifest.get(group, {}).items():
             renamed = _PLAIN.match(spec.strip())
@@ -233,7 +233,7 @@ def _names(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _programs(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Returns paths of a member's programs, which are linked where there is a file."""
+    """Yields paths of a member's programs, which are linked if the file exists."""
     held = manifest.get("bin")
     for path in held.values() if isinstance(held, dict) else (held,):
         place = normpath(path) if isinstance(path, str) else ".."
@@ -244,7 +244,7 @@ def _programs(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _of_pnpm(
     root: Path, manifest: Mapping[str, Any], workspace: Mapping[str, Any], members: tuple[str, ...]
 ) -> dict[str, str]:
-    """Its own file, and the patches that it applies."""
+    """Returns pnpm's own file, and the patches that it applies."""
     kept = {key: held for key, held in workspace.items() if not any(word in key.lower() for word in _NO_SETTINGS)}
     own = manifest.get("pnpm")
     patches = [kept.get("patchedDependencies"), own.get("patchedDependencies") if isinstance(own, dict) else None]
@@ -256,7 +256,7 @@ def _of_pnpm(
 
 
 def _settings(text: str, manager: str, told: list[str]) -> str:
-    """Lines of the project's .npmrc that change what is installed."""
+    """Returns the lines of the project's .npmrc that may be kept; adds the removed ones to `told`."""
     lines = []
     for line in map(str.strip, text.splitlines()):
         key = line.partition("=")[0].strip()

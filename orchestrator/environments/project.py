@@ -35,16 +35,16 @@ from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 States = Mapping[str, tuple[int, ...]]
-"""Of the files of a tree, each with what changes with its content."""
+"""Fingerprints of a tree's files, by path."""
 
 
 def _is_made(folder: str) -> bool:
-    """Returns whether it is a hidden folder, or one of packages, caches and builds."""
+    """Returns whether it is a hidden folder, or one for packages, caches or builds."""
     return folder.startswith(".") or folder.endswith(_SKIPPED)
 
 
 def paths_in(root: Path) -> set[str]:
-    """Returns all files, folders and links below `root`, without what is git's own."""
+    """Returns all files, folders and links below `root`, without `.git`."""
     found = set[str]()
     for folder, inner, names in os.walk(root):
         place = _prefix(folder, root)
@@ -54,7 +54,7 @@ def paths_in(root: Path) -> set[str]:
 
 
 def take_new(root: Path, before: Collection[str], kept: Path) -> None:
-    """Moves what is in `root` and was not `before` to its path below `kept`, on the same file system."""
+    """Moves everything in `root` that is not in `before` to its path below `kept`, on the same file system."""
     for folder, inner, names in os.walk(root):
         place = _prefix(folder, root)
         for name in (*inner, *names):
@@ -66,16 +66,16 @@ def take_new(root: Path, before: Collection[str], kept: Path) -> None:
 
 
 def _make_movable(path: Path) -> None:
-    """Lets it be moved: a folder that its owner may not write, such as Go's of modules, cannot change its parent."""
+    """Makes a folder writable so that it can be moved; Go's module folders, for example, are read-only."""
     told = path.lstat()
     if stat.S_ISDIR(told.st_mode):
         path.chmod(stat.S_IMODE(told.st_mode) | stat.S_IRWXU)
 
 
 def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
-    """Copies what is kept into `root`, but for what is there already; nothing is written through a link of the tree.
+    """Copies the kept files into `root` without overwriting; never writes through a link of the tree.
 
-    Without `folders`, none is made for it.
+    Without `folders`, makes no folder for them.
     """
     root_fd = open_root(root)
     try:
@@ -87,7 +87,7 @@ def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
             except OSError as error:
                 if error.errno == errno.ENOSPC:
                     raise
-                continue  # no folder stands there, or something else does
+                continue  # there is no such folder, or something else has its name
             try:
                 for name in (*links, *names):
                     _copy(os.path.join(folder, name), name, fd)
@@ -98,7 +98,7 @@ def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
 
 
 def _copy(source: str, name: str, folder: int) -> None:
-    """A file is renamed when it is whole: half of one that a kill left there would be taken for what is there."""
+    """Copies a file under a temporary name and renames it: half a file left by a kill would never be completed."""
     told = os.lstat(source)
     if stat.S_ISLNK(told.st_mode):
         with suppress(FileExistsError):
@@ -109,7 +109,7 @@ def _copy(source: str, name: str, folder: int) -> None:
         with os.fdopen(fd, "wb") as target, open(source, "rb") as content:
             shutil.copyfileobj(content, target)
             target.flush()
-            # Its own time: make must not take it to be newer than the source that a story has changed.
+            # Keeps the modification time: make must not take it for newer than a source that a story has changed.
             os.utime(fd, ns=(told.st_atime_ns, told.st_mtime_ns))
         os.rename(half, name, src_dir_fd=folder, dst_dir_fd=folder)
 
@@ -123,9 +123,9 @@ def _is_there(name: str, folder: int) -> bool:
 
 
 def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden: bool = False) -> States:
-    """Returns the paths of a project's files, without those in `skipped` folders and, unless asked for, `hidden` ones.
+    """Returns a project's files with their fingerprints, without `skipped` folders and, by default, `hidden` ones.
 
-    As far as a bounded walk gets; no link is followed.
+    The walk is bounded and follows no link.
     """
     found: dict[str, tuple[int, ...]] = {}
     for place, names in walk_files(root, skipped):
@@ -138,31 +138,31 @@ def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden
 
 
 def _prefix(folder: str, root: Path) -> str:
-    """Of the paths in `folder`: "" for the root's own."""
+    """Returns the prefix of the paths in `folder`: "" for the root."""
     place = os.path.relpath(folder, root)
     return "" if place == "." else f"{place}/"
 
 
 KEY = "environment.setup"
-"""Of the environment that the commands have."""
+"""Key of the environment in which the commands run."""
 _FILES = "files"
 _NOT_FOUND = 127
-"""A shell's exit code for a program that is not there."""
+"""A shell's exit code for a missing program."""
 _NOT_THERE = re.compile(r"(?:^|: )([\w.+/-]+): (?:command )?not found", re.MULTILINE)
 
 
 class Run(Protocol):
-    """Runs a command in a tree with its environment; with `fetch`, variables, it reaches what installers reach."""
+    """Runs a command in a tree with its environment; with `fetch` (variables), it may reach registries."""
 
     async def __call__(
         self, root: Path, command: str, *, timeout_s: float | None = None, fetch: Mapping[str, str] | None = None
     ) -> CommandResult:
-        """At most `timeout_s`, else as long as any command."""
+        """Runs it for at most `timeout_s`; the default is every command's time limit."""
         ...
 
 
 class ProjectSetup:
-    """Keeps what the commands made in `folder`/<digest>. Without a base, or on an empty one, nothing is to be done."""
+    """Keeps the files that the commands made in `folder`/<digest>. Does nothing without a base or on an empty one."""
 
     def __init__(
         self,
@@ -173,42 +173,42 @@ class ProjectSetup:
         rules: SandboxSettings,
         variables: Mapping[str, str],
     ) -> None:
-        """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
+        """`variables` are the machine's; only the installers' settings are taken from them."""
         self._kept, self._base, self._own = KeptFolders(folder.absolute()), base, own
         self._variables, self._registry = variables, rules.registries.npm
         self._installer = installer_for(variables, commands, rules)
         self._timeout_s = commands.install_timeout_s
 
     async def ensure(self, root: Path, run: Run) -> str:
-        """Has in `root` what the commands made; returns "", else the failed one's output and how it ended."""
+        """Puts the files that the commands made into `root`; returns "", or the failed command's output and end."""
         if not self._own.setup or self._base is None or not (tree := await self._base.tree_id()):
             return ""
         made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
         if isinstance(made, str):
             return made
-        await asyncio.to_thread(put_back, made / _FILES, root)  # there is no folder where the commands made nothing
+        await asyncio.to_thread(put_back, made / _FILES, root)  # the folder is missing when the commands made nothing
         return ""
 
-    async def _make(self, base: BaseCommit, run: Run, begun: Path, _place: Path) -> str | None:
-        """Returns how a command failed, if one did."""
+    async def _make(self, base: BaseCommit, run: Run, scratch: Path, _place: Path) -> str | None:
+        """Returns how a command failed, or None."""
         try:
             env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
             return f"environment.setup: {error}"
-        async with base.checkout(begun) as tree:
+        async with base.checkout(scratch) as tree:
             begins = await run(tree, ":")
             if not begins.ok:
                 return told_failure("setup", ":", begins)
-            before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
+            before = await asyncio.to_thread(paths_in, tree)  # includes what the project's own build has made
             for command in self._own.setup:
                 result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
                 if not result.ok:
                     return told_failure("setup", command, result)
-            await asyncio.to_thread(take_new, tree, before, begun / _FILES)
+            await asyncio.to_thread(take_new, tree, before, scratch / _FILES)
         return None
 
     def _environment(self) -> dict[str, str]:
-        """Returns where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
+        """Returns the variables for uv, pip and npm, and those of the settings. Blocks; raises ConfigError."""
         npm = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
         return {**npm_variables(self._variables), **self._installer.for_commands(), **npm, **self._own.env}
 
@@ -219,20 +219,20 @@ class ProjectSetup:
 
 
 def told_failure(setting: str, command: str, result: CommandResult) -> str:
-    """Returns what a command of the setting printed, then how it ended."""
+    """Returns the output of a command of the setting, then how it ended."""
     how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
     lacking = _NOT_THERE.search(result.output) if result.exit_code == _NOT_FOUND else None
     more = f"; this machine has no `{lacking[1]}`: install it" if lacking else ""
-    # Last, for only the end of what is printed is shown.
+    # Comes last because only the end of the text is shown.
     return f"{result.output.rstrip()}\nenvironment.{setting}: `{command}` failed ({how}){more}".lstrip()
 
 
 _BUILT = "built.json"
-"""The tag and the paths of the sources, when the commands ran the last time."""
+"""Records the tag and the paths of the sources of the last run of the commands."""
 
 
 class ProjectBuild:
-    """Runs the commands where files have changed since; what they made is kept in `folder`/<key> and put back."""
+    """Runs the commands when files have changed; keeps what they made in `folder`/<key> and puts it back."""
 
     def __init__(self, folder: Path, commands: Sequence[str], timeout_s: float) -> None:
         self._folder, self._commands, self._timeout_s = folder.absolute(), tuple(commands), timeout_s
@@ -243,17 +243,17 @@ class ProjectBuild:
         return bool(self._commands or commands_for(root))
 
     async def ensure(self, root: Path, key: str, run: Run) -> str:
-        """Has in `root` what the commands make of it; returns "", else the failed one's output and end.
+        """Builds in `root`, or puts the kept files back; returns "", or the failed command's output and end.
 
-        As in a worktree of one's own, they find what they made before. A recorded one that fails stops nothing: it may
-        have been for one time only, and what it no longer makes, the tests miss.
+        The commands find their earlier results, as in a developer's worktree. A recorded command that fails stops
+        nothing: it may have been meant for one run only, and missing results fail the tests.
         """
         recorded = await asyncio.to_thread(commands_for, root)
         place = self._folder / key
         async with self._locks.setdefault(key, asyncio.Lock()):
             before, tag = await asyncio.to_thread(self._look, root, place, recorded)
             built, sources = await asyncio.to_thread(_read, place / _BUILT)
-            if not sources <= before:  # nobody knows what was made of the one that is gone
+            if not sources <= before:  # it is unknown which files came from a deleted source
                 await asyncio.to_thread(remove_tree, place / _FILES)
             await asyncio.to_thread(put_back, place / _FILES, root)
             if built == tag:
@@ -269,14 +269,14 @@ class ProjectBuild:
         return ""
 
     def _look(self, root: Path, place: Path, recorded: Sequence[str]) -> tuple[set[str], str]:
-        """Returns the paths that are there without the commands, and what changes with the files at them."""
+        """Returns the paths that exist without the commands, and a digest of those files."""
         (place / _FILES).mkdir(parents=True, exist_ok=True)
         before = paths_in(root) - paths_in(place / _FILES)
         return before, _digest(root, before, (*self._commands, *recorded))
 
 
 def _digest(root: Path, paths: Collection[str], commands: Sequence[str]) -> str:
-    """By their sizes and times, as make does."""
+    """Returns a digest of sizes and modification times, by which make decides as well."""
     found = hashlib.sha256(json.dumps(commands).encode())
     for path in sorted(paths):
         told = os.lstat(root / path)
@@ -298,7 +298,7 @@ def _write(path: Path, tag: str, sources: Collection[str]) -> None:
 
 
 def _read(path: Path) -> tuple[str, set[str]]:
-    with suppress(FileNotFoundError, ValueError):  # half of one that a kill left tells nothing
+    with suppress(FileNotFoundError, ValueError):  # a kill may leave half a file, which is ignored
         tag, sources = json.loads(path.read_text(encoding="utf-8"))
         return tag, set(sources)
     return "", set()

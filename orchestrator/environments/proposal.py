@@ -26,20 +26,20 @@ from orchestrator.settings.sections import system_packages
 _DEVCONTAINERS = ("devcontainer.json", ".devcontainer.json")
 _DEVCONTAINER_COMMANDS = ("onCreateCommand", "updateContentCommand", "postCreateCommand")
 _OTHERS = re.compile(r"^(PATH|HOME|TMPDIR|CI|FORCE_COLOR|PY_COLORS)$|^(PIP|UV|TOX|NOX|COVERAGE|CODECOV|GITHUB|RUNNER)_")
-"""Variables that are the tools' own, or each command's."""
+"""Variables that belong to the tools, or that every command gets."""
 _TOOLS = re.compile(
     r"^(?:python\d?\s+-m\s+)?(pip3?|uv|poetry|pdm|hatch|pipenv|conda|tox|nox|pre-commit|coverage|codecov|build|twine|git|"
     r"echo|cat|ls|set|export|env|source|\.|if|for|while|case|fi|done|else)(?:\s|$)"
 )
-"""How commands begin that install packages, which is done anyway, or do nothing for tests."""
+"""Prefixes of commands that install packages, which happens anyway, or that tests do not need."""
 _OPEN = re.compile(r"\$\{|GITHUB_|[{}]")
-"""Names something that only the tool knows which runs it."""
+"""Matches a placeholder that only the tool can fill in."""
 _FOLDER = re.compile(r"^cd \S+ && ")
 _PYTHON_IMAGE = re.compile(r"\bpython:(?:\d+-)?(3\.\d+)")
 
 
 class Line(NamedTuple):
-    """What one line of a file says: `NAME=value` of a variable, a command, or a version of Python."""
+    """One line of a file: `NAME=value` of a variable, a command, or a version of Python."""
 
     text: str
     source: str
@@ -47,17 +47,17 @@ class Line(NamedTuple):
 
 
 class Proposal(Value):
-    """What the files say."""
+    """The settings found in the files."""
 
     python: Line | None = None
     env: tuple[Line, ...] = ()
     commands: tuple[Line, ...] = ()
     system: tuple[Line, ...] = ()
-    """Packages that this machine must have."""
+    """System packages that this machine needs."""
 
 
 def is_read(path: str) -> bool:
-    """Whether a file with this path in the repository may say something."""
+    """Returns whether a file with this path in the repository is read for the proposal."""
     name = PurePosixPath(path).name
     own = "/" not in path or path.startswith((".github/workflows/", ".devcontainer/"))
     return (
@@ -66,9 +66,9 @@ def is_read(path: str) -> bool:
 
 
 def propose(texts: Mapping[str, str]) -> Proposal:
-    """From texts by their paths. What cannot be understood says nothing."""
+    """Returns a proposal from texts by path. Ignores what cannot be parsed."""
     found: dict[str, dict[str, Line]] = {"python": {}, "env": {}, "command": {}, "system": {}}
-    for path in sorted(texts, key=lambda path: path.startswith(".github/")):  # people's own words count more than CI's
+    for path in sorted(texts, key=lambda path: path.startswith(".github/")):  # local files take precedence over CI
         for kind, text in _read(path, texts[path]):
             line = _kept(kind, text.strip().removeprefix("- ").strip()) if kind in found else None
             if line is not None:
@@ -80,9 +80,9 @@ def propose(texts: Mapping[str, str]) -> Proposal:
 
 
 def section(found: Proposal, installed: Collection[str], *, take: bool) -> str:
-    """The text for the end of config.yaml, "" for nothing; without `take`, commands stand in comments.
+    """Returns the text to append to config.yaml, "" for nothing; without `take`, commands are commented out.
 
-    `installed` are the versions of Python here.
+    `installed` are the versions of Python on this machine.
     """
     live, aside = list[str](), list[str]()
     if found.python is not None:
@@ -128,7 +128,7 @@ def _kept(kind: str, text: str) -> tuple[str, str] | None:
 
 
 def _place(path: str, text: str, said: str, kind: str) -> str:
-    """Where it stands: the first line with its words."""
+    """Returns its place: the first line with its words."""
     words = said.partition("=")[0] if kind == "env" else _FOLDER.sub("", said)
     wanted = re.compile(r"\W+".join(map(re.escape, words.split())))
     number = next((number for number, line in enumerate(text.splitlines(), 1) if wanted.search(line)), None)

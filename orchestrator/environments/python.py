@@ -1,4 +1,4 @@
-"""Python environments: one per key for projects with dependencies, our own interpreter for those without."""
+"""Python environments: one per key for projects with dependencies, our own interpreter for the others."""
 
 import asyncio
 import errno
@@ -46,52 +46,51 @@ from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 _DEEPEST = 5
-"""How often manifests are read again with what builds told: a workspace's members may name others there."""
+"""How often manifests are read again after builds: a workspace's members may turn out to need others."""
 _KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _NONSENSE = (ValueError, TypeError, AttributeError, LookupError, NotImplementedError, RuntimeError, OSError)
-"""What manifests raise that say nonsense: no text where one must be, a path with a NUL, links in a circle."""
+"""Errors that invalid manifests cause: a value of the wrong type, a path with a NUL, circular links."""
 
 
 class LocalProject(NamedTuple):
-    """A project that is installed from its folder."""
+    """A project installed from its folder."""
 
     folder: str
-    """From the repository's root, "" for itself."""
+    """Relative to the repository's root, "" for the root."""
     extras: tuple[str, ...]
-    """That are asked for."""
+    """Requested extras."""
     system: BuildSystem | None
-    """None: it is no package, only what it needs is installed."""
+    """None: it is not a package, so only its requirements are installed."""
 
 
 class EnvironmentResult(Value):
-    """Which interpreter runs a project's code, or why there is none."""
+    """The interpreter that runs a project's code, or why there is none."""
 
     python: Path | None
     """None exactly when `problem` is set."""
     own: bool = False
-    """True when it is the interpreter of this process, whose packages nothing may change."""
+    """True for the interpreter of this process, whose packages must not change."""
     problem: str | None = None
     """Why the dependencies could not be installed, for people and personas."""
     output: str = ""
-    """What the installer printed."""
+    """Output of the installer."""
     failed: str = ""
     """Packages that could not be built, and why."""
     note: str = ""
-    """What is not as its people would have it, and why: the project itself, packages left out, a lock left aside."""
+    """Deviations and their reasons: the project not built, packages left out, a lock file ignored."""
     layer: Path | None = None
-    """Folder of the packages, named by their key; None where there are none."""
+    """Folder of the packages, named by their key; None when there are none."""
     access: Access = Access()
-    """What the interpreter needs beyond what every command may read."""
+    """Paths that the interpreter needs beyond what every command may read."""
 
 
 class PythonEnvironments:
-    """Makes and keeps environments in `folder`/<key>; their packages lie in `layers`, for all that ask for the same.
+    """Makes and keeps environments in `folder`/<key>; their packages are in shared `layers`.
 
-    `variables` is where pip's settings and the allowed install variables come from. What is asked for must be allowed
-    by `rules`, and is fetched from the registry they name. What tox, nox, hatch and pipelines install for tests counts
-    as they are at `base`: a contract closes manifests, not these files, and a story may write them. `own` is what
-    people say about the project.
+    `variables` supplies pip's settings and the allowed install variables. Packages must be allowed by `rules`, and are
+    fetched from the registry they name. The files of tox, nox, hatch and pipelines are read at `base`: a contract
+    closes manifests but not these files, so a story may change them. `own` is the configuration of the project.
     """
 
     def __init__(
@@ -119,10 +118,10 @@ class PythonEnvironments:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
-        """Returns the environment for the project at `root`, joined anew when its manifests ask for something else.
+        """Returns the environment for the project at `root`, joined again when its requirements have changed.
 
-        `part` is the folder below `root` whose manifests count; "" for its own. Never raises for what the project
-        holds; one call per key at a time, others wait. ValueError: `key` is no plain name.
+        `part` is the folder below `root` whose manifests count; "" for `root`. Never raises for the project's content.
+        Runs one call per key at a time. Raises ValueError when `key` is not a plain name.
         """
         if not _KEY.match(key):
             raise ValueError(f"{key!r} cannot name an environment")
@@ -140,7 +139,7 @@ class PythonEnvironments:
                 return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
-        """Returns whether these packages (name → version) can be had beside those of the project at `root`."""
+        """Returns whether these packages (name → version) can be installed with those of the project at `root`."""
         try:
             base, asked, scripts = await self._with(root, packages)
             new = [package_of(line) for line in asked.lines[len(base.lines) :]]
@@ -148,26 +147,26 @@ class PythonEnvironments:
                 return NewPackages()
             if refusals := tuple(refused_packages(new, self._packages)):
                 return NewPackages(refusal="; ".join(refusals))
-            unlocked = {"locked": ()}  # a lock says nothing of new packages, and is made again with them
+            unlocked = {"locked": ()}  # the lock file lacks new packages, and is regenerated with them
             base, asked = base.model_copy(update=unlocked), asked.model_copy(update=unlocked)
             return await self._layers.check_new(base, asked, scripts)
         except ConfigError as error:
             return NewPackages(refusal=str(error))
 
     async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
-        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        """Returns the folder with the project's packages and these, None when they cannot be installed."""
         try:
             _, wanted, scripts = await self._with(root, packages)
             if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted), self._packages)):
                 return None
             layer = await self._layers.ensure(wanted, scripts)
-        except (ConfigError, OSError):  # the run of the tests meets the same, and tells it
+        except (ConfigError, OSError):  # the test run meets the same error and reports it
             return None
         return None if isinstance(layer, NotInstalled) else await asyncio.to_thread(packages_of, layer)
 
     async def _with(self, root: Path, packages: Mapping[str, str]) -> tuple[Requirements, Requirements, InstallScripts]:
-        """Returns what the project at `root` asks for, the same with those packages that it does not ask for yet, and
-        what may be built. Raises ConfigError."""
+        """Returns the requirements of the project at `root`, the same with the packages that are new, and which
+        packages may be built. Raises ConfigError."""
         facts = BaseFacts() if self._base is None else await self._base.facts()
         found, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
         base = found.model_copy(update={"python": await asyncio.to_thread(self._other_python, found.requires_python)})
@@ -188,7 +187,7 @@ class PythonEnvironments:
             build, layer = self._built(root, place, projects, facts.version, python), None
             systems = [one.system for one in projects if one.system is not None]
             if not any(one.dynamic for one in systems) and (wanted.lines or wanted.python or systems):
-                built, layer = await _both(build, self._layers.ensure(wanted, scripts))  # at once: none needs the other
+                built, layer = await _both(build, self._layers.ensure(wanted, scripts))  # independent, so concurrent
                 break
             built, known = await build, told
             told = {folder: one.requires for folder, one in built.items() if one.requires}
@@ -218,7 +217,7 @@ class PythonEnvironments:
         return InstallScripts(self._may_build, facts.packages)
 
     def _other_python(self, requires: str) -> Interpreter | None:
-        """Returns what people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""
+        """Returns the configured interpreter or one the project allows; None for ours. Blocks; raises ConfigError."""
         if self._python:
             found = chosen_interpreter(self._python, self._path)
         else:
@@ -228,7 +227,7 @@ class PythonEnvironments:
     async def _built(
         self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
     ) -> dict[str, Built]:
-        """By folder. One after the other: a build makes files in the tree."""
+        """Builds the projects and returns results by folder. Sequential: a build makes files in the tree."""
         found = {}
         for number, one in enumerate(projects):
             if one.system is not None:
@@ -238,7 +237,7 @@ class PythonEnvironments:
         return found
 
     async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:
-        """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
+        """Joins the layer's packages and the projects if they have changed; returns what is missing."""
         tag = " ".join(one.tag for one in built.values())
         wheels = [str(one.wheel) for one in built.values() if one.wheel is not None]
         if not await asyncio.to_thread(is_joined, venv, layer, tag):
@@ -256,7 +255,7 @@ class PythonEnvironments:
 async def _both(
     build: Awaitable[dict[str, Built]], packages: Awaitable[Path | NotInstalled]
 ) -> tuple[dict[str, Built], Path | NotInstalled]:
-    """Returns what both give, at once. Where one raises, the other is not left at work."""
+    """Awaits both concurrently and returns both results. If one raises, still waits for the other first."""
     built, layer = await asyncio.gather(build, packages, return_exceptions=True)
     if isinstance(built, BaseException):
         raise built
@@ -275,17 +274,17 @@ def _note(wanted: Requirements, built: Mapping[str, Built], notes: Notes | None 
 
 
 def _names(wanted: Requirements) -> list[str]:
-    """Returns the packages that are asked for; options name none."""
+    """Returns the names of the required packages, without options."""
     return [package_of(line) for line in wanted.lines if not line.startswith("-")]
 
 
 def gather_all(
     root: Path, folder: str, setups: Mapping[str, str], chosen: Chosen, built: Mapping[str, Sequence[str]] = {}
 ) -> tuple[Requirements, list[LocalProject]]:
-    """What the project in `folder` of the repository at `root` needs; it and all projects that it is installed with.
+    """Returns the requirements of the project in `folder` of the repository, and all projects installed with it.
 
-    Of those only what they need at run time counts. Without a lock file of its own the repository's counts. `built` is
-    what builds told that their projects need, by folder.
+    Of those others only run-time requirements count. Without its own lock file the repository's counts. `built` has
+    the requirements that builds reported, by folder.
     """
     wanted = _read(root / folder, setups, chosen, built.get(folder, ()))
     found, missing, waiting = {folder: wanted}, list[str](), [(folder, one) for one in wanted.members]
@@ -331,13 +330,13 @@ def _place(root: Path, base: str, member: Member) -> str | None:
 
 
 def _workspace(root: Path, base: str) -> Iterator[str]:
-    """Folders of the nearest workspace (https://docs.astral.sh/uv/concepts/projects/workspaces/) around a project."""
+    """Yields folders of the nearest workspace (https://docs.astral.sh/uv/concepts/projects/workspaces/)."""
     for parent in (PurePosixPath(base), *PurePosixPath(base).parents):
         workspace = _pyproject(root / parent).get("tool", {}).get("uv", {}).get("workspace")
         if workspace is not None:
             yield str(parent)
             for pattern in map(normpath, workspace.get("members", ())):
-                # `**` would be looked for in packages too, and through links.
+                # `**` would also search packages, and follow links.
                 found = () if pattern.startswith(("/", "..")) or "**" in pattern else (root / parent).glob(pattern)
                 yield from (path.relative_to(root).as_posix() for path in sorted(found) if path.is_dir())
             return

@@ -1,7 +1,7 @@
-"""Installs Python packages with uv, from where pip is told to take them on this machine, and joins environments.
+"""Installs Python packages with uv, from the sources in this machine's settings of pip, and joins environments.
 
-uv does not read pip's settings (https://docs.astral.sh/uv/pip/compatibility/), so they are handed on as uv's own. One
-that decides what is fetched and has no like in uv is refused: the public index is never fallen back on in silence.
+uv does not read pip's settings (https://docs.astral.sh/uv/pip/compatibility/), so they are translated. A setting that
+affects what is fetched and has no equivalent in uv is refused, so that uv never silently uses the public index.
 An environment of a worktree has the packages and programs of a layer.
 """
 
@@ -25,7 +25,7 @@ from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
 
 _SECTIONS = ("global", "install")
-"""Of pip's settings, the later one's in place of the earlier one's."""
+"""Sections of pip's settings; the later one overrides the earlier one."""
 _AS_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -42,20 +42,20 @@ _AS_UV = {
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
 _NO_INDEX = {"UV_DEFAULT_INDEX": "file:///nonexistent"}
-"""uv has an option for it and no variable, and goes to the public index where no other one is named."""
+"""uv has an option for it but no variable, and uses the public index unless another one is named."""
 _ON = {"1", "true", "yes", "on"}
 _REFUSED = frozenset({"requirement", "editable", "no-deps", "platform", "python-version", "implementation", "abi"})
-"""What changes which packages are installed."""
+"""Settings that change which packages are installed."""
 
 _CHOOSES = re.compile(r"INDEX|FIND_LINKS|PRE(RELEASE)?$|NEWER|PRIOR|CONSTRAINT")
-"""Of variables that decide which packages are had."""
+"""Matches variables that decide which packages are chosen."""
 
 
 class Installer:
-    """Command lines that install packages into an environment; nothing of a package is run by them."""
+    """Builds command lines that install packages into an environment without running their code."""
 
     def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
-        """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
+        """`handed_on` are variables that an installation gets unchanged; `registry` replaces pip's index."""
         self._variables, self._handed_on, self._registry = variables, handed_on, registry
 
     def install(self, python: Path, *what: str, offline: bool = False) -> list[str]:
@@ -65,19 +65,19 @@ class Installer:
         return [uv_program(), "pip", "install", "--python", str(python), *only, *where, *what]
 
     def older(self, names: Iterable[str], days: int) -> list[str]:
-        """Returns options by which versions of these count that were uploaded at least so many days ago, where the
-        index tells when."""
+        """Returns options that restrict these packages to versions uploaded at least `days` ago, if the index knows
+        when."""
         until = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=days)
         return [word for name in names for word in ("--exclude-newer-package", f"{name}={until}")]
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables of a command that fetches. Blocks; raises ConfigError for a setting uv has not."""
-        uv_program()  # looked for here, where it may block: command lines are made in the event loop
+        """Returns the variables of a command that fetches. Blocks; raises ConfigError for a setting uv lacks."""
+        uv_program()  # cached here, where it may block: command lines are built in the event loop
         registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
         return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def sources(self) -> str:
-        """Changes with where packages come from and which versions of them count, not with who asks or by which way.
+        """Returns a text that identifies sources and allowed versions, without credentials and proxies.
 
         Blocks; raises ConfigError as `environment`.
         """
@@ -85,12 +85,12 @@ class Installer:
         return re.sub(r"//[^/@\s]*@", "//", json.dumps(chosen, sort_keys=True))
 
     def for_commands(self) -> dict[str, str]:
-        """Returns variables for people's commands, which may call uv or pip. Blocks; raises as `environment`."""
+        """Returns variables for configured commands, which may call uv or pip. Blocks; raises as `environment`."""
         registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
         return {**_as_pip(pip_settings(self._variables)), **registry, **self.environment()}
 
     def alone(self) -> dict[str, str]:
-        """Variables for a command line that is offline: no settings of anybody, and no cache."""
+        """Returns variables for an offline command line: no user's settings, and no cache."""
         return {"UV_NO_CONFIG": "1", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1"}
 
 
@@ -105,9 +105,9 @@ def installer_for(variables: Mapping[str, str], commands: CommandSettings, rules
 
 
 def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """pip's settings for `install`, by their names, from its files and from `variables`. Blocks.
+    """Returns pip's settings for `install`, by name, from its files and from `variables`. Blocks.
 
-    As https://pip.pypa.io/en/stable/topics/configuration/ says. Raises ConfigError for a file that cannot be read.
+    Follows https://pip.pypa.io/en/stable/topics/configuration/. Raises ConfigError for an unreadable file.
     """
     sections: dict[str, dict[str, str]] = {name: {} for name in _SECTIONS}
     for path in _settings_files(variables):
@@ -123,7 +123,7 @@ def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _settings_files(variables: Mapping[str, str]) -> Iterator[Path]:
-    """Returns the later ones count before the earlier ones."""
+    """Yields pip's settings files; later ones override earlier ones."""
     named, home = variables.get("PIP_CONFIG_FILE"), Path(variables.get("HOME") or Path.home())
     if named == os.devnull:
         return
@@ -142,16 +142,16 @@ def _settings_files(variables: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _plain(name: str) -> str:
-    """Returns a setting's name as pip's options have it."""
+    """Returns a setting's name in the form of pip's options."""
     return name.lower().replace("_", "-").removeprefix("--")
 
 
 def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns the same for uv, as variables. Raises ConfigError for what uv has no like of."""
+    """Returns uv's variables for pip's settings. Raises ConfigError for a setting without an equivalent."""
     if refused := sorted(settings.keys() & _REFUSED):
         raise ConfigError(
-            f"pip is set up with {', '.join(refused)} here, which uv, that installs packages, does not know: "
-            "take it out of pip's configuration (`pip config list` shows where from)"
+            f"pip's configuration has {', '.join(refused)}, which uv, the installer of packages, does not support: "
+            "remove it (`pip config list` shows where it comes from)"
         )
     found = {_AS_UV[name]: value for name, value in settings.items() if name in _AS_UV}
     for name, joint in (("UV_INDEX", " "), ("UV_FIND_LINKS", ","), ("UV_INSECURE_HOST", " ")):
@@ -165,12 +165,12 @@ def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _as_pip(settings: Mapping[str, str]) -> dict[str, str]:
-    """As variables, for where pip's files cannot be read."""
+    """Returns pip's variables for the settings, for commands that cannot read pip's files."""
     return {f"PIP_{name.upper().replace('-', '_')}": " ".join(value.split("\n")) for name, value in settings.items()}
 
 
 def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The requirements among the lines of requirements files, and what their options are on a command line of uv."""
+    """Splits lines of requirements files into requirements and options for uv's command line."""
     plain = [line for line in lines if not line.startswith("-")]
     names = {re.split(r"[= ]", line)[0] for line in lines if line.startswith("-")}
     known = {"--pre": ("--prerelease", "allow"), "--require-hashes": ("--require-hashes",)}
@@ -179,7 +179,7 @@ def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 @functools.cache
 def uv_program() -> str:
-    """Returns the program of the package `uv`. Blocks the first time."""
+    """Returns the path of uv's executable, from the package `uv`. Blocks the first time."""
     import uv
 
     return str(uv.find_uv_bin())
@@ -187,12 +187,12 @@ def uv_program() -> str:
 
 _MADE = "made.json"
 _SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
-"""How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
+"""First line of a package's script: its interpreter, or a shell that starts it when that path is too long."""
 _SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 
 
 def is_joined(environment: Path, layer: Path, tag: str) -> bool:
-    """Returns whether it is the environment that `mark_joined` was told of. Blocks."""
+    """Returns whether `mark_joined` recorded this environment with this layer and tag. Blocks."""
     with suppress(OSError, ValueError):
         made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
         return bool(made == {"layer": str(layer), "project": tag})
@@ -200,19 +200,19 @@ def is_joined(environment: Path, layer: Path, tag: str) -> bool:
 
 
 def mark_joined(environment: Path, layer: Path, tag: str) -> None:
-    """Notes that the environment has the layer's packages and the project's wheel of this tag. Blocks."""
+    """Records that the environment has the layer's packages and the project's wheel of this tag. Blocks."""
     (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
 
 
 def join(environment: Path, layer: Path) -> None:
-    """Makes the virtual environment that has the layer's packages and programs. Blocks; raises as `make_venv`."""
-    (environment / _MADE).unlink(missing_ok=True)  # first: what is half removed is not joined
+    """Makes a virtual environment with the layer's packages and programs. Blocks; raises as `make_venv`."""
+    (environment / _MADE).unlink(missing_ok=True)  # comes first, so that a half-removed one does not count as joined
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
     python = os.path.realpath(layer / "venv" / "bin" / "python")
     make_venv(environment, "" if python == os.path.realpath(sys.executable) else python)
-    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
-    # that what lies in the project's own folders does not stand in for a package.
+    # `addsitedir` also processes the `.pth` files of packages. `!` sorts first among `.pth` files, so that the
+    # project's own folders do not shadow a package.
     line = f"import site; site.addsitedir({str(packages_of(layer))!r})\n"
     (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
     for program in sorted((layer / "venv" / "bin").iterdir()):
@@ -220,7 +220,7 @@ def join(environment: Path, layer: Path) -> None:
 
 
 def _add_program(program: Path, target: Path) -> None:
-    """Copies a script in Python, for the interpreter of its environment; what is none is linked to."""
+    """Copies a Python script with its environment's interpreter; links any other program."""
     if os.path.lexists(target) or not program.is_file():
         return
     content = program.read_bytes()
@@ -234,9 +234,9 @@ def _add_program(program: Path, target: Path) -> None:
 
 
 def make_venv(environment: Path, python: str = "") -> None:
-    """Makes an empty one, with our interpreter or with another one's program. Blocks.
+    """Makes an empty virtual environment with our interpreter or another one's program. Blocks.
 
-    Raises ConfigError for another one that makes none, OSError where the disk is full.
+    Raises ConfigError if the other one fails, OSError when the disk is full.
     """
     if not python:
         venv.EnvBuilder(symlinks=True).create(environment)
@@ -247,11 +247,11 @@ def make_venv(environment: Path, python: str = "") -> None:
     except subprocess.SubprocessError as error:
         told = (error.output or "") + (error.stderr or "") if isinstance(error, subprocess.CalledProcessError) else ""
         raise_if_full(told, environment.parent)
-        raise ConfigError(f"`{python}` makes no virtual environment: {told or error}") from error
+        raise ConfigError(f"`{python}` cannot make a virtual environment: {told or error}") from error
 
 
 def packages_of(layer: Path) -> Path:
-    """Returns where a layer has its packages. Blocks."""
+    """Returns the folder of a layer's packages. Blocks."""
     return _site(layer / "venv")
 
 

@@ -1,4 +1,4 @@
-"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments."""
+"""Layers of Python packages: installed once per set of requirements, and joined to many environments."""
 
 import asyncio
 import ensurepip
@@ -31,18 +31,18 @@ from orchestrator.sandbox.command_runner import scratch_folder
 
 _PYTEST = "pytest"
 _COMPILER = Path(__file__).with_name("compile_packages.py")
-# What uv reads: what is wanted, limits of the project's own, limits of a lock file, and what is never installed.
+# Files for uv: requirements, the project's own constraints, a lock file's constraints, and packages never installed.
 _WANTED, _CONSTRAINTS, _LOCKED, _NEVER = "requirements.txt", "constraints.txt", "locked.txt", "left_out.txt"
 _NOTES = "told.json"
 _MOST_ROUNDS = 4
-"""In which single lines are taken out of a list; an index that lacks many versions of a lock has each round fetch."""
+"""Rounds that drop single lines from a list, then all: every round fetches, and many locked versions may be missing."""
 _UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
 _UNSOLVED = "No solution found"
-"""What uv says where versions do not go together. Whatever else happened says nothing about a lock file."""
+"""uv's message for conflicting versions. Other failures say nothing about a lock file."""
 _BROKEN = re.compile(r"Failed to (?:download and )?build `([\w.-]+)")
-"""What uv says of a package that it was to build."""
+"""uv's message for a package that it failed to build."""
 _TOLD = 2000
-"""Characters kept of what an installer printed at its end."""
+"""Characters kept of the end of an installer's output."""
 _MAY_NOT = "no ready-made package (wheel) for this machine, and environment.install_scripts does not let it be built"
 _PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 
@@ -53,16 +53,16 @@ class NotInstalled(Value):
     problem: str
     """For people and personas."""
     output: str = ""
-    """What the installer printed."""
+    """Output of the installer."""
 
 
 class Notes(Value):
-    """What of a layer's packages is not as it was asked for, and why."""
+    """Deviations of a layer's packages from the requirements, and their reasons."""
 
     locked: tuple[str, ...] = ()
-    """Versions of the lock file that were left aside, with the installer's words."""
+    """Versions of the lock file that were ignored, with the installer's message."""
     besides: tuple[str, ...] = ()
-    """Requirements for development that were left aside, likewise."""
+    """Requirements for development that were ignored, likewise."""
     failed: tuple[str, ...] = ()
     """Sentences on packages that could not be built."""
     no_wheels: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Notes(Value):
         asides = (("versions of the lock file", self.locked), ("requirements for development", self.besides))
         return [
             *(
-                f"the {what} were left aside, where they do not go together with the others: {'; '.join(aside)}"
+                f"the {what} that conflict with other requirements were ignored: {'; '.join(aside)}"
                 for what, aside in asides
                 if aside
             ),
@@ -84,14 +84,14 @@ class Notes(Value):
 
 
 def notes_on(layer: Path) -> Notes:
-    """Returns what is to be told of it. Blocks."""
+    """Returns the notes on a layer. Blocks."""
     return Notes.model_validate_json((layer / _NOTES).read_text(encoding="utf-8"))
 
 
 class PythonLayers:
-    """Makes and keeps layers in `folder`/<digest of what is asked for>.
+    """Makes and keeps layers in `folder`/<digest of the requirements>.
 
-    One without what could not be built is for this object alone: what was missing may be there for the next one.
+    A layer with failed builds is used by this object only: what was missing may be available to the next one.
     """
 
     def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
@@ -99,21 +99,21 @@ class PythonLayers:
         self._kept = KeptFolders(folder)
 
     async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
-        """Returns where the packages lie that are asked for.
+        """Returns the folder with the required packages.
 
-        Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
+        Raises OSError when the disk is full, ConfigError for settings of pip that uv does not support.
         """
 
-        async def make(begun: Path, layer: Path) -> NotInstalled | None:
-            return await self._fill(await asyncio.to_thread(_Attempt, begun, wanted), layer, scripts)
+        async def make(scratch: Path, layer: Path) -> NotInstalled | None:
+            return await self._fill(await asyncio.to_thread(_Attempt, scratch, wanted), layer, scripts)
 
         digest = await asyncio.to_thread(_digest, wanted, self._installer, scripts)
-        return await self._kept.ensure(digest, make, lambda begun: notes_on(begun).failed)
+        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed)
 
     async def check_new(self, base: Requirements, wanted: Requirements, scripts: InstallScripts) -> NewPackages:
-        """Returns whether `wanted`, which is `base` and new packages, can be had.
+        """Returns whether `wanted`, which is `base` and new packages, can be installed.
 
-        Where some of them have to be built and may be, that is done. Raises as `ensure`.
+        Builds packages that have to be built, where that is allowed. Raises as `ensure`.
         """
         told, closed, built = await self._try(wanted, scripts)
         if not told.ok:
@@ -133,41 +133,41 @@ class PythonLayers:
         return NewPackages(failed="\n".join((await asyncio.to_thread(notes_on, layer)).failed))
 
     async def _try(self, wanted: Requirements, scripts: InstallScripts) -> tuple[CommandResult, list[str], list[str]]:
-        """Chooses versions alone; returns how that ended, and which packages have no wheel: those that may not be
-        built, and others."""
+        """Only resolves versions; returns the result, and the packages without a wheel: those that may not be built,
+        and the others."""
         env = await asyncio.to_thread(self._installer.environment)
-        async with scratch_folder() as begun:
-            attempt = await asyncio.to_thread(_Attempt, begun, wanted)
+        async with scratch_folder() as scratch:
+            attempt = await asyncio.to_thread(_Attempt, scratch, wanted)
             told = await self._fetch(attempt, env, scripts, *attempt.words, "--dry-run")
             return told, attempt.no_wheels, attempt.built
 
     async def _fill(self, attempt: "_Attempt", layer: Path, scripts: InstallScripts) -> NotInstalled | None:
-        """Fetches what is wanted, then compiles it where there is no network."""
-        begun, wanted = attempt.begun, attempt.wanted
+        """Fetches the packages, then compiles them without network access."""
+        scratch, wanted = attempt.scratch, attempt.wanted
         env = await asyncio.to_thread(self._installer.environment)
         if wanted.lines and not (fetched := await self._fetch(attempt, env, scripts, *attempt.words)).ok:
             return _failure("The dependencies could not be installed", fetched)
         if wanted.runner:
-            # The version that runs in our own interpreter, unless the project names one or has another interpreter.
+            # Our own version of pytest, unless the project names one or has another interpreter.
             runner = _PYTEST if wanted.python is not None or _names_pytest(wanted) else _own_pytest()
-            if not await asyncio.to_thread(_has, begun, _PYTEST):
+            if not await asyncio.to_thread(_has, scratch, _PYTEST):
                 added = await self._fetch(attempt, env, NOTHING, runner)
                 if not added.ok:
                     return _failure(f"{runner} could not be added", added)
-            await asyncio.to_thread(_add_pip, begun)
+            await asyncio.to_thread(_add_pip, scratch)
         await asyncio.to_thread(attempt.write_notes)
-        packages = await asyncio.to_thread(packages_of, begun)
-        argv = [str(attempt.python), "-I", str(_COMPILER), str(packages), str(begun), str(layer)]
+        packages = await asyncio.to_thread(packages_of, scratch)
+        argv = [str(attempt.python), "-I", str(_COMPILER), str(packages), str(scratch), str(layer)]
         await self._run(argv, attempt, {})
         return None
 
     async def _fetch(
         self, attempt: "_Attempt", env: dict[str, str], scripts: InstallScripts, *what: str
     ) -> CommandResult:
-        """Installs `what`, building what has no wheel and may be built.
+        """Installs `what`, building packages that have no wheel and may be built.
 
-        Does without what keeps it all from being had: a package that cannot be built, versions of a lock that
-        contradict the manifests.
+        Drops what prevents the installation: a package that cannot be built, locked versions that contradict the
+        manifests.
         """
         building = list[str]()
         while True:
@@ -195,53 +195,60 @@ class PythonLayers:
     ) -> CommandResult:
         python = attempt.wanted.python
         access = Access(fetch=fetch, readable=(_COMPILER, *map(Path, python.readable if python is not None else ())))
-        result = await self._runner.run(argv, cwd=attempt.begun, env=env, timeout_s=self._timeout_s, access=access)
+        result = await self._runner.run(argv, cwd=attempt.scratch, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
-            await asyncio.to_thread(raise_if_full, result.output, attempt.begun.parent, Path(tempfile.gettempdir()))
+            await asyncio.to_thread(raise_if_full, result.output, attempt.scratch.parent, Path(tempfile.gettempdir()))
         return result
 
 
 class _Attempt:
-    """An environment in the making: what is asked for, less what keeps it all from being had. Its methods block."""
+    """An environment in progress: the requirements, without those that prevent the installation. Its methods block."""
 
-    def __init__(self, begun: Path, wanted: Requirements) -> None:
-        self.begun, self.wanted = begun, wanted
-        self.python = begun / "venv" / "bin" / "python"
+    def __init__(self, scratch: Path, wanted: Requirements) -> None:
+        self.scratch, self.wanted = scratch, wanted
+        self.python = scratch / "venv" / "bin" / "python"
         self._lines, options = options_of(wanted.lines)
-        self.words = [*options, "-r", str(begun / _WANTED)]
-        """What is wanted, for a command line."""
-        self.limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED), "--override", str(begun / _NEVER)]
+        self.words = [*options, "-r", str(scratch / _WANTED)]
+        """The requirements, as arguments of uv."""
+        self.limits = [
+            "-c",
+            str(scratch / _CONSTRAINTS),
+            "-c",
+            str(scratch / _LOCKED),
+            "--override",
+            str(scratch / _NEVER),
+        ]
         self._locked = [*wanted.locked]
         self._locked_aside, self._besides_aside = list[str](), list[str]()
         self.no_wheels, self.built, self.failed = list[str](), list[str](), list[str]()
-        make_venv(begun / "venv", wanted.python.program if wanted.python is not None else "")
+        make_venv(scratch / "venv", wanted.python.program if wanted.python is not None else "")
 
     def write_lists(self) -> None:
-        """Writes what uv reads: our own copies, for the tree may change meanwhile."""
+        """Writes the files for uv: our own copies, because the tree may change meanwhile."""
         never = [f"{name} ; python_version < '0'" for name in (*self.wanted.without, *self.no_wheels)]
         lists = {_WANTED: self._lines, _CONSTRAINTS: map(_constraint, self.wanted.constraints)}
         for name, lines in {**lists, _LOCKED: self._locked, _NEVER: never}.items():
-            (self.begun / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (self.scratch / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def write_notes(self) -> None:
-        """Writes what `notes_on` reads."""
+        """Writes the file that `notes_on` reads."""
         notes = Notes(
             locked=tuple(self._locked_aside),
             besides=tuple(self._besides_aside),
             failed=tuple(self.failed),
             no_wheels=tuple(self.no_wheels),
         )
-        (self.begun / _NOTES).write_text(notes.model_dump_json(), encoding="utf-8")
+        (self.scratch / _NOTES).write_text(notes.model_dump_json(), encoding="utf-8")
 
     def does_without(self, told: str) -> bool:
-        """Returns whether what an installer says can be mended by taking something away, which is then done."""
+        """Drops the requirement that caused an installer's error; returns whether there was one to drop."""
         unbuilt = _UNBUILT.search(told)
         if unbuilt is None:
             return _UNSOLVED in told and (
                 _leave_aside(self._locked, self._locked, self._locked_aside, told)
                 or _leave_aside(self._lines, self.wanted.besides, self._besides_aside, told)
             )
-        # The version that is locked may be what has no wheel: another one counts before the package is given up.
+        # Only the locked version may lack a wheel: other versions are tried before the package is dropped.
         kept = [line for line in self._locked if package_of(line) != canonicalize_name(unbuilt[1])]
         if len(kept) < len(self._locked):
             self._locked = kept
@@ -253,9 +260,9 @@ class _Attempt:
 
 
 def _leave_aside(lines: list[str], which: Sequence[str], aside: list[str], told: str) -> bool:
-    """Takes out of `lines` those of `which` that an installer names as in each other's way; returns whether any was.
+    """Removes from `lines` those of `which` that an installer names as conflicting; returns whether any was.
 
-    All of them, where it names none, or where it has said so often enough.
+    Removes all of them if it names none, or after too many rounds.
     """
     there = [line for line in lines if line in {*which}]
     named = [line for line in there if re.search(rf"(?<![\w.-]){re.escape(package_of(line))}(?![\w-])", told, re.I)]
@@ -267,18 +274,18 @@ def _leave_aside(lines: list[str], which: Sequence[str], aside: list[str], told:
 
 
 def _names_pytest(wanted: Requirements) -> bool:
-    """Returns whether its version is the project's to choose."""
+    """Returns whether the project chooses the version of pytest."""
     return any(package_of(line) == _PYTEST for line in (*wanted.constraints, *wanted.locked))
 
 
 @functools.cache
 def _own_pytest() -> str:
-    """Blocks the first time."""
+    """Returns the requirement of our own pytest. Blocks the first time."""
     return f"{_PYTEST}=={importlib.metadata.version(_PYTEST)}"
 
 
 def _digest(wanted: Requirements, installer: Installer, scripts: InstallScripts) -> str:
-    """Changes with the requirements, the interpreter, the test runner that is added, what installs them from where."""
+    """Returns a digest of the requirements, interpreter, added test runner, installer, sources and allowed builds."""
     asked = wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"})
     content = [
         *(_NOTES, asked, scripts.digest(json.dumps(asked))),
@@ -292,13 +299,13 @@ def _has(layer: Path, name: str) -> bool:
     return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in packages_of(layer).glob("*.dist-info"))
 
 
-def _add_pip(begun: Path) -> None:
-    """Adds the pip that comes with Python where the packages bring none: packed as it is, for few commands call it."""
+def _add_pip(scratch: Path) -> None:
+    """Adds Python's bundled pip unless the packages include one; it stays zipped, because few commands call it."""
     found = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
-    if found is None or _has(begun, "pip"):
+    if found is None or _has(scratch, "pip"):
         return
-    packages, programs = packages_of(begun), begun / "venv" / "bin"
-    wheel = shutil.copy(found, begun)
+    packages, programs = packages_of(scratch), scratch / "venv" / "bin"
+    wheel = shutil.copy(found, scratch)
     (packages / "pip.pth").write_text(f"{os.path.relpath(wheel, packages)}\n", encoding="utf-8")
     for name in ("pip", "pip3"):
         (programs / name).write_text(_PIP, encoding="utf-8")
@@ -306,10 +313,10 @@ def _add_pip(begun: Path) -> None:
 
 
 def _constraint(line: str) -> str:
-    """Returns it without extras, which constraints may not name; the version is what they are for."""
+    """Returns the requirement without extras, which constraints may not have."""
     try:
         parsed = Requirement(line)
-    except InvalidRequirement:  # it has hashes behind it and is passed on as it is
+    except InvalidRequirement:  # it ends with hashes and is passed on unchanged
         return line
     return f"{parsed.name}{parsed.specifier}" + (f" ; {parsed.marker}" if parsed.marker else "")
 

@@ -1,8 +1,8 @@
-"""What pyproject.toml, setup.cfg and lock files say that a project needs (pure: text in, values out).
+"""Reads a project's requirements from pyproject.toml, setup.cfg and lock files (pure: text in, values out).
 
-A lock is heeded and not obeyed: it may be older than the manifests beside it, and what they ask for is what is tested.
+A lock file is a preference, not a rule: it may be older than the manifests beside it, which define what is tested.
 
-What the names of groups, extras, files and packages tell about tests (pure).
+Also classifies names of groups, extras, files and packages by their purpose (pure).
 """
 
 import configparser
@@ -36,12 +36,12 @@ _RUNNER = re.compile(r"^(pytest|nose|testtools|unittest2)")
 
 
 class Purpose(Enum):
-    """What a group, an extra or a file of requirements is for, as far as its name tells."""
+    """The purpose of a group, an extra or a requirements file, judged by its name."""
 
     TESTS = "tests"
     DEVELOPMENT = "development"
     OTHER = "other"
-    """Linters, stubs, documents, releases: no test needs it."""
+    """Linters, stubs, documentation, releases: no test needs it."""
     UNKNOWN = "unknown"
 
 
@@ -53,15 +53,15 @@ def purpose(name: str) -> Purpose:
 
 
 def for_tests(names: Iterable[str]) -> list[str]:
-    """Returns those that hold what tests need: the plain ones (`test`, `tests`, `testing`), else those like `test-xyz`.
+    """Returns the names for tests: the plain ones (`test`, `tests`, `testing`), else those like `test-xyz`.
 
-    Beside a plain one, another is for a special run: `tests-random` would put a project's tests in another order.
+    Beside a plain name, another is for a special run: `tests-random` would change the order of a project's tests.
     """
     return _plain_ones(name for name in names if purpose(name) is Purpose.TESTS)
 
 
 def for_development(names: Iterable[str]) -> list[str]:
-    """Returns those like `dev`; beside a plain one, urllib3's `dev-min-pyopenssl` is for a special run as well."""
+    """Returns the names like `dev`; beside a plain one, urllib3's `dev-min-pyopenssl` is for a special run as well."""
     return _plain_ones(name for name in names if purpose(name) is Purpose.DEVELOPMENT)
 
 
@@ -77,18 +77,18 @@ def package_of(line: str) -> str:
 
 
 def is_tool(line: str) -> bool:
-    """Returns whether a requirement is a linter or formatter, stubs, or a tool for documents and releases."""
+    """Returns whether a requirement is a linter, a formatter, stubs, or a tool for documentation or releases."""
     name = package_of(line)
     return name in _TOOLS or bool(_TOOL_FAMILIES.search(name))
 
 
 def is_runner(line: str) -> bool:
-    """Returns whether a requirement is what runs tests."""
+    """Returns whether a requirement is a test runner."""
     return bool(_RUNNER.match(package_of(line)))
 
 
 def _words(name: str) -> list[str]:
-    """Without a version at its end (`tests39`) and what a file is called by anyway."""
+    """Returns the words of a name, without a trailing version (`tests39`) and words such as `requirements`."""
     words = (re.sub(r"\d+$", "", word) for word in re.split(r"[^a-z0-9]+", name.lower()))
     return [word for word in words if word not in {"", "requirements", "reqs", "txt"}]
 
@@ -118,9 +118,9 @@ class Declared:
     """Where requirements come from that are in no registry, by name: a folder, an address, "" for the workspace."""
 
     def lines(self, *, extras: Iterable[str] = (), groups: Iterable[str] = (), tools: bool = True) -> list[str]:
-        """Returns what these extras and groups ask for, and those they name; without `tools`, none that no test needs.
+        """Returns requirements of these extras and groups, with included ones; without `tools`, only those for tests.
 
-        Raises LookupError when one that is included is not there.
+        Raises LookupError when an included group is missing.
         """
         seen = set[tuple[str, str]]()
         waiting = [*(("group", canonicalize_name(one)) for one in groups), *(("extra", one) for one in extras)]
@@ -148,7 +148,7 @@ class Declared:
 
 
 def read_pyproject(text: str) -> Declared:
-    """Of the standard's tables, and of poetry's, pdm's and uv's. Raises ValueError, TypeError, AttributeError."""
+    """Reads the standard's tables and those of poetry, pdm and uv. Raises ValueError, TypeError, AttributeError."""
     data = tomllib.loads(text)
     project: dict[str, Any] = data.get("project", {})
     tool = data.get("tool", {})
@@ -170,7 +170,7 @@ def read_pyproject(text: str) -> Declared:
 
 
 def read_setup_cfg(text: str) -> Declared:
-    """Raises configparser.Error."""
+    """Reads the `options` sections. Raises configparser.Error."""
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     extras = parser["options.extras_require"] if parser.has_section("options.extras_require") else {}
@@ -183,7 +183,7 @@ def read_setup_cfg(text: str) -> Declared:
 
 
 def logical_lines(text: str) -> Iterator[str]:
-    """Lines as pip reads them: continued ones joined, comments and blank lines left out."""
+    """Yields lines as pip reads them: continued ones joined, comments and blank lines left out."""
     joined = re.sub(r"\\\r?\n", " ", text.removeprefix("\ufeff"))
     for raw in joined.splitlines():
         line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
@@ -192,13 +192,13 @@ def logical_lines(text: str) -> Iterator[str]:
 
 
 def _poetry_python(poetry: Mapping[str, Any]) -> str:
-    """Its versions as a specifier; "" for alternatives (`^3.8 || ^4.0`), of which ours may be any."""
+    """Returns Poetry's Python versions as a specifier; "" for alternatives (`^3.8 || ^4.0`), which allow any."""
     told = poetry.get("dependencies", {}).get("python", "")
     return specifier(told) if isinstance(told, str) and "|" not in told else ""
 
 
 def _places(sources: Mapping[str, Any]) -> dict[str, str]:
-    """Of several places for one name, which differ by markers, the first. Indexes are no places."""
+    """Returns each name's source; the first of several that differ by marker. An index is not a source."""
     found: dict[str, str] = {}
     for name, value in sources.items():
         source = value[0] if isinstance(value, list) else value
@@ -231,7 +231,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pdm(pdm: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Without `-e file:///${PROJECT_ROOT}/…`, which are folders of the repository."""
+    """Returns pdm's groups without `-e file:///${PROJECT_ROOT}/…`, which are folders of the repository."""
     held = pdm.get("dev-dependencies", {})
     return {name: [line for line in lines if not line.startswith("-e")] for name, lines in held.items()}
 
@@ -241,9 +241,9 @@ _VERSION = re.compile(r"^\d+(\.\d+)*")
 
 
 def poetry_groups(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Lines of the main table (""), the groups, and the old dev table; without optional ones and `python`.
+    """Returns lines of the main table (""), the groups, and the old dev table, without optional ones and `python`.
 
-    What comes from elsewhere than the package index stands as `name @ place`. Raises ValueError for what is no version.
+    Packages that are not from the index appear as `name @ place`. Raises ValueError for an invalid version.
     """
     tables = {name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()}
     found = {"": _table(poetry.get("dependencies", {}))} | {name: _table(held) for name, held in tables.items()}
@@ -251,7 +251,7 @@ def poetry_groups(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def poetry_extras(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Lines of the extras, which name optional dependencies of the main table."""
+    """Returns lines of the extras, which name optional dependencies of the main table."""
     table = {name.lower(): (name, value) for name, value in poetry.get("dependencies", {}).items()}
     return {
         extra: [line for name in names if name.lower() in table for line in _lines(*table[name.lower()], optional=True)]
@@ -280,7 +280,7 @@ def _lines(name: str, value: Any, *, optional: bool = False) -> list[str]:
 def specifier(constraint: str) -> str:
     """Returns a Poetry constraint (`^1.2`, `~1.2`, `1.2.*`, `*`, `>=1,<2`, `1.2`) as a PEP 440 specifier.
 
-    Of alternatives (`^1.21 || ^2.0`), which PEP 440 has not, the last one: it fulfils the whole. Raises ValueError.
+    Takes the last of alternatives (`^1.21 || ^2.0`), which PEP 440 lacks: it satisfies the whole. Raises ValueError.
     """
     constraint = constraint.split("|")[-1]
     return ",".join(part for piece in constraint.split(",") if (part := _part(piece.strip())))
@@ -296,7 +296,7 @@ def _part(piece: str) -> str:
 
 
 def _next(version: str, *, caret: bool) -> str:
-    """The first version outside: caret keeps the leftmost non-zero part, tilde the first two (or the only) parts."""
+    """Returns the first version outside: caret keeps the leftmost non-zero part, tilde the first two (or the only)."""
     match = _VERSION.match(version)
     if match is None:
         raise ValueError(f"`{version}` is no version")
@@ -308,15 +308,15 @@ def _next(version: str, *, caret: bool) -> str:
 
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
-"""The first one that is there counts."""
+"""The first one that exists counts."""
 _ELSEWHERE = frozenset(
     {"git", "hg", "vcs", "url", "path", "file", "directory", "archive", "editable", "virtual", "workspace"}
 )
-"""How a lock says that a package comes from anything but an index."""
+"""Keys by which a lock file marks a package that does not come from an index."""
 
 
 def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
-    """`name==version`, with a marker where one package has several versions; () without a lock that can be read."""
+    """Returns `name==version` lines, with markers for a package with several versions; () without a readable lock."""
     name, text = next(((name, text) for name in LOCKS if (text := read(name)) is not None), ("", ""))
     try:
         entries = list(_pipenv(json.loads(text)) if name == "Pipfile.lock" else _packages(tomllib.loads(text)))
@@ -330,7 +330,7 @@ def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
 
 
 def _constraints(package: str, versions: Mapping[str, list[str]]) -> Iterator[str]:
-    """None where it is not said which of several versions is meant when, as in a lock of groups that conflict."""
+    """Yields nothing when several versions have no markers to choose by, as in a lock of conflicting groups."""
     told = [one for markers in versions.values() for one in markers]
     if len({*told}) < len(told):
         return

@@ -1,7 +1,7 @@
-"""A project itself, built by its own backend as an editable wheel for one worktree (PEP 517, PEP 660).
+"""Builds a project with its own backend as an editable wheel for one worktree (PEP 517, PEP 660).
 
-What tests of real projects need of it: its metadata (`importlib.metadata.version("itself")`), its entry points, and the
-files that only its backend writes, such as a `_version.py`. The build sees the sources and has no network."""
+Tests of real projects need its metadata (`importlib.metadata.version("itself")`), its entry points, and files that only
+its backend writes, such as a `_version.py`. The build sees the sources and has no network."""
 
 import asyncio
 import hashlib
@@ -40,20 +40,20 @@ _VERSIONS = (
     *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "UV_DYNAMIC_VERSIONING_BYPASS"),
     *("POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
 )
-"""Variables that give a version to projects which take theirs from git's tags: a worktree has none."""
+"""Variables with a version for projects that derive theirs from git tags, which a worktree lacks."""
 _GIT = "[safe]\n\tdirectory = *\n"
-"""setuptools-scm asks git for files, and ends the build where git refuses a folder of another user's: a build may run
-as a user of its own. It hands no GIT_… on."""
+"""setuptools-scm lists files with git, and fails the build when git refuses a folder of another user: a build may run
+as a separate user. It passes no GIT_… variables on."""
 _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
 _KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
 _BUILT = "built.json"
 _ASKED = {"hatchling.build": ("editables~=0.3",)}
-"""What a backend is known to ask for besides: it is fetched with the rest, which spares a layer and a process."""
+"""Known extra requirements of a backend: fetching them with the rest saves a layer and a process."""
 _ROUNDS = 3
-"""How often a backend is asked; what it requires besides is fetched in between."""
+"""How often a backend is called; its additional requirements are fetched in between."""
 _NONSENSE = (zipfile.BadZipFile, ValueError, LookupError, NotImplementedError, zlib.error, EOFError, RuntimeError)
-"""What reading a wheel raises that is none: a build may leave anything."""
+"""Errors of reading an invalid wheel: a build may leave anything."""
 _CAUSES = (
     (
         r"Could not resolve host|[Nn]ame resolution|Network is unreachable|failed to download from",
@@ -66,35 +66,35 @@ _CAUSES = (
         "this machine has no `{}`, which its build calls: install it",
     ),
 )
-"""What those say that compile, and what people do about it."""
+"""Error messages of compilers and build tools, with a remedy for each."""
 _TOLD = 2000
-"""Characters kept of what a build printed at its end."""
+"""Characters kept of the end of a build's output."""
 
 
 class BuildSystem(Value):
-    """How a project says that it is built."""
+    """A project's `build-system` table."""
 
     requires: tuple[str, ...]
     backend: str
     path: tuple[str, ...] = ()
     dynamic: bool = False
-    """Whether only the backend knows what the project depends on."""
+    """True when only the backend knows the dependencies."""
 
 
 class Built(Value):
     """The project's editable wheel."""
 
     wheel: Path | None = None
-    """None: there is none, and `problem` says why."""
+    """None when the build failed; `problem` says why."""
     requires: tuple[str, ...] = ()
-    """What only the backend knew that the project needs."""
+    """Requirements that only the backend knew."""
     tag: str = ""
     """Changes with the wheel."""
     problem: str = ""
 
 
 def build_system(root: Path) -> BuildSystem | None:
-    """Returns how the project at `root` is built; None for one that is not said to be a package. Blocks."""
+    """Returns how the project at `root` is built; None when nothing declares it a package. Blocks."""
     names = root_files(root)
     text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
     try:
@@ -108,7 +108,7 @@ def build_system(root: Path) -> BuildSystem | None:
                 path=tuple(table.get("backend-path", ())),
                 dynamic=not project or not _KNOWN_BY_BACKEND.isdisjoint(project.get("dynamic", ())),
             )
-    except (ValueError, TypeError, AttributeError):  # the requirements' reader tells what is wrong
+    except (ValueError, TypeError, AttributeError):  # the requirements' reader reports the error
         return None
     if "setup.py" in names:
         return BuildSystem(requires=("setuptools",), backend="setuptools.build_meta:__legacy__", dynamic=True)
@@ -116,22 +116,22 @@ def build_system(root: Path) -> BuildSystem | None:
 
 
 class BuildJob(NamedTuple):
-    """What is to be built."""
+    """The project to build."""
 
     root: Path
     folder: Path
-    """Where the wheel is kept, for this project alone."""
+    """The folder of this project's wheel."""
     system: BuildSystem
     version: str
-    """For projects that take theirs from git's tags; "" for none."""
+    """Version for projects that derive theirs from git tags; "" for none."""
     extras: Sequence[str]
-    """That are asked for besides the ones for tests."""
+    """Requested extras besides those for tests."""
     python: Interpreter | None
-    """That it is for; None for ours."""
+    """The target interpreter; None for ours."""
 
 
 class PythonProject:
-    """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
+    """Builds projects, each in its own folder; keeps a build until its inputs change."""
 
     def __init__(
         self,
@@ -141,13 +141,12 @@ class PythonProject:
         timeout_s: float,
         variables: Mapping[str, str],
     ) -> None:
-        """`allowed`: packages that may be asked for, as `refused_packages` takes them; `variables` are those that
-        `runner` gives to builds."""
+        """`allowed` is the allowlist for `refused_packages`; `variables` are those that `runner` gives to builds."""
         self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
         self._variables = json.dumps(dict(variables), sort_keys=True)
 
     async def built(self, job: BuildJob) -> Built:
-        """Returns the wheel; the files that the build makes are in the tree afterwards."""
+        """Returns the wheel; files that the build makes are left in the tree."""
         tag = await asyncio.to_thread(_tag, job, self._variables)
         found = await asyncio.to_thread(_kept, job.folder, tag)
         if found is None:
@@ -179,7 +178,7 @@ class PythonProject:
                 built = await asyncio.to_thread(_taken, job, scratch, answer, tag)
             else:
                 told = f"{_cause(asked.output)}{asked.output[-_TOLD:]}"
-                built = Built(tag=tag, problem=told or "what builds it asks for more and more")
+                built = Built(tag=tag, problem=told or "its build backend keeps requiring more packages")
         await asyncio.to_thread(_keep, built, job, before)
         return built
 
@@ -202,14 +201,14 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
     try:
         needed = [Requirement(line) for line in requires]
     except InvalidRequirement as error:
-        return NotInstalled(problem=f"what builds the project cannot be understood: {error}")
+        return NotInstalled(problem=f"the build requirements cannot be parsed: {error}")
     named = [f"`{one}` names a URL" for one in needed if one.url is not None]
     refusals = [*named, *refused_packages([one.name for one in needed], allowed)]
     return NotInstalled(problem="; ".join(refusals)) if refusals else None
 
 
 def _tag(job: BuildJob, variables: str) -> str:
-    """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
+    """Returns a digest of the job, its place, the build's files, compiled sources, and the folders with modules."""
     asked = f"{job.version or _NO_VERSION}\0{[*job.extras]}\0{job.python}\0{variables}"
     root = job.root
     found = hashlib.sha256(f"{root}\0{job.system.model_dump_json()}\0{asked}".encode())
@@ -221,7 +220,7 @@ def _tag(job: BuildJob, variables: str) -> str:
 
 
 def _cause(output: str) -> str:
-    """One sentence on what this machine does not have, and a line break; "" where the output does not tell."""
+    """Returns a sentence on what this machine lacks, and a line break; "" when the output does not say."""
     for pattern, sentence in _CAUSES:
         if found := re.search(pattern, output):
             return sentence.format(next(filter(None, found.groups()), "")) + "\n"
@@ -229,7 +228,7 @@ def _cause(output: str) -> str:
 
 
 def _begin(folder: Path) -> None:
-    (folder / _BUILT).unlink(missing_ok=True)  # first: what is half removed is not kept
+    (folder / _BUILT).unlink(missing_ok=True)  # comes first, so that a half-removed build does not count as kept
     remove_tree(folder)
     (folder / "generated").mkdir(parents=True)
 
@@ -240,7 +239,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _answer(scratch: Path) -> object:
-    """A wheel's name, or a list of what is required besides; None for none. A build may have left anything here."""
+    """Returns a wheel's name, or a list of further requirements; None for none. A build may leave anything here."""
     with suppress(ValueError, RecursionError):
         return json.loads(read_text(scratch, "answer.json") or "")
     return None
@@ -259,7 +258,7 @@ def _taken(job: BuildJob, scratch: Path, name: str, tag: str) -> Built:
 
 
 def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
-    """Returns what the wheel's metadata asks for, with these extras and those for tests and development."""
+    """Returns the requirements in the wheel's metadata, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         with archive.open(names[0]) as file:
@@ -286,7 +285,7 @@ def _keep(built: Built, job: BuildJob, before: States) -> None:
     if built.wheel is not None:
         for path, state in file_states(job.root).items():
             source, target = job.root / path, job.folder / "generated" / path
-            # One that was there may be what a killed build has left, which this one has finished.
+            # A file that existed before may be left by a killed build and completed by this one.
             if before.get(path) != state and source.is_file() and not source.is_symlink():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)

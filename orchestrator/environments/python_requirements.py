@@ -1,4 +1,4 @@
-"""Which Python distributions a project asks for, as lines that are safe to hand to pip (pure: text in, values out)."""
+"""Collects a project's Python requirements as lines that are safe to pass to pip (pure: text in, values out)."""
 
 import configparser
 import re
@@ -32,17 +32,17 @@ from orchestrator.environments.python_manifests import (
 from orchestrator.environments.python_test_setups import EVERY, Asked, asked_by_pipelines, asked_by_tools
 
 Read = Callable[[str], str | None]
-"""Text of a file by its path relative to the project's root; None when there is no such readable file inside it."""
+"""Returns a file's text by its path relative to the project's root; None when no such file can be read inside it."""
 
 _FILES = ("requirements*.txt", "*-requirements.txt", "*_requirements.txt")
 _TEST_FOLDERS = ("test", "tests")
 FOLDERS = ("requirements", *_TEST_FOLDERS)
-"""Besides the root, where files of requirements for tests lie."""
+"""Folders besides the root that may hold requirements files for tests."""
 _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
-"""Packages are never built here, so nothing may ask for that."""
+"""Excludes options that ask for building packages, which never happens here."""
 _PASSED_OVER = re.compile(r"^(--extra-index-url|-f|--find-links|--trusted-host|--no-binary|--use-feature)[= ]")
-"""Options that only add to where packages come from, or say how they are built: without them, they come from where
-people's settings say. `--index-url` and `--no-index` say that nothing comes from there."""
+"""Options that only add package sources, or configure builds: without them the user's own sources apply.
+`--index-url` and `--no-index`, in contrast, would replace those sources."""
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
 # `-e .`, `.[test]`, `file:.`: also with a blank or `=` behind the option, as pip takes them.
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
@@ -50,53 +50,53 @@ _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)
 _ELSEWHERE = re.compile(
     r"^(?:(?:-e|--editable)[= ]?\s*)?(?P<place>(?:\.|/|[a-z][a-z0-9+]*:)[^\s\[;]*)(\[(?P<extras>[^\]]*)\])?"
 )
-"""A requirement that is a folder, a file or an address."""
+"""Matches a requirement that is a folder, a file or an address."""
 _FOLDER = re.compile(r"^(file:(?=\.))?(?P<folder>[\w.-][^:\\]*)$")
-# Behind a requirement, as `pip-compile --generate-hashes` writes them; `packaging` does not read them.
+# Hashes behind a requirement, as `pip-compile --generate-hashes` writes them; `packaging` cannot parse them.
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
-"""Files that include each other: real projects have a handful."""
+"""Limit on included files: real projects have a handful."""
 
 
 class Member(Value):
     """A requirement that is another project of the same repository."""
 
     told: str
-    """Where it is asked for, and how."""
+    """Where and how it is required."""
     name: str = ""
-    """Normalised; the project is looked for by it where there is no `folder`."""
+    """Normalised name, by which the project is found when there is no `folder`."""
     folder: str = ""
-    """From the folder of the project that asks for it."""
+    """Relative to the folder of the project that requires it."""
     extras: tuple[str, ...] = ()
 
 
 class Requirements(Value):
-    """What to install. `refusals` are sentences; when there is any, nothing may be installed."""
+    """The packages to install. `refusals` are sentences; if there is one, nothing may be installed."""
 
     lines: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
-    """Those of `lines` that development and tools ask for; one that does not go together with the others is left."""
+    """Those of `lines` for development and tools; one that conflicts with the others is dropped."""
     constraints: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
-    """Constraints out of a lock file, to be left aside where they do not go together with the others."""
+    """Constraints from a lock file, dropped when they conflict with the others."""
     refusals: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Sentences on what is not installed because it does not come from a registry."""
+    """Sentences on packages left out because they do not come from a registry."""
     extras: tuple[str, ...] = ()
-    """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
+    """Requested extras of the project itself, normalised; `lines` includes their requirements."""
     members: tuple[Member, ...] = ()
     without: tuple[str, ...] = ()
-    """Packages that are not installed though others need them: the project itself, whose own tree is what is tested."""
+    """Packages not installed though others need them: the project itself, whose own tree is tested."""
     requires_python: str = ""
-    """The versions of Python that the project is for; "" for any."""
+    """The Python versions that the project supports; "" for any."""
     python: Interpreter | None = None
-    """With which it is installed; None for ours."""
+    """The interpreter to install for; None for ours."""
     runner: bool = True
-    """Whether pytest and pip are added where nothing brings them."""
+    """True to add pytest and pip unless other packages include them."""
 
 
 class Chosen(NamedTuple):
-    """Extras and groups of the project that people name in place of those for tests; None: they name none."""
+    """Configured extras and groups that replace those for tests; None: none are configured."""
 
     extras: Sequence[str] | None = None
     groups: Sequence[str] | None = None
@@ -111,15 +111,15 @@ def gather(
 ) -> Requirements:
     """Collects the requirements of every manifest in the project's root, and of `files` in FOLDERS.
 
-    Run-time dependencies, and the groups, extras and files for tests and development, by their names; what no test
-    needs (linters, stubs, documents) is left out. `setups` are the texts of files that `SETUPS` matches, and what they
-    install for tests is added; pipelines count only where nothing else names what runs tests. `chosen` extras and
-    groups that no manifest has become refusals, except where only the build knows them. `built` are the requirements
-    that the build told.
+    Includes run-time dependencies, and the groups, extras and files for tests and development, by their names; leaves
+    out what no test needs (linters, stubs, documentation). `setups` are the texts of files that `SETUPS` matches; their
+    installs for tests are added, those of pipelines only if nothing else names a test runner. `chosen` extras and
+    groups that no manifest has become refusals, unless only the build knows them. `built` are requirements that the
+    build reported.
 
-    What comes from an address is left out, what is a folder is one of `members`. Other package indexes become refusals,
-    as does what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would
-    not see what it asks for. In `setups` such a line is skipped: what they are for works mostly without it.
+    Leaves out addresses; a folder becomes one of `members`. Other package indexes become refusals, as do lines that
+    cannot be parsed, and includes of files that `is_manifest` does not know: the contract would not see their
+    requirements. In `setups` such a line is skipped, because tests mostly work without it.
     """
     collector = _Collector(read, chosen or Chosen())
     for name, reader in (("pyproject.toml", read_pyproject), ("setup.cfg", read_setup_cfg)):
@@ -139,7 +139,7 @@ def gather(
     collector.asked(asked_by_tools(setups or {}))
     pipelines = asked_by_pipelines(setups or {})
     if any(map(is_runner, collector.lines)):
-        # Their extras all the same: many a suite skips what an extra is for that is not there.
+        # Their extras count nevertheless: many suites skip tests when an extra is missing.
         own = [found["extras"] or "" for line in pipelines.lines if (found := _OWN.match(line))]
         extras = [*pipelines.extras, *(name for one in own for name in one.split(","))]
         pipelines = Asked(extras=tuple(name for name in extras if purpose(name) is not Purpose.OTHER))
@@ -160,7 +160,7 @@ def gather(
 
 
 def _chosen_files(files: Sequence[str]) -> list[str]:
-    """Those of the run-time, and those for tests, else for development: they are often two outputs of one compiler."""
+    """Returns the run-time files, and those for tests, else for development: often two outputs of one compiler."""
     named = [name for name in files if any(fnmatchcase(PurePosixPath(name).name, pattern) for pattern in _FILES)]
     root = [name for name in named if "/" not in name]
     held = [name for name in files if name.startswith("requirements/") and name.endswith(".txt")]
@@ -170,7 +170,7 @@ def _chosen_files(files: Sequence[str]) -> list[str]:
 
 
 def _partitioned(names: Iterable[str], holds: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Returns those for which it holds, and the others."""
+    """Returns the names for which `holds` is true, and the others."""
     held = [(name, holds(name)) for name in names]
     return [name for name, one in held if one], [name for name, one in held if not one]
 
@@ -191,7 +191,7 @@ class _Collector:
 
     @property
     def name(self) -> str:
-        """The project's own, "" where its manifests do not tell it."""
+        """The project's own name, "" when its manifests do not state it."""
         return next((one.name for one in self.declared if one.name), "")
 
     def refuse(self, name: str, reason: str) -> None:
@@ -220,19 +220,19 @@ class _Collector:
             groups = [] if self._chosen.groups is not None else for_development(declared.groups)
             self._development += [(name, one) for one in declared.lines(extras=extras, groups=groups, tools=False)]
         except (ValueError, TypeError, AttributeError, LookupError, configparser.Error) as error:
-            self.refuse(name, f"it cannot be understood ({str(error)[:200]})")
+            self.refuse(name, f"it cannot be parsed ({str(error)[:200]})")
             return
         self.declared.append(declared)
         for line in lines:
             self.require(name, line, constraint=False)
 
     def develop(self) -> None:
-        """Add what manifests ask for under names like `dev`."""
+        """Adds requirements that manifests have under names like `dev`."""
         for name, line in self._development:
             self.require(name, line, constraint=False)
 
     def require_chosen(self) -> None:
-        """Refuse names that no manifest has."""
+        """Refuses chosen names that no manifest has."""
         for kind, names in self._chosen._asdict().items():
             there = {one for declared in self.declared for one in getattr(declared, kind)}
             if unknown := [name for name in names or () if canonicalize_name(name) not in there]:
@@ -242,7 +242,7 @@ class _Collector:
                 )
 
     def requirements_file(self, name: str, *, constraint: bool = False, tools: bool = True) -> None:
-        """Without `tools`, neither those nor files of what no test needs."""
+        """Adds a requirements file. Without `tools`, leaves out tools and files that no test needs."""
         if (name, constraint) in self._seen:
             return
         self._seen.add((name, constraint))
@@ -255,7 +255,7 @@ class _Collector:
                 self._line(name, line, constraint, tools)
 
     def asked(self, asked: Asked) -> None:
-        """Adds what a tool's settings install; lines that would be refused are skipped."""
+        """Adds the installs of a tool's settings; skips lines that would be refused."""
         before = list(self.refusals), list(self.left_out), list(self.members)
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
@@ -288,7 +288,7 @@ class _Collector:
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
             elif index is not None and is_usual(index["where"]):
-                pass  # pip-compile writes the usual one down
+                pass  # pip-compile writes the default index into its output
             elif _PASSED_OVER.match(line):
                 self.left_out.append(left_out(f"{name}: `{line[:200]}`"))
             else:
@@ -323,14 +323,14 @@ class _Collector:
 
 
 def requirement_line(name: str, version: str) -> str:
-    """A requirement with a version as in package.json (`^1.2`, `~1.2`, `*`) or as in Python; none that is neither."""
+    """Returns a requirement with a version as in package.json (`^1.2`, `~1.2`, `*`) or Python; invalid for others."""
     with suppress(ValueError, InvalidRequirement):
         return str(Requirement(f"{name}{specifier(version.removeprefix('v'))}"))
     return name
 
 
 def left_out(told: str) -> str:
-    """Returns the sentence on a requirement that cannot be had; `told` as in `Member`."""
+    """Returns the sentence on a requirement that is not installed; `told` as in `Member`."""
     return f"{told} was left out, only packages of a registry and projects of the repository are installed"
 
 
@@ -342,7 +342,7 @@ def _among(
 
 
 def _joined(including: str, included: str) -> str | None:
-    """Returns path of an included file relative to the root, or None when it climbs out."""
+    """Returns the path of an included file relative to the root, or None when it is outside the root."""
     parts: list[str] = []
     if included.startswith("/") or ":" in included or "\\" in included:
         return None

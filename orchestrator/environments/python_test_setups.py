@@ -1,8 +1,8 @@
-"""What the tools that run a project's tests do for them: tox, nox, hatch and pipelines (pure; nothing is run).
+"""Reads how tox, nox, hatch and pipelines set up a project's tests (pure; nothing is run).
 
-What they install is taken over; variables and commands are for a person's proposal. None of these files is a manifest
-that a contract closes, so the caller takes their texts from a commit that no story has written: see `BaseCommit`. What
-cannot be understood says nothing."""
+Their installs are adopted; variables and commands only go into a proposal for a person. None of these files is a
+manifest that a contract closes, so the caller reads them from a commit that no story has written: see `BaseCommit`.
+Ignores what cannot be parsed."""
 
 import ast
 import configparser
@@ -21,7 +21,7 @@ from orchestrator.environments.python_manifests import Purpose, for_tests, is_to
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})
-"""Of tox's environment in which tests are run as a rule."""
+"""Factors of the tox environment that usually runs tests."""
 _FACTOR = re.compile(r"^(?P<factors>[\w,!{}.-]+):\s+(?P<line>.*)$")
 _REFERENCE = re.compile(r"\{\[(?P<section>[^\]]+)\](?P<key>\w+)\}")
 RUNS_TESTS = re.compile(r"\b(pytest|py\.test|unittest|nosetests|nose2)\b")
@@ -29,12 +29,12 @@ _VALUED = frozenset(
     {"-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target"}
     | {"-p", "--python", "--prefix", "--only", "--only-group", "--without"}
 )
-"""Options of installers whose next word is no package."""
+"""Options of installers whose next word is not a package."""
 _UV_RUN = {"--with": "line", "--extra": "extra", "--group": "group"}
 """Options of `uv run` that name packages, extras and groups."""
 _MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile")
 _SETTING_UP = frozenset({"install", "setup", "develop", "dev", "bootstrap", "init", "sync", "deps", "requirements"})
-"""Words in the names of targets that install what tests need."""
+"""Words in the names of targets that install requirements of tests."""
 _MANAGERS = frozenset({"poetry", "pdm", "hatch", "pipenv"})
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv"}) | _MANAGERS
 ERRORS = (
@@ -50,16 +50,16 @@ ERRORS = (
 
 
 EVERY = "*"
-"""An extra that stands for all of them."""
+"""Stands for all extras."""
 _HATCH_TEST = ("pytest", "pytest-mock", "pytest-rerunfailures", "pytest-xdist[psutil]", "coverage[toml]")
-"""What hatch's own environment for tests has by itself (https://hatch.pypa.io/latest/config/internal/testing/)."""
+"""Default packages of hatch's test environment (https://hatch.pypa.io/latest/config/internal/testing/)."""
 Said = tuple[str, str]
-"""What a file says: a kind and its text. `line` (as in requirements files, `-r x` and `.[extra]` among them), `extra`
-and `group` are installed; `env` (`NAME=value`), `command` and `python` are how tests are set up."""
+"""One setting of a file: a kind and its text. `line` (as in requirements files, with `-r x` and `.[extra]`), `extra`
+and `group` are installed; `env` (`NAME=value`), `command` and `python` describe the setup of tests."""
 
 
 class Asked(NamedTuple):
-    """What is to be installed."""
+    """The packages, extras and groups to install."""
 
     lines: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
@@ -67,13 +67,13 @@ class Asked(NamedTuple):
 
 
 def asked_by_tools(texts: Mapping[str, str]) -> Asked:
-    """Returns what tox, nox and hatch install for tests, less what installs it; `texts` by path in the project."""
+    """Returns what tox, nox and hatch install for tests, without installers; `texts` by path in the project."""
     found = [one for name in _READERS if name in texts for one in said_by(name, texts[name])]
     return _asked(one for one in found if one[0] != "line" or package_of(one[1]) not in _MANAGERS)
 
 
 def asked_by_pipelines(texts: Mapping[str, str]) -> Asked:
-    """Returns what the jobs of GitHub's workflows and the targets of make and just install that run tests."""
+    """Returns the installs of jobs in GitHub's workflows, and of targets of make and just, that run tests."""
     found = [one for path in sorted(texts) if path not in _READERS for one in said_by(path, texts[path])]
     return _asked(one for one in found if one[0] != "line" or not is_tool(one[1]))
 
@@ -84,7 +84,7 @@ def _asked(said: Iterable[Said]) -> Asked:
 
 
 def said_by(path: str, text: str) -> list[Said]:
-    """Returns what a file of the project says."""
+    """Returns the settings of a file of the project."""
     read = _workflow if path.startswith(".github/workflows/") else _READERS.get(path)
     read = _makefile if path in _MAKEFILES else read
     try:
@@ -94,14 +94,14 @@ def said_by(path: str, text: str) -> list[Said]:
 
 
 def variables_in(table: Any) -> Iterator[Said]:
-    """Returns what a table of variables sets."""
+    """Yields the settings in a table of variables."""
     for name, value in table.items() if isinstance(table, Mapping) else ():
         if isinstance(value, str | int | float):
             yield "env", f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def commands_in(value: Any) -> Iterator[Said]:
-    """Returns the commands of a text with one per line, of a list of texts or of words, and of a table of these."""
+    """Yields the commands of a text with one per line, of a list of texts or words, or of a table of these."""
     if isinstance(value, Mapping):
         for one in value.values():
             yield from commands_in(one)
@@ -133,7 +133,7 @@ def _tox_ini(text: str) -> Iterator[Said]:
 
 
 def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
-    """The lines that hold in the plain environment, with what they refer to in other sections."""
+    """Yields the lines that apply in the plain environment, resolving references to other sections."""
     for written in logical_lines(parser.get(section, key, fallback="")):
         conditional = _FACTOR.match(written)
         if conditional and not _is_active(conditional["factors"]):
@@ -147,7 +147,7 @@ def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth:
 
 
 def _is_active(factors: str) -> bool:
-    """`py{311,312}-tests` is left out: only factors of one word are understood."""
+    """Returns whether all factors are active; only plain factors are supported, not `py{311,312}-tests`."""
     return any(one in _FACTORS or (one[:1] == "!" and one[1:] not in _FACTORS) for one in factors.split(","))
 
 
@@ -165,7 +165,7 @@ def _tox_toml(data: Mapping[str, Any]) -> Iterator[Said]:
 
 
 def _hatch(data: Mapping[str, Any]) -> Iterator[Said]:
-    """Of its environment for tests; of the default one where that is all there is, without tools."""
+    """Reads the environment for tests; without one, the default environment without tools."""
     envs = data.get("envs", {})
     names = ["hatch-test"] if "hatch-test" in envs else for_tests(envs)
     for name in names or ["default"]:
@@ -189,7 +189,7 @@ def _pyproject(text: str) -> Iterator[Said]:
 
 
 def _noxfile(text: str) -> Iterator[Said]:
-    """Of the session that runs tests; of several, of the first that is called so."""
+    """Reads the session that runs tests; of several, the first one named so."""
     sessions = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(one) for one in node.decorator_list):
@@ -205,7 +205,7 @@ def _noxfile(text: str) -> Iterator[Said]:
 
 
 def _nox_command(call: ast.Call) -> list[str]:
-    """The words of `session.install(…)` and `session.run(…)`; those that are no literals are left out."""
+    """Returns the words of `session.install(…)` and `session.run(…)` that are literals."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     words = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if method == "install":
@@ -216,13 +216,13 @@ def _nox_command(call: ast.Call) -> list[str]:
 
 
 def _before_nox_tests(session: ast.FunctionDef) -> Iterator[Said]:
-    """Its variables, and what it runs before the tests."""
+    """Yields its variables, and the commands before the tests."""
     for statement in session.body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith("session.env["):
             target = statement.targets[0]
             assert isinstance(target, ast.Subscript)
-            with suppress(ValueError):  # no literal
+            with suppress(ValueError):  # not a literal
                 yield "env", f"{ast.literal_eval(target.slice)}={ast.literal_eval(statement.value)}"
         if isinstance(call, ast.Call) and ast.unparse(call.func) in {"session.run", "session.run_always"}:
             words = [str(one.value) if isinstance(one, ast.Constant) else "${" for one in call.args]
@@ -232,7 +232,7 @@ def _before_nox_tests(session: ast.FunctionDef) -> Iterator[Said]:
 
 
 def _workflow(text: str) -> Iterator[Said]:
-    """Of the jobs that run tests; of the first one also its variables, and what is run before them."""
+    """Reads the jobs that run tests; of the first one also the variables, and the commands before the tests."""
     data, first = yaml.safe_load(text), True
     for job in data.get("jobs", {}).values():
         steps = job.get("steps", ())
@@ -259,7 +259,7 @@ def _before_tests(steps: Iterable[Mapping[str, Any]], scripts: Iterable[str]) ->
 
 
 def _makefile(text: str) -> Iterator[Said]:
-    """Of the targets that run tests or whose names are for that or for setting up, such as `install`."""
+    """Reads the targets that run tests, or whose names mean testing or setup, such as `install`."""
     recipe, counts = list[str](), False
     for line in [*re.sub(r"\\\n", " ", text).splitlines(), "end:"]:
         if line[:1] in {"\t", " "}:
@@ -272,7 +272,7 @@ def _makefile(text: str) -> Iterator[Said]:
 
 
 def _installs(script: str) -> Iterator[Said]:
-    """What commands without variables install."""
+    """Yields the installs of commands without variables."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
         if "$" not in line:
             with suppress(ValueError):
@@ -280,7 +280,7 @@ def _installs(script: str) -> Iterator[Said]:
 
 
 def _installed_by(words: Sequence[str]) -> Iterator[Said]:
-    """What one command line installs: of pip, `uv pip`, `uv sync`, pdm and poetry."""
+    """Yields the installs of one command line of pip, `uv pip`, `uv sync`, pdm or poetry."""
     if words[:2] == ["uv", "pip"] or (words[1:3] == ["-m", "pip"] and words[0].startswith("python")):
         words = words[1 if words[0] == "uv" else 2 :]
     tool, verb, rest = (words[0] if words else ""), (words[1] if len(words) > 1 else ""), words[2:]
@@ -337,6 +337,6 @@ _READERS: Mapping[str, Callable[[str], Iterator[Said]]] = {
     "hatch.toml": lambda text: _hatch(tomllib.loads(text)),
     "noxfile.py": _noxfile,
 }
-"""By the file's name."""
+"""Readers by file name."""
 SETUPS = re.compile(rf"(^|/)({'|'.join(map(re.escape, [*_READERS, *_MAKEFILES]))}|\.github/workflows/[^/]+\.ya?ml)$")
 """Paths of the files that are read here."""

@@ -221,7 +221,7 @@ def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
         root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the root itself may be a link
         try:
             with _folder_of(root_fd, path) as folder:
-                # O_NONBLOCK: opening a named pipe would wait for ever.
+                # O_NONBLOCK: opening a named pipe would wait forever.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 fd = os.open(_split(path)[1], flags, dir_fd=folder)
         finally:

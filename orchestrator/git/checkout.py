@@ -1,4 +1,4 @@
-"""One folder that holds the files of a commit, byte for byte, and can be made to do so again after anything."""
+"""A folder with the files of a commit, byte for byte, which can be restored after any change."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ _COMMANDS = "commands.json"
 
 
 def commands_for(root: Path) -> tuple[str, ...]:
-    """Returns what is to be run in a checkout before anything else, for files that git ignores. Blocks."""
+    """Returns the commands to run first in a checkout, which make files that git ignores. Blocks."""
     with suppress(OSError, ValueError):
         return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
     return ()
@@ -32,9 +32,9 @@ def commands_for(root: Path) -> tuple[str, ...]:
 class Checkout:
     """The folder `parent/name`, written from the mirror.
 
-    Our index lies outside the folder, where commands have no business. The folder's `.git` file leads to a small
-    repository of its own that borrows the mirror's objects: a command may look around or even commit in it, and
-    nothing of that reaches the mirror. It is made anew with every `set_to`.
+    Our index is outside the folder, out of reach of commands. The folder's `.git` file points to a small separate
+    repository that borrows the mirror's objects: a command may inspect it or even commit in it without any effect on
+    the mirror. Every `set_to` makes it again.
     """
 
     def __init__(self, mirror: Mirror, parent: Path, name: str) -> None:
@@ -45,14 +45,14 @@ class Checkout:
 
     @property
     def scratch(self) -> Path:
-        """A folder that building a commit for this checkout may use."""
+        """Folder for temporary files while a commit is built for this checkout."""
         return self._state / "staging"
 
     async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
-        """Makes the folder equal to `tree` (default: the commit's own): missing files come back, all else goes.
+        """Makes the folder equal to `tree` (default: the commit's own): restores missing files, deletes all others.
 
-        Raises WorkspaceError. The private repository's HEAD is `commit`. `commands` are those that `commands_for` tells
-        of the folder: they make what no commit has.
+        The private repository's HEAD is then `commit`. `commands` are the result of `commands_for` for the folder:
+        they make files that no commit has. Raises WorkspaceError.
         """
         source = tree or commit
         tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, source)).items()}
@@ -62,16 +62,16 @@ class Checkout:
         await asyncio.to_thread((self._state / _COMMANDS).write_text, json.dumps([*commands]), "utf-8")
 
     async def remove(self) -> None:
-        """Removes the folder and everything kept for it; absent is fine."""
+        """Removes the folder and everything kept for it, if it exists."""
         for path in (self.root, self._state):
             await asyncio.to_thread(discard, path, self._trash)
 
     async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Returns those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
-        above = os.fsencode(self.root) + b"/"  # git runs elsewhere
+        above = os.fsencode(self.root) + b"/"  # git runs in another folder
         stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
-        index, fine = self._state / "index", (0, 1, 128)  # the last for a path behind a link, which nothing is said of
-        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")  # it takes no others; no path here has magic
+        index, fine = self._state / "index", (0, 1, 128)  # 128: a path behind a link, which counts as not ignored
+        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")  # required by it; no path here has magic
         told = await self._mirror.git(*argv, stdin=stdin, index=index, work_tree=self.root, ok=fine)
         return tuple(os.fsdecode(path.removeprefix(above)) for path in told.stdout.split(b"\0") if path)
 
@@ -102,7 +102,7 @@ class Checkout:
         os.mkdir(name, dir_fd=parent)
 
     def _link(self, commit: str) -> None:
-        """Makes the private repository anew, and the `.git` file that leads to it."""
+        """Recreates the private repository, and the `.git` file that points to it."""
         place = self._state / "git"
         discard(place, self._trash)
         for folder in ("objects/info", "refs/heads"):

@@ -1,4 +1,4 @@
-"""The only place that runs git: environment from nothing, every setting that could run a program switched off."""
+"""The only module that runs git: with a clean environment, and without any setting that could run a program."""
 
 import asyncio
 import os
@@ -17,17 +17,17 @@ IDENTITY = ("Sprint Orchestrator", "orchestrator@localhost")
 """Author and committer of every commit we make."""
 
 _SETTINGS = (
-    # Programs that git would run by itself.
+    # Programs that git would run on its own.
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.sshCommand=false",
     "core.alternateRefsCommand=true",
-    # Files of the user's that change what is tracked or how it is written.
+    # The user's files that change what is tracked or how it is written.
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "core.autocrlf=false",
     "core.quotePath=false",
-    # A name that macOS or Windows takes for `.git` is one here too: the result may be checked out there.
+    # A name that macOS or Windows treats as `.git` counts as one here too: the result may be checked out there.
     "core.protectHFS=true",
     "core.protectNTFS=true",
     "core.pager=cat",
@@ -35,38 +35,38 @@ _SETTINGS = (
     "commit.gpgSign=false",
     "log.showSignature=false",
     "diff.external=",
-    # Submodules are never looked into, fetched or pushed: they are other repositories with their own settings.
+    # Submodules are never read, fetched or pushed: they are other repositories with their own settings.
     "diff.ignoreSubmodules=all",
     "merge.directoryRenames=false",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
     "push.gpgSign=false",
-    # No address in a tree or a configuration is ever fetched from; what we fetch ourselves names its protocol.
+    # Addresses in a tree or a configuration are never fetched; our own fetches name their protocol.
     "protocol.allow=never",
     "protocol.version=2",
     "safe.bareRepository=explicit",
-    # Nothing may be packed or deleted while others read: `tidy` does that when nobody works with the mirror.
+    # Nothing may be packed or deleted while others read: `tidy` does that when no one uses the mirror.
     "gc.auto=0",
     "maintenance.auto=false",
     "receive.autogc=false",
 )
 OLDEST = (2, 38)
-"""The first with `merge-tree --write-tree` and `safe.bareRepository`."""
+"""The first version with `merge-tree --write-tree` and `safe.bareRepository`."""
 _PATIENCE_S = 2.0
 """How long a cancelled git may take to remove its lock files before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitOutput:
-    """How a git call ended: its exit code (one of those the caller allowed) and everything it printed on stdout."""
+    """Result of a git call: its exit code (one that the caller allowed) and its stdout."""
 
     code: int
     stdout: bytes
 
     @property
     def text(self) -> str:
-        """stdout as text without the final newline; bytes that are no UTF-8 are shown as escapes."""
+        """stdout as text without the final newline; invalid UTF-8 is shown as escapes."""
         return self.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
 
 
@@ -110,16 +110,16 @@ def _environment(program: str, protocols: str, locations: Mapping[str, Path | No
 
 
 def remote_command(program: str, settings: Sequence[str]) -> str:
-    """The shell words that run `upload-pack` or `receive-pack` for a fetch or push by path, as safely as our own calls.
+    """Returns the shell command that runs `upload-pack` or `receive-pack` as safely as our own calls.
 
-    git drops our settings when it starts the other side, which would then obey the other repository's configuration.
+    git drops our settings when it starts the other side, which would then use the other repository's configuration.
     """
     words = ["git", *_flags(settings), program]
     return "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 " + shlex.join(words)
 
 
 async def require_git() -> None:
-    """Raises WorkspaceError when git is missing or too old for what we ask of it."""
+    """Raises WorkspaceError when git is missing or too old."""
     said = (await run_git(["version"])).text
     found = re.search(r"(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < OLDEST:
@@ -141,7 +141,7 @@ async def run_git(
     variables: Mapping[str, str] | None = None,
     ok: Collection[int] = (0,),
 ) -> GitOutput:
-    """Runs `git <args>` and returns what it printed; raises WorkspaceError unless its exit code is in `ok`.
+    """Runs `git <args>` and returns its output; raises WorkspaceError unless its exit code is in `ok`.
 
     Without `git_dir` git discovers the repository from `cwd`: for the user's repository only. `stdin` None is an empty
     input. `settings` are further `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git
@@ -171,7 +171,7 @@ async def run_git(
 async def _start(
     argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: int, pass_fds: tuple[int, ...]
 ) -> asyncio.subprocess.Process:
-    """In a session of its own: an interrupt typed at the terminal is for us to pass on, not for git to die of."""
+    """Starts git in its own session, so that Ctrl-C at the terminal reaches only us, not git."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -187,7 +187,7 @@ async def _start(
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # Cancelled half-way, asyncio would let go of git's children and wait until they have ended by themselves.
+        # If cancelled half-way, asyncio would lose track of git's children and wait until they end by themselves.
         await asyncio.shield(asyncio.ensure_future(_end_started(starting)))
         raise
     except (OSError, ValueError) as error:
@@ -204,12 +204,12 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes | None) -> tup
 
 
 async def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
-    with suppress(OSError, ValueError):  # it could not be started: nothing is left to end
+    with suppress(OSError, ValueError):  # it could not be started, so there is nothing to end
         await _end(await starting)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End git's whole session: asked first, because git then removes its lock files, killed when it does not listen."""
+    """Ends git's whole session: terminates it first, so that git removes its lock files, then kills it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""Commits of the mirror, read and built without any working tree: exactly the given bytes, no filter in between."""
+"""Reads and builds commits of the mirror without a working tree: exactly the given bytes, without filters."""
 
 import asyncio
 import json
@@ -26,16 +26,16 @@ class TreeEntry:
     mode: int
     oid: str
     size: int
-    """Bytes; 0 for a submodule, and when sizes were not asked for."""
+    """Bytes; 0 for a submodule, and when sizes were not requested."""
 
 
 def shown(path: str) -> str:
-    """Returns a path as git gave it, as text that can be stored anywhere: bytes that are no UTF-8 become escapes."""
+    """Returns a path from git as text that can be stored anywhere: invalid UTF-8 becomes escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
-    """Returns contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
+    """Returns contents by path; the last change of a path counts. Raises WorkspaceError for a lone surrogate."""
     contents: dict[str, bytes] = {}
     for change in changes:
         try:
@@ -46,7 +46,7 @@ def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
 
 
 async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> dict[str, TreeEntry]:
-    """All leaves of a commit's tree by path (file system encoding), in git's order; sizes only when asked for."""
+    """Returns all leaves of a commit's tree by path (file system encoding), in git's order; sizes only on request."""
     output = await mirror.git("ls-tree", "-r", *(["-l"] if sizes else []), "-z", "--full-tree", commit)
     entries = {}
     for record in output.stdout.split(b"\0")[:-1]:
@@ -74,7 +74,7 @@ async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
 
 
 async def read_files(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, bytes]:
-    """Content of those `paths` of a commit that are regular files of at most `limit` bytes, in the order asked."""
+    """Returns the content of those `paths` that are regular files of at most `limit` bytes, in the given order."""
     if not paths:
         return {}
     entries = await tree_entries(mirror, commit, sizes=True)
@@ -87,7 +87,7 @@ async def read_files(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
 
 
 async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
-    """Like `read_files`, as text; what is no UTF-8 is left out."""
+    """Like `read_files`, as text; leaves out files that are not UTF-8."""
     texts = {}
     for path, content in (await read_files(mirror, commit, paths, limit=limit)).items():
         with suppress(UnicodeDecodeError):
@@ -104,7 +104,7 @@ async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | No
 
 
 async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple[str, str]]:
-    """(commit, message) of what `head` has and `base` has not, newest first."""
+    """Returns (commit, message) of the commits in `head` and not in `base`, newest first."""
     if base == head:
         return []
     output = await mirror.git("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}")
@@ -113,7 +113,7 @@ async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple
 
 
 async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]:
-    """Commands that the trailers of commits record which any of `heads` has and `base` has not, oldest first."""
+    """Returns commands from the trailers of commits that are in any of `heads` and not in `base`, oldest first."""
     if all(head == base for head in heads):
         return []
     output = await mirror.git("log", "--reverse", "--topo-order", "--format=%B", *heads, f"^{base}")
@@ -122,7 +122,7 @@ async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]
 
 
 def trailer_of(message: str, name: str) -> str:
-    """Returns what the last paragraph of a message says for our trailer of this name; "" when it says nothing."""
+    """Returns the value of our trailer `name` in a message's last paragraph; "" when it is absent."""
     start = f"Orchestrator-{name}: "
     lines = message.strip().rpartition("\n\n")[2].splitlines()
     return next((line.removeprefix(start) for line in lines if line.startswith(start)), "")
@@ -131,10 +131,10 @@ def trailer_of(message: str, name: str) -> str:
 async def build_tree(
     mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str], scratch: Path
 ) -> str:
-    """Writes the tree of `head` with `changes` applied and without those of `removed`, and returns its id.
+    """Writes the tree of `head` with `changes` and without `removed`, and returns its id.
 
-    `scratch` is a folder for our use alone. Raises WorkspaceError when a change would replace a link, a submodule or a
-    folder, or lie below a file, or when what is to go is no regular file of the branch.
+    `scratch` is a folder for our use only. Raises WorkspaceError when a change would replace a link, a submodule or a
+    folder, or be below a file, or when a removed path is not a regular file of the branch.
     """
     contents, gone = encoded(changes), frozenset(removed)
     if not contents and not gone:
@@ -157,7 +157,7 @@ async def build_tree(
 
 
 def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:
-    """Modes for the new contents; refuses what git's index would drop or replace without a word."""
+    """Returns modes for the new contents; refuses changes that git's index would silently drop or turn into others."""
     paths = list(paths)
     leaves = entries.keys() | set(paths)
     folders = {folder for path in leaves for folder in _above(path)}
@@ -201,7 +201,8 @@ async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message
 
 
 def message_of(note: CommitNote) -> str:
-    """The note's message with its subject on one line, so that nothing in it can pass for a trailer, and no secret."""
+    """Returns the note's message, without secrets and with its subject on one line, so that none of it looks like a
+    trailer."""
     subject = redact(" ".join("".join(char if char.isprintable() else " " for char in note.subject).split()))
     return note.model_copy(update={"subject": subject or f"Work on {note.story}"}).message
 
@@ -218,7 +219,7 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
     return tuple(entries)
 
 
-# Whatever the user's git is set to, the text is the same. The lines `index <oid>..<oid>` tell nobody anything.
+# The text is independent of the user's git configuration. The lines `index <oid>..<oid>` inform no one.
 _PATCH = (
     *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
@@ -227,7 +228,7 @@ _INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE
 
 
 async def patch(mirror: Mirror, base: str, head: str, paths: Sequence[str] = ()) -> str:
-    """Returns the same difference, of `paths` or of all, as a patch; bytes that are no UTF-8 are shown as escapes.
+    """Returns the same difference, of `paths` or of all, as a patch; invalid UTF-8 is shown as escapes.
 
     No attribute of the tree hides a file. Raises WorkspaceError for an unknown commit.
     """
@@ -236,6 +237,6 @@ async def patch(mirror: Mirror, base: str, head: str, paths: Sequence[str] = ())
 
 
 async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
-    """Returns the same difference as a table for people; empty when there is none."""
+    """Returns the same difference as a table for people; empty without a difference."""
     options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
     return (await mirror.git("diff-tree", *options, base, head, "--")).text

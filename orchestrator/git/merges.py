@@ -1,4 +1,4 @@
-"""Bringing two branches of the mirror together without any working tree, and changes as text for reviewers."""
+"""Merges two branches of the mirror without a working tree, and renders changes for reviewers."""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ from orchestrator.git.commits import REGULAR, shown
 from orchestrator.git.mirror import RESULT, Mirror, Ref, SprintRefs
 
 DIFF_LIMIT = 100_000
-"""Characters of a side's patch that are told."""
+"""Limit in characters of a side's patch."""
 _BASE, _OURS, _THEIRS = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge comes to. In conflict, the tree's files hold both versions between markers."""
+    """Result of a merge. With conflicts, the tree's files have both versions between markers."""
 
     tree: str
     stages: Mapping[str, Mapping[int, tuple[int, str]]]
@@ -32,7 +32,7 @@ class Merged:
 
 
 async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
-    """Merges two commits; nothing moves."""
+    """Merges two commits without moving a branch."""
     output = await mirror.git("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs, ok=(0, 1))
     tree, *records = (part for part in output.stdout.split(b"\0") if part)
     stages: dict[str, dict[int, tuple[int, str]]] = {}
@@ -46,7 +46,7 @@ async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
 
 
 async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
-    """What there is to know about bringing a story's `head` together with `onto`, a commit of the result branch."""
+    """Returns both sides of a merge of a story's `head` with `onto`, a commit of the result branch."""
     start = (await mirror.git("merge-base", onto, head)).text
     merged = await merge_trees(mirror, onto, head)
     conflicts, unreadable = await _conflicts(mirror, merged, limit)
@@ -64,7 +64,7 @@ async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
 
 
 async def _conflicts(mirror: Mirror, merged: Merged, limit: int) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
-    """Returns those that are two texts of one file, and the paths of all others."""
+    """Returns the conflicts between two texts of one file, and the paths of all others."""
     told = {path: await _texts(mirror, stages, limit) for path, stages in merged.stages.items()}
     found = tuple(
         Conflict(path=path, base=texts.get(_BASE), result=texts[_OURS], story=texts[_THEIRS])
@@ -75,7 +75,7 @@ async def _conflicts(mirror: Mirror, merged: Merged, limit: int) -> tuple[tuple[
 
 
 async def _texts(mirror: Mirror, stages: Mapping[int, tuple[int, str]], limit: int) -> dict[int, str] | None:
-    """Returns text of each stage; None when one is no such text, or when a side has the file no more or elsewhere."""
+    """Returns the text of each stage; None when one is not such a text, or when a side deleted or moved the file."""
     if not {_OURS, _THEIRS} <= stages.keys() or any(mode not in REGULAR for mode, _ in stages.values()):
         return None
     contents = await commits.blobs(mirror, [oid for _, oid in stages.values()])
@@ -103,7 +103,7 @@ async def take_in(
     *,
     scratch: Path,
 ) -> str:
-    """Returns the commit that brings `onto` and `changes` into a story's branch, which moves there; see the port."""
+    """Merges `onto` and `changes` into a story's branch and returns the commit; see the port."""
     base, head = ends
     earlier = await commits.find_step(mirror, base.commit, head.commit, note.step)
     if earlier is not None:
@@ -130,7 +130,7 @@ def _refuse_open(conflicts: Collection[str], resolved: Collection[str]) -> None:
 
 
 async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str | None:
-    """The merge on a sprint's result branch that a step of this workflow made; the mirror need not be prepared."""
+    """Returns the merge on a sprint's result branch that this workflow made; works on an unprepared mirror."""
     if not await asyncio.to_thread(mirror.path.exists):
         return None
     names = (refs.ref("base", RESULT), refs.ref("heads", RESULT))

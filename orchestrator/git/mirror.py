@@ -1,6 +1,6 @@
-"""The orchestrator's own bare repository: made by hand with a configuration we wrote, shared by all sprints.
+"""The orchestrator's own bare repository: created file by file with our configuration, shared by all sprints.
 
-Beside it the names of a sprint's branches in it, its copy for a backup, and the removal of what it no longer needs.
+Also: the names of a sprint's branches in it, its files for a backup, and the cleanup of unneeded objects.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ _ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has a
 * !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
 """
 _NOT_OURS = ("hooks", "commondir", "gitdir", "config.worktree", "info/grafts", "objects/info/alternates")
-"""What our repository never has, and git would obey: programs, other places of objects and of refs."""
+"""Files that our repository never has and git would use: programs, other locations of objects and refs."""
 _ORPHANS_S = 2.0
-"""How long the git children of a killed process may still hold locks before start-up stops waiting for them."""
+"""Seconds that startup waits for git children of a killed process to release their locks."""
 _OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transfer.hideRefs=")
 _RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
 
@@ -61,7 +61,7 @@ class Mirror:
         self._refs = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Makes the repository if it is missing and clears away what a killed process left in it.
+        """Creates the repository if it is missing, and removes leftovers of a killed process.
 
         Lock files are removed only while no other living process (or git child of a dead one) uses the mirror.
         Raises WorkspaceError when it was made for another object format.
@@ -69,7 +69,7 @@ class Mirror:
         await asyncio.to_thread(self._prepare)
 
     def close(self) -> None:
-        """Lets other processes know that this one has done with the mirror."""
+        """Releases this process's lock on the mirror."""
         if self._shared_fd >= 0:
             os.close(self._shared_fd)
             self._shared_fd = -1
@@ -86,13 +86,13 @@ class Mirror:
         self._mend()
 
     def _alone(self) -> bool:
-        """Whether we now hold the mirror exclusively; waits a little for orphaned git processes if they left locks."""
+        """Returns whether we hold the mirror exclusively; waits a little if orphaned git processes left locks."""
         deadline = time.monotonic() + _ORPHANS_S
         while True:
             with suppress(BlockingIOError):
                 fcntl.flock(self._shared_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
-            # Waiting pays only where a killed process left locks that its git children may still hold.
+            # Waiting helps only if a killed process left locks that its git children may still hold.
             made = (self.path / "config").exists()
             if time.monotonic() > deadline or (made and not any(_leftovers(self.path))):
                 return False
@@ -115,7 +115,7 @@ class Mirror:
         _settle(config, self._config)
 
     async def mend(self) -> None:
-        """Puts our configuration back should somebody have changed it, and takes away what leads git elsewhere."""
+        """Restores our configuration if it was changed, and removes files that redirect git."""
         await asyncio.to_thread(self._mend)
 
     def _mend(self) -> None:
@@ -155,7 +155,7 @@ class Mirror:
         )
 
     async def refs(self, *names: str) -> dict[str, Ref]:
-        """Returns those of the full ref `names` (or all below names ending with `/`) that exist, by name."""
+        """Returns the existing refs among the full `names` (or all below names ending with `/`), by name."""
         output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
         found = (Ref(*line.split(" ")) for line in output.text.splitlines())
         return {ref.name: ref for ref in found}
@@ -163,7 +163,7 @@ class Mirror:
     async def update(self, *commands: str) -> None:
         """Applies `git update-ref --stdin` commands, all or none, in order.
 
-        Raises WorkspaceError when an old value differs: somebody else moved the ref.
+        Raises WorkspaceError when an old value differs: another process moved the ref.
         """
         lines = "\n".join(["start", *commands, "prepare", "commit", ""])
         async with self._refs:
@@ -172,7 +172,7 @@ class Mirror:
     async def fetch(self, source: Path, commit: str, ref: str) -> None:
         """Copies `commit` with its history from the repository at `source` (absolute) to `ref`. Raises RepositoryError.
 
-        Neither hooks nor configuration of that repository take part; a shallow one stays shallow.
+        Ignores hooks and configuration of that repository; a shallow one stays shallow.
         """
         other = remote_command("upload-pack", _OTHER_SIDE)
         options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--update-shallow", "--quiet")
@@ -185,7 +185,7 @@ class Mirror:
     async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
         """Sets `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
 
-        Raises WorkspaceError when it moved, is checked out there, or would not be fast-forwarded.
+        Raises WorkspaceError when it moved, is checked out there, or cannot be fast-forwarded.
         """
         ref = f"refs/heads/{branch}"
         other = remote_command("receive-pack", (*_OTHER_SIDE, *_RECEIVING))
@@ -194,7 +194,7 @@ class Mirror:
 
 
 def _settle(path: Path, text: str) -> None:
-    """Writes beside and rename: a reader, or we after a kill, never see half a file."""
+    """Writes a temporary file and renames it, so that no one ever sees half a file, even after a kill."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
     path.parent.mkdir(exist_ok=True)
     beside.write_text(text, encoding="utf-8")
@@ -209,16 +209,16 @@ def _remove(path: Path) -> None:
 
 
 def _leftovers(folder: Path) -> Iterator[Path]:
-    """Lock files (no ref can have such a name), half-received objects, half-written files of ours."""
+    """Yields lock files (no ref can have such a name), incomplete objects, and our incomplete files."""
     for where, _, names in os.walk(folder):
         yield from (Path(where, name) for name in names if name.endswith(".lock"))
-    yield from (folder / "objects").rglob("tmp_*")  # packs and objects that git had begun to write
+    yield from (folder / "objects").rglob("tmp_*")  # packs and objects that git had not finished
     yield from folder.glob("config.*.new")
     yield from folder.glob("info/attributes.*.new")
 
 
 def remove_locks(folder: Path) -> None:
-    """Removes every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
+    """Removes every lock and temporary file of git below `folder`; the caller ensures that no one uses them."""
     for path in list(_leftovers(folder)):
         _remove(path)
 
@@ -228,7 +228,7 @@ _HEAD = "# pack-refs with: sorted \n"
 
 @asynccontextmanager
 async def undisturbed(mirrors: list[Path]) -> AsyncIterator[None]:
-    """Until the end of the context nobody removes objects of these mirrors."""
+    """Prevents the removal of objects from these mirrors inside the block."""
     async with AsyncExitStack() as stack:
         for path in mirrors:
             await stack.enter_async_context(_locked(path, fcntl.LOCK_SH))
@@ -236,13 +236,13 @@ async def undisturbed(mirrors: list[Path]) -> AsyncIterator[None]:
 
 
 def _open_lock(mirror: Path) -> int:
-    """Opens the file that is locked while somebody uses the mirror: shared by its users, alone by who tidies it."""
+    """Opens the mirror's lock file: its users hold a shared lock, `tidy` an exclusive one."""
     return os.open(mirror.with_name(f"{mirror.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 @asynccontextmanager
 async def _locked(mirror: Path, how: int) -> AsyncIterator[int | None]:
-    """Yields the locked descriptor, for git to have too; None where others hold the lock and `how` does not wait."""
+    """Yields the locked descriptor, to be passed to git; None when others hold the lock and `how` does not wait."""
     fd = _open_lock(mirror)
     try:
         try:
@@ -256,15 +256,15 @@ async def _locked(mirror: Path, how: int) -> AsyncIterator[int | None]:
 
 
 async def refs_text(path: Path) -> str:
-    """Returns all its refs, as a file `packed-refs` tells them. Raises WorkspaceError."""
+    """Returns all refs in the format of the file `packed-refs`. Raises WorkspaceError."""
     listed = await Mirror(path).git("for-each-ref", "--format=%(objectname) %(refname)")
     return _HEAD + (f"{listed.text}\n" if listed.text else "")
 
 
 def object_files(path: Path) -> Iterator[Path]:
-    """Files that belong into a copy besides refs and objects' own lock files: configuration, objects, whole packs.
+    """Yields the files of a backup besides the refs: configuration, objects, complete packs.
 
-    Objects are only ever added while the mirror is `undisturbed`, so reading them after the refs misses none. Blocks.
+    While the mirror is `undisturbed` objects are only added, so reading them after the refs misses none. Blocks.
     """
     for name in ("HEAD", "config", "shallow", "info/attributes"):
         if (path / name).is_file():
@@ -279,11 +279,11 @@ def object_files(path: Path) -> Iterator[Path]:
 
 
 RESULT = "result"
-"""The branch that gathers the merged stories; no story is called so."""
+"""The branch with the merged stories; no story has this name."""
 
 
 def checked_id(identifier: str) -> str:
-    """Returns the id of a sprint or a story as part of a branch's name. Raises WorkspaceError when it cannot be one."""
+    """Returns the id of a sprint or a story if it can be part of a branch's name, else raises WorkspaceError."""
     problem = id_problem(identifier)
     if problem is not None:
         raise WorkspaceError(f"{identifier!r} cannot name a branch: {problem}")
@@ -291,22 +291,22 @@ def checked_id(identifier: str) -> str:
 
 
 class SprintRefs:
-    """Refs of one sprint: `heads` are its branches, `base` what each of them began at."""
+    """Refs of one sprint: `heads` are its branches, `base` the commits where they start."""
 
     def __init__(self, mirror: Mirror, sprint: str) -> None:
         self._mirror, self._sprint = mirror, checked_id(sprint)
 
     def branch(self, name: str) -> str:
-        """Name of a branch as people use it."""
+        """Returns the name of a branch for people."""
         return f"orchestrator/{self._sprint}/{name}"
 
     def ref(self, kind: str, name: str) -> str:
-        """Full name of a ref; `name` may be "" for the folder of all."""
+        """Returns the full name of a ref; `name` may be "" for the folder of all."""
         top = "refs/orchestrator/base" if kind == "base" else "refs/heads/orchestrator"
         return f"{top}/{self._sprint}/{name}"
 
     async def ends(self, name: str) -> tuple[Ref, Ref]:
-        """Base and head of a story's branch, or of the result branch. Raises WorkspaceError when there is none."""
+        """Returns base and head of a story's branch, or of the result branch. Raises WorkspaceError without one."""
         if name != RESULT:
             checked_id(name)
         base_ref, head_ref = self.ref("base", name), self.ref("heads", name)
@@ -316,10 +316,10 @@ class SprintRefs:
         return refs[base_ref], refs[head_ref]
 
     async def own_part(self, story_id: str) -> tuple[str, str]:
-        """Returns the two commits between which the story's own work lies: head, and the result as it last took it in.
+        """Returns the range of the story's own work: its head, and the last commit of the result that it merged.
 
-        Only taking in makes merge commits on a story's branch, so nothing has to be recorded beside them: a kill
-        leaves either both or none.
+        Only `take_in` makes merge commits on a story's branch, so the commits themselves are the record, and a kill
+        cannot leave it half-written.
         """
         base, head = await self.ends(story_id)
         if base.commit == head.commit:
@@ -329,13 +329,13 @@ class SprintRefs:
         return (parents[1] if parents else base.commit), head.commit
 
     def clear_locks(self) -> None:
-        """Removes what killed git processes left; the caller holds the sprint's lock."""
+        """Removes leftovers of killed git processes; the caller holds the sprint's lock."""
         for kind in ("base", "heads"):
             remove_locks(Path(self._mirror.path / self.ref(kind, "")))
 
 
 async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_fds: Sequence[int]) -> None:
-    """Deletes branch and recorded base of these stories of one sprint; missing ones are fine. Raises WorkspaceError."""
+    """Deletes branch and recorded base of these stories of one sprint, if they exist. Raises WorkspaceError."""
     if not await asyncio.to_thread((path / "config").exists):
         return
     mirror = Mirror(path, lock_fds=lock_fds)
@@ -347,10 +347,10 @@ async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_
 
 
 async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
-    """Packs the mirror's objects; False, and nothing done, while anybody works with it. Raises WorkspaceError.
+    """Packs the mirror's objects; returns False without doing so while it is in use. Raises WorkspaceError.
 
-    `drop_unreachable` is for a mirror without an unfinished sprint: a merge that waits for a person may know a tree by
-    its hash alone.
+    `drop_unreachable` requires that no sprint is unfinished: a merge that waits for a person may refer to a tree only
+    by its hash.
     """
     if not await asyncio.to_thread((path / "config").exists):
         return False

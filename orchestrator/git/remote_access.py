@@ -1,7 +1,7 @@
-"""Addresses of remote repositories, and what lets git in there.
+"""Addresses of remote repositories, and git's credentials for them.
 
-An address is read once, and refused where it holds a password or leads where none may lead. Tokens and keys stand in no
-command line, no configuration file and no message.
+An address is parsed once, and refused if it has a password or a forbidden target. Tokens and keys never appear in a
+command line, a configuration file or a message.
 """
 
 import asyncio
@@ -30,21 +30,21 @@ _USER = re.compile(r"[\w.+~@-]{1,200}")
 _HOST = re.compile(_HOST_NAME)
 _BRANCH = re.compile(r"[^\s~^:?*\[\\@-][^\s~^:?*\[\\]*")
 _PRIVATE = re.compile(r"127\.\d+\.\d+\.\d+|\[::1\]|localhost|[\w.-]+\.internal", re.IGNORECASE)
-"""Hosts that are talked to without encryption: this machine, and networks that nobody else is in."""
+"""Hosts that may be used without encryption: this machine, and private networks."""
 
 
 class RemoteAddress(Value):
-    """Where a remote repository is. Nothing in it is secret."""
+    """Address of a remote repository, without secrets."""
 
     url: str
-    """As git takes it."""
+    """In git's syntax."""
     branch: str = ""
-    """The branch that is followed; "" the remote's default one."""
+    """The branch to follow; "" for the remote's default branch."""
     protocol: str
-    """https, http, ssh or file: the only one that git may use for it."""
+    """https, http, ssh or file: the only protocol that git may use for it."""
     user: str = ""
     host: str = ""
-    """With its port, where it has one."""
+    """Host name, with a port if given."""
 
     def __str__(self) -> str:
         return f"{self.url}#{self.branch}" if self.branch else self.url

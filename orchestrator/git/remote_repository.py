@@ -1,7 +1,7 @@
-"""Remote repositories: a bare copy in the state folder that follows one branch, and results that are pushed.
+"""Remote repositories: a bare copy in the state folder that follows one branch, and pushes of results.
 
-The copy is ours alone: nothing is ever checked out of it, it has no hook, filter, submodule or configuration but what
-we wrote, and it can be made anew at any time. What is pushed is never forced."""
+Only we use the copy: nothing is checked out of it, it has no hooks, filters or submodules and only our configuration,
+and it can be recreated at any time. A push is never forced."""
 
 import asyncio
 import re
@@ -26,31 +26,31 @@ from orchestrator.settings.sections import RemoteSettings
 T = TypeVar("T")
 _MB = 1024 * 1024
 _LOOK_S = 1.0
-"""Seconds between two looks at how much a fetch has brought."""
+"""Seconds between two checks of a fetch's size."""
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DETACHED = "detached"
-"""Name here of a remote HEAD that is on no branch."""
+"""Our name for a detached remote HEAD."""
 _PACKS = 50
-"""Packs from which on they are put together."""
+"""Number of packs from which on they are combined."""
 _FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
 _PUSH = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed", "--no-thin")
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What is followed on the other side."""
+    """The remote ref that is followed."""
 
     branch: str
     ref: str
-    """What to ask for there."""
+    """The ref to fetch."""
     commit: str
 
 
 class RemoteRepositories:
-    """Copies of remote repositories in `folder`, let in by `variables`.
+    """Copies of remote repositories in `folder`; the credentials are in `variables`.
 
-    `keep_free_mb` is what a fetch leaves free on the disk. Every method raises RepositoryError, and its kind
-    RepositoryUnreachable once `settings.max_attempts` connections have failed; no message holds a secret.
+    A fetch leaves `keep_free_mb` of the disk free. Every method raises RepositoryError, or its subclass
+    RepositoryUnreachable after `settings.max_attempts` failed connections; no message contains a secret.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class RemoteRepositories:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def path(self, address: RemoteAddress) -> Path:
-        """Returns where the copy is, or will be."""
+        """Returns the path of the copy, which may not exist yet."""
         return self.folder / f"{address.slug}.git"
 
     async def refresh(self, address: RemoteAddress) -> Path:
-        """Clone, or fetch what is new: HEAD of the bare repository returned is what the followed branch is now.
+        """Clones or fetches, and returns the bare repository; its HEAD is the current commit of the followed branch.
 
-        A copy that is damaged is made anew. One that could not be brought up to date keeps its old state.
+        A damaged copy is cloned again. A copy that could not be updated keeps its old state.
         """
         async with self._locks[address.slug]:
             await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True)
@@ -83,17 +83,17 @@ class RemoteRepositories:
                 await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
                 if new:
                     raise
-                # The other side answered just now, so the fault lies here: a crash or a full disk broke the copy.
+                # The remote has just answered, so the copy is at fault: a crash or a full disk broke it.
                 await self._follow(address, head)
             return path
 
     async def check_push(
         self, address: RemoteAddress, mirror: Path, commit: str, branch: str, *, begun: bool = False
     ) -> None:
-        """Raises RepositoryError unless `branch` of the remote repository could be created at `commit` of the
-        repository at `mirror`, or fast-forwarded to it, by us and now.
+        """Raises RepositoryError unless `branch` of the remote repository could now be created at, or fast-forwarded
+        to, `commit` of the repository at `mirror`.
 
-        Where work has `begun`, the branch may also hold the commit already: it was pushed before, and somebody went on.
+        If work has `begun`, the branch may also contain the commit already: it was pushed, and others continued it.
         """
         here = Mirror(mirror)
         refused = await self._push(address, here, commit, branch, "--dry-run")
@@ -103,8 +103,8 @@ class RemoteRepositories:
     async def push(self, address: RemoteAddress, mirror: Path, commit: str, branch: str) -> None:
         """Creates or fast-forwards `branch` of the remote repository to `commit` of the repository at `mirror`.
 
-        One that holds the commit already is fine. A branch that went its own way stays as it is, and RepositoryError
-        says what to do.
+        Does nothing if the branch contains the commit already. Leaves a diverged branch unchanged and raises
+        RepositoryError with advice.
         """
         here = Mirror(mirror)
         refused = await self._push(address, here, commit, branch)
@@ -118,7 +118,7 @@ class RemoteRepositories:
         symbolic = next((what[5:] for what, name in lines if name == "HEAD" and what.startswith("ref: ")), "")
         commit = next((what for what, name in lines if name == wanted and _OID.fullmatch(what)), "")
         if not commit:
-            # Nothing at all is also what a page says that asks for a password: no reason to begin from an empty tree.
+            # A login page also yields an empty list, so this must not count as an empty repository.
             there = any(name.startswith("refs/heads/") for _, name in await self._listed(address, "--heads"))
             what = f"there is no branch {address.branch}" if address.branch else "its HEAD is no branch that exists"
             told = f"{what}; name one: {address.url}#BRANCH" if there else "there is no commit in it; push a first one"
@@ -129,7 +129,7 @@ class RemoteRepositories:
         return _Head(_DETACHED, "HEAD", commit)
 
     async def _listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
-        """Returns what `ls-remote` says, as (commit, name)."""
+        """Returns the output of `ls-remote` as (commit, name)."""
         options = [arg for arg in args if arg.startswith("--")]
         names = [arg for arg in args if not arg.startswith("--")]
         said = await self._talk(address, Mirror(self.folder), ["ls-remote", *options], [address.url, *names])
@@ -155,7 +155,7 @@ class RemoteRepositories:
             copy.close()
 
     async def _push(self, address: RemoteAddress, here: Mirror, commit: str, branch: str, *more: str) -> str:
-        """Returns why the other side, or git for it, refused the branch; "" when it did not."""
+        """Returns why the remote, or git for it, refused the branch; "" when it did not."""
         target = f"refs/heads/{branch}"
         fit = await here.git("check-ref-format", target, ok=(0, 1))
         if fit.code or branch.startswith("-") or branch == "HEAD":
@@ -168,7 +168,7 @@ class RemoteRepositories:
         return "".join(refused)
 
     async def _holds(self, address: RemoteAddress, here: Mirror, commit: str, branch: str) -> bool:
-        """Returns whether the branch over there is at the commit or beyond it: somebody went on from what we pushed."""
+        """Returns whether the remote branch is at the commit or ahead of it: others continued from our push."""
         try:
             [(tip, _)] = await self._listed(address, f"refs/heads/{branch}")
             await self._talk(address, here, ["fetch", *_FETCH], [address.url, f"refs/heads/{branch}"])
@@ -184,7 +184,7 @@ class RemoteRepositories:
         names: Sequence[str],
         ok: Collection[int] = (0,),
     ) -> GitOutput:
-        """`git <words> -- <names>` at `where`, tried again while the connection fails."""
+        """Runs `git <words> -- <names>` at `where`, and retries while the connection fails."""
         policy = self._settings
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(RepositoryUnreachable),
@@ -206,7 +206,7 @@ class RemoteRepositories:
                 *names,
                 ok=ok,
                 protocols=address.protocol,
-                settings=(*access.settings, "fetch.unpackLimit=1"),  # a pack can be watched growing
+                settings=(*access.settings, "fetch.unpackLimit=1"),  # the growth of a pack can be observed
                 variables=access.variables,
             )
             try:
@@ -215,7 +215,7 @@ class RemoteRepositories:
                 raise remote_error(error.message, address, access) from None
 
     async def _within(self, address: RemoteAddress, filled: Path | None, work: Awaitable[T]) -> T:
-        """What `work` comes to; ended when it takes too long, or fills the repository `filled` with too much."""
+        """Returns the result of `work`; ends it when it takes too long, or makes the repository `filled` too large."""
         doing = asyncio.ensure_future(work)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
@@ -241,7 +241,7 @@ class RemoteRepositories:
 
 
 class _TooMuch(RepositoryError):
-    """A limit of ours ended it; a clone anew would meet it again."""
+    """A limit of ours ended it; another clone would exceed it again."""
 
 
 def _size(path: Path) -> int:

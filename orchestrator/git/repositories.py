@@ -1,4 +1,4 @@
-"""`serve.repo`: the repository that sprints begin from and results are pushed to, on this machine or a remote one."""
+"""`serve.repo`: the repository of base commits and pushed results, on this machine or remote."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
 SPRINT = "{sprint}"
-"""What `serve.push_to` may hold in place of the sprint's id."""
+"""Placeholder for the sprint's id in `serve.push_to`."""
 
 
 class SharedRepository:
-    """The repository of all sprints of a daemon, `default` where `serve.repo` names none.
+    """The repository of all sprints of a daemon; `default` when `serve.repo` names none.
 
-    Raises RepositoryError when `serve.repo` or `serve.push_to` can never be used.
+    Raises RepositoryError when `serve.repo` or `serve.push_to` is invalid.
     """
 
     def __init__(self, settings: Settings, environment: Environment, default: Path) -> None:
@@ -41,19 +41,19 @@ class SharedRepository:
         )
 
     def __str__(self) -> str:
-        """Returns the repository as people are told of it; nothing in it is secret."""
+        """Returns the repository's name for people, without secrets."""
         return str(self._path if self._address is None else self._address)
 
     @property
     def is_remote(self) -> bool:
-        """Whether it lies elsewhere."""
+        """True for a remote repository."""
         return self._address is not None
 
     async def now(self) -> Path:
-        """Returns the repository as it is now, for `open_repository`: a remote one is fetched first.
+        """Fetches a remote repository, and returns the current state for `open_repository`.
 
-        To be asked before each new sprint; a sprint that goes on needs it not. Raises RepositoryError, of which
-        RepositoryUnreachable may mend by itself.
+        Called before each new sprint; a resumed sprint does not need it. Raises RepositoryError; its subclass
+        RepositoryUnreachable may be temporary.
         """
         if self._address is None:
             return self._path
@@ -64,7 +64,7 @@ class SharedRepository:
         return None if self._push_to is None else self._push_to.replace(SPRINT, sprint)
 
     async def check_push(self, workspace: GitWorkspace, record: SprintRecord) -> None:
-        """Raise RepositoryError unless the result could be pushed as things stand; for a workspace that is prepared."""
+        """Raises RepositoryError unless the result could be pushed now. The workspace must be prepared."""
         branch = self.branch(record.sprint)
         if branch is None:
             return
@@ -76,7 +76,7 @@ class SharedRepository:
         await self._remotes.check_push(address, mirror, commit, branch, begun=commit != record.base)
 
     async def push(self, workspace: GitWorkspace, record: SprintRecord) -> str | None:
-        """Pushes the result; returns why that could not be done, or None. Doing it again is fine."""
+        """Pushes the result; returns the reason of a failure, or None. Idempotent."""
         branch = self.branch(record.sprint)
         if branch is None:
             return None
@@ -92,7 +92,7 @@ class SharedRepository:
         return None
 
     def _target(self, record: SprintRecord) -> RemoteAddress | None:
-        """Where the sprint's result belongs. Raises RepositoryError when `serve.repo` is not what it began from."""
+        """Returns the target of the sprint's result. Raises RepositoryError when `serve.repo` is not its origin."""
         ours = self._address is not None and self._remotes.path(self._address) == Path(record.repo)
         if ours or not Path(record.repo).is_relative_to(self._remotes.folder):
             return self._address if ours else None

@@ -1,4 +1,4 @@
-"""The user's own repository (`--repo`): looked at, and given the result as a branch, created or fast-forwarded."""
+"""The user's own repository (`--repo`): reads it, and creates or fast-forwards a branch with the result."""
 
 import asyncio
 import os
@@ -10,33 +10,33 @@ from orchestrator.git.command import run_git
 from orchestrator.git.mirror import Mirror
 
 _ANYBODYS = "safe.directory=*"
-"""The user named this folder, so it may belong to somebody else."""
+"""The user named this folder, so another user may own it."""
 _BARE = "safe.bareRepository=all"
 _OURS = ".orchestrator/"
 
 
 class Repository(Value):
-    """The user's repository as it stands."""
+    """The current state of the user's repository."""
 
     path: Path
     """Top folder of the checkout, or the bare repository itself; absolute, links resolved."""
     git_dir: Path
     bare: bool
     base: str
-    """Commit of HEAD; "" when there is none yet."""
+    """Commit of HEAD; "" when there is none."""
     object_format: str
     """sha1 or sha256."""
     created: bool = False
-    """Whether it was made just now."""
+    """True when it was just created."""
     warnings: tuple[str, ...] = ()
-    """For people: what is there and will not be part of the sprint."""
+    """For people: files that will not be part of the sprint."""
 
 
 async def open_repository(folder: Path) -> Repository:
-    """Looks at the repository at `folder`; an absent or empty folder is made one, with a first branch `main`.
+    """Reads the repository at `folder`; creates one with a branch `main` in an absent or empty folder.
 
-    Raises RepositoryError for every other folder that is no repository's top folder. Nothing of the repository's own
-    (hooks, filters, configured programs) runs.
+    Raises RepositoryError for any other folder that is not a repository's top folder. The repository's hooks, filters
+    and configured programs do not run.
     """
     created = await asyncio.to_thread(_make_folder, folder)
     path = await asyncio.to_thread(folder.resolve)
@@ -51,7 +51,7 @@ async def open_repository(folder: Path) -> Repository:
 
 
 def expect_there(folder: Path) -> None:
-    """Raises RepositoryError where `open_repository` would make a new one. Blocks."""
+    """Raises RepositoryError if `open_repository` would create a repository. Blocks."""
     try:
         there = any(folder.iterdir())
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def expect_there(folder: Path) -> None:
 
 
 def _make_folder(folder: Path) -> bool:
-    """Returns whether `folder` is empty and shall become a repository; makes it when it is absent."""
+    """Returns whether `folder` is empty and will become a repository; creates it if it is absent."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with os.scandir(folder) as entries:
@@ -94,7 +94,7 @@ async def _discover(path: Path) -> Repository:
 
 
 async def _ask(repository: Repository, *args: str, settings: tuple[str, ...] = (), ok: tuple[int, ...] = (0,)) -> str:
-    """Asks git something about the user's repository. Raises RepositoryError."""
+    """Runs a git query on the user's repository. Raises RepositoryError."""
     try:
         output = await run_git(
             args,
@@ -111,7 +111,7 @@ async def _ask(repository: Repository, *args: str, settings: tuple[str, ...] = (
 
 
 def _common_dir(git_dir: Path) -> Path:
-    """Returns where refs and objects of the repository are: elsewhere when it is a linked worktree."""
+    """Returns the folder of the repository's refs and objects, which differs for a linked worktree."""
     try:
         return (git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()).resolve()
     except OSError:
@@ -122,8 +122,8 @@ async def _uncommitted(repository: Repository) -> tuple[str, ...]:
     """Returns a warning about files that are not in the base commit, if there are any."""
     listed = await _ask(repository, "config", "--list", "--name-only", "-z")
     filters = [key for key in listed.split("\0") if key.startswith("filter.")]
-    # A filter of the user's would be run to compare files; without it such a file counts as changed at worst. One
-    # that cannot be switched off (`=` in its name) means that nothing can be said.
+    # A comparison would run the user's filters; without them a file may at worst wrongly count as changed. If one
+    # cannot be switched off (`=` in its name), there is no warning at all.
     off = tuple(f"{key}={'false' if key.endswith('.required') else ''}" for key in filters if "=" not in key)
     if len(off) < len(filters):
         return ()
@@ -140,7 +140,7 @@ async def _uncommitted(repository: Repository) -> tuple[str, ...]:
 
 
 async def push_target(folder: Path, branch: str) -> str:
-    """Returns the commit `branch` of the repository at `folder` stands at, "" when there is no such branch.
+    """Returns the commit of `branch` in the repository at `folder`, "" when there is no such branch.
 
     Raises RepositoryError for an impossible name and for a branch that is checked out in any of its worktrees.
     """
@@ -163,13 +163,13 @@ async def _unfit(repository: Repository, ref: str) -> bool:
 
 
 async def check_push(mirror: Mirror, result_ref: str, user_repo: Path, branch: str) -> str:
-    """Returns the commit `branch` of the user's repository stands at, "" when it does not exist yet.
+    """Returns the commit of `branch` in the user's repository, "" when it does not exist yet.
 
-    Raises RepositoryError unless `result_ref` can be put there by creating or fast-forwarding it.
+    Raises RepositoryError unless the branch can be created at, or fast-forwarded to, `result_ref`.
     """
     tip = await push_target(user_repo, branch)
     if tip:
-        # 1 says no, 128 that the mirror has never seen that commit: the branch has gone its own way.
+        # 1 means no, 128 that the mirror has never seen that commit: the branch has diverged.
         answer = await mirror.git("merge-base", "--is-ancestor", tip, result_ref, ok=(0, 1, 128))
         if answer.code:
             raise RepositoryError(
@@ -182,7 +182,7 @@ async def check_push(mirror: Mirror, result_ref: str, user_repo: Path, branch: s
 async def push(mirror: Mirror, result_ref: str, user_repo: Path, branch: str) -> None:
     """Creates or fast-forwards `branch` of the user's repository to `result_ref`.
 
-    Raises RepositoryError as `check_push` does, WorkspaceError when the branch moved at that very moment.
+    Raises RepositoryError as `check_push` does, WorkspaceError when the branch moved meanwhile.
     """
     tip = await check_push(mirror, result_ref, user_repo, branch)
     result = (await mirror.refs(result_ref))[result_ref].commit

@@ -26,14 +26,14 @@ _READ_WRITE_VERSIONS = slice(18, 20)
 
 
 def schema_sql(content: bytes) -> str:
-    """Returns the CREATE statements of its tables, `;` behind each; "" for what is no readable database. Never raises.
+    """Returns the CREATE statements of a database's tables, each with `;`; "" if it is unreadable. Never raises.
 
-    The file lies in a hostile tree: it is read in memory, never opened as a file, never written.
+    The file comes from a hostile tree: it is read in memory, never opened as a file, never written.
     """
     if not content.startswith(_MAGIC) or len(content) > MAX_DATABASE_BYTES:
         return ""
     image = bytearray(content)
-    # A file in WAL mode asks for its log beside it, which memory has not; its pages read the same without.
+    # A file in WAL mode needs its log beside it, which memory lacks; its pages can be read without.
     image[_READ_WRITE_VERSIONS] = b"\1\1"
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
@@ -51,7 +51,7 @@ def schema_sql(content: bytes) -> str:
 
 
 async def read_schemas(mirror: Mirror, commit: str, paths: Sequence[str]) -> dict[str, str]:
-    """`schema_sql` of those `paths` of a commit that are SQLite databases with a table in them."""
+    """Returns `schema_sql` of those `paths` of a commit that are SQLite databases with a table."""
     contents = await read_files(mirror, commit, paths, limit=MAX_DATABASE_BYTES)
     found = {path: await asyncio.to_thread(schema_sql, content) for path, content in contents.items()}
     return {path: sql for path, sql in found.items() if sql}
@@ -59,11 +59,11 @@ async def read_schemas(mirror: Mirror, commit: str, paths: Sequence[str]) -> dic
 
 T = TypeVar("T")
 READ_LIMIT = 1024 * 1024
-"""Bytes of a file beyond which `read` leaves it out."""
+"""Size limit in bytes; `read` leaves larger files out."""
 
 
 class GitWorkspace:
-    """Branches in the mirror, worktrees in `folder` (one per story, for this sprint alone).
+    """Branches in the mirror, worktrees in `folder` (one per story of this sprint).
 
     `base` is the commit the sprint starts from, "" for an empty tree; a sprint begun earlier keeps its own.
     `lock_fds` are the caller's locked files: they stay locked until every git process of ours has ended. Two calls for
@@ -89,12 +89,12 @@ class GitWorkspace:
 
     @property
     def result_branch(self) -> str:
-        """Name of the branch that gathers the merged stories."""
+        """Name of the branch with the merged stories."""
         return self._refs.branch(RESULT)
 
     @property
     def base(self) -> str:
-        """Commit the sprint started from, once `prepare` has run."""
+        """Base commit of the sprint, once `prepare` has run."""
         return self._base
 
     async def base_tree_id(self) -> str:
@@ -103,11 +103,11 @@ class GitWorkspace:
 
     @property
     def fetch_command(self) -> str:
-        """What a person types in their repository to get the result."""
+        """Command that fetches the result into the user's repository."""
         return shlex.join(["git", "fetch", str(self._mirror.path), self.result_branch])
 
     async def prepare(self, source: Path | None = None) -> None:
-        """Makes mirror and result branch ready, and clears away what a killed run of this sprint left.
+        """Prepares mirror and result branch, and removes leftovers of a killed run of this sprint.
 
         `source` is the user's repository: needed the first time, unless the base is "". The caller holds the sprint's
         lock. Idempotent. Raises RepositoryError (base cannot be copied), WorkspaceError.
@@ -138,15 +138,15 @@ class GitWorkspace:
         await self._mirror.update(f"create {base_ref} {start}")
 
     def close(self) -> None:
-        """Gives up this process's hold on the mirror."""
+        """Releases this process's lock on the mirror."""
         self._mirror.close()
 
     def root(self, story_id: str) -> Path:
-        """Folder of the story's worktree; whether it exists is `open`'s business."""
+        """Returns the folder of the story's worktree, which `open` creates."""
         return self._folder / checked_id(story_id)
 
     async def open(self, story_id: str) -> Branch:
-        """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
+        """Creates the story's branch at the result branch, and its worktree; completes or reuses existing ones."""
         name = checked_id(story_id)
         base_ref, head_ref = self._refs.ref("base", name), self._refs.ref("heads", name)
         async with self._stories[name]:
@@ -156,7 +156,7 @@ class GitWorkspace:
             if result_ref not in refs:
                 raise WorkspaceError(f"sprint {self._sprint} has no result branch: prepare it first")
             if head_ref in refs and base_ref not in refs:
-                # Only a removal that was cut short leaves this: end it, then start afresh.
+                # Only an interrupted removal leaves this state: complete it, then start over.
                 await self._mirror.update(f"delete {head_ref}")
                 del refs[head_ref]
             base = refs.get(base_ref, refs[result_ref]).commit
@@ -169,15 +169,15 @@ class GitWorkspace:
         return Branch(name=self._refs.branch(name), base=base, head=head)
 
     async def head(self, story_id: str) -> str:
-        """Returns the commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
+        """Returns the commit of the story's branch. Raises WorkspaceError when there is no such branch."""
         return (await self._refs.ends(story_id))[1].commit
 
     async def remove(self, story_id: str) -> None:
-        """Deletes the story's branch, its recorded base and its worktree; a missing one is fine."""
+        """Deletes the story's branch, its recorded base and its worktree, if they exist."""
         name = checked_id(story_id)
         async with self._stories[name]:
             refs = await self._mirror.refs(self._refs.ref("base", name), self._refs.ref("heads", name))
-            # The base goes first, in a step of its own: `open` can then tell a removal cut short from a beginning.
+            # The base is deleted first, in its own step, so that `open` can recognise an interrupted removal.
             for ref in (self._refs.ref("base", name), self._refs.ref("heads", name)):
                 if ref in refs:
                     await self._mirror.update(f"delete {ref}")
@@ -189,13 +189,13 @@ class GitWorkspace:
             await self._checkout(story_id).remove()
 
     async def remove_result(self) -> None:
-        """Deletes the result branch and the sprint's recorded base, so that `prepare` begins anew."""
+        """Deletes the result branch and the sprint's recorded base, so that `prepare` starts over."""
         names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))
         present = await self._mirror.refs(*names)
         await self._mirror.update(*(f"delete {name}" for name in names if name in present))
 
     async def reset(self, story_id: str) -> None:
-        """Makes the worktree equal to its branch, byte for byte, whatever was done to it."""
+        """Makes the worktree equal to its branch again, byte for byte."""
         async with self._stories[story_id]:
             await self._reset(story_id)
 
@@ -226,7 +226,7 @@ class GitWorkspace:
         return await commits.read_texts(self._mirror, tree, paths, limit=READ_LIMIT)
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """SQL of the tables of those `paths` that are SQLite files on the branch."""
+        """Returns the SQL of the tables of those `paths` that are SQLite files on the branch."""
         return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
@@ -263,16 +263,16 @@ class GitWorkspace:
         return await commits.raw_diff(self._mirror, *await self._refs.own_part(story_id))
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
-        """Returns what these `paths` became since then, as a unified diff; see the port."""
+        """Returns the changes of these `paths` since that commit, as a unified diff; see the port."""
         head = await self.head(story_id)
         return await commits.patch(self._mirror, since, head, paths) if paths and since != head else ""
 
     async def diff_stat(self, story_id: str) -> str:
-        """Returns the same as `git diff --stat` tells it, for people."""
+        """Returns the output of `git diff --stat` for the same difference, for people."""
         return await commits.diff_stat(self._mirror, *await self._refs.own_part(story_id))
 
     async def sides(self, story_id: str, onto: str) -> Sides:
-        """Returns the branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        """Merges the branch with a commit of the result branch as far as git can, without moving a branch."""
         _, head = await self._refs.ends(story_id)
         return await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
 
@@ -307,7 +307,7 @@ class GitWorkspace:
             return MergeResult(merged=True, commit=made, onto=result.commit)
 
     async def merged_by(self, workflow_id: str) -> str | None:
-        """Returns the commit on the result branch that a step of this workflow made, if one did."""
+        """Returns the commit on the result branch that this workflow made, or None."""
         return await merges.merged_by(self._mirror, self._refs, workflow_id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
@@ -315,15 +315,15 @@ class GitWorkspace:
         return await self._shown(self._base, work)
 
     async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
-        """Runs `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
+        """Runs `work(folder)` on the base of the story's own changes, with `changes` written; removed afterwards."""
         return await self._shown((await self._refs.own_part(story_id))[0], work, changes)
 
     async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
-        """Runs `work(folder)` on the story's branch as it is, with `changes` written; removed afterwards."""
+        """Runs `work(folder)` on the story's branch, with `changes` written; removed afterwards."""
         return await self._shown((await self._refs.ends(story_id))[1].commit, work, changes)
 
     async def result_head(self) -> str:
-        """Returns the commit the result branch stands at."""
+        """Returns the commit of the result branch."""
         return (await self._refs.ends(RESULT))[1].commit
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:

@@ -44,7 +44,7 @@ class Told:
         self.notes: Counter[str] = Counter()
         self.asked_at: datetime | None = None
         self.answered: int | None = None
-        """Place of the step that tells a person's answer, until the story goes on with it."""
+        """Index of the step with a person's answer, until the story continues with it."""
 
     def note(self, text: str) -> None:
         """Told with the next step, when there is something to tell."""

@@ -36,7 +36,7 @@ def abi_version() -> int:
 
 
 def confine(policy: Mapping[str, Any]) -> None:
-    """Confines this process and all it will start, for ever. Raises OSError."""
+    """Confines this process and all it will start, forever. Raises OSError."""
     ruleset = _ruleset(policy)
     _become(policy["uid"], policy["groups"], bool(policy["look"]))
     _checked(_prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")

@@ -12,7 +12,7 @@ from orchestrator.server.problems import make_problem
 from orchestrator.settings import Environment, Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
-"""What a platform asks without a token."""
+"""Paths that a platform may request without a token."""
 AUTHORIZED = "orchestrator.authorized"
 """In the scope of a request: whether its sender may know everything."""
 _LOCAL = ("127.0.0.1", "::1")

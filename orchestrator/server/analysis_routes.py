@@ -52,14 +52,14 @@ async def analyses(service: ServiceDep) -> Response:
 
 @router.get("/{analysis}", **describe("analysis", "An analysis, and what it has come to", AnalysisView, *READS))
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
-    """How it stands, where its files are, and their texts up to 4 MB each."""
+    """Its status, the location of its files, and their texts up to 4 MB each."""
     jobs = AnalysisStore(service.environment)
     return await service.answer(lambda: jobs.view(analysis).model_dump(mode="json"))
 
 
 @router.delete("/{analysis}", **describe("cancel_analysis", "End an analysis that is at work", AnalysisState, *WRITES))
 async def cancel(analysis: AnalysisId, service: ServiceDep) -> Response:
-    """What has been paid for is kept: asked for again with its id, it goes on. 409: it is not at work."""
+    """Paid results are kept: a request with its id resumes it. 409: it is not running."""
     try:
         state = await service.served.analyses.cancel(analysis)
     except UnknownName as error:

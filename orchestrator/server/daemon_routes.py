@@ -41,12 +41,12 @@ async def healthz() -> Response:
     responses={200: {"model": Readiness}, 503: {"model": Readiness}, **list_refusals()},
 )  # fmt: skip
 async def readiness(request: Request, service: ServiceDep) -> Response:
-    """200 when every component is fine, else 503. Why one is not is told to those who may know."""
+    """200 when every component is fine, else 503. The reasons are shown only with a token."""
     found = await service.readiness.components()
     ready = not any(found.values())
     told: dict[str, Any] = {"ready": ready, "components": found}
     if request.scope.get(AUTHORIZED):
-        # A sprint that waits is no reason to be unready: everything else goes on.
+        # A waiting sprint does not make the daemon unready: everything else continues.
         told["waiting"] = {one.sprint: one.reason for one in service.served.state().sprints if one.reason}
     else:
         told["components"] = {name: "not ready" if why else "" for name, why in found.items()}
@@ -78,7 +78,7 @@ async def daemon(service: ServiceDep) -> Response:
     return await service.answer(lambda: state.model_dump(mode="json"))
 
 
-@router.post("/daemon/reload", **describe("reload", "Read the configuration anew", Reloaded, *GUARDED, 408, 413, 422))
+@router.post("/daemon/reload", **describe("reload", "Read the configuration again", Reloaded, *GUARDED, 408, 413, 422))
 async def reload(service: ServiceDep) -> Response:
     """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
     try:
@@ -145,7 +145,7 @@ async def dry_run(
     response_class=Response, responses={204: {"description": "It is not watched any more"}, **list_refusals(*WRITES)},
 )  # fmt: skip
 async def withdraw(name: BacklogName, service: ServiceDep) -> Response:
-    """Sprints that it has begun go on."""
+    """Sprints that it has started continue."""
     try:
         await service.served.withdraw(name)
     except ConfigError as error:

@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What lies behind a place in the log."""
+    """The events after a position in the log."""
 
     lines: tuple[Line, ...]
     place: int

@@ -24,7 +24,7 @@ from orchestrator.settings import Environment, Settings
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a client is waited for, in seconds."""
+    """Timeout for a client, in seconds."""
 
     head_s: float = 20.0
     """For the head of a request, from the connection or the first byte of it on."""
@@ -63,7 +63,7 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Part of asyncio.Protocol."""
         super().data_received(data)
-        # A head that has begun and is not whole: nobody is at work on a request, and the parser holds a part of one.
+        # An incomplete head: no request is being handled, and the parser holds part of one.
         waits = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
         self._asked_since = (self._asked_since or time.monotonic()) if waits else None
 
@@ -88,14 +88,14 @@ MOST_HEAD = 32 * 1024
 """Bytes of a request's head: what a platform's edge lets through."""
 _BACKLOG = 1024  # connections that the kernel queues: many followers may come back at once
 _ABSENT = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
-"""What binding fails with where a machine has no IPv6, or no IPv4."""
+"""Errors of binding on a machine without IPv6 or without IPv4."""
 _TRIES = 20  # for a port that is free in both families
 _PATIENCE = Patience()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where the daemon listens."""
+    """The daemon's address."""
 
     url: str
     """Under which this machine reaches it."""
@@ -174,7 +174,7 @@ def _config(app: FastAPI, patience: Patience, most: int) -> uvicorn.Config:
         lifespan="off",
         loop="none",
         log_config=None,
-        log_level="critical",  # what it would say of malformed requests is for nobody; failures are told by ours
+        log_level="critical",  # its warnings on malformed requests help no one; our own log reports failures
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -94,7 +94,7 @@ Sandbox = Annotated[bool, Query(description="true: a hundred harmless hostile ac
     },
 )  # fmt: skip
 async def backup(request: Request, service: ServiceDep) -> Response:
-    """As `backup` writes it, for `restore`; sprints go on meanwhile. It holds every prompt and reply and the key of the
+    """As `backup` writes it, for `restore`; sprints continue meanwhile. It has all prompts and replies and the key of the
     masks, so 403 from a daemon without a token (`--no-auth`). One at a time. A body that breaks off is no backup.
     """
     if service.environment.token is None:
@@ -126,7 +126,7 @@ async def prune(body: Prune, service: ServiceDep) -> Response:
 
 @router.get("/doctor", **describe("doctor", "What a run needs where the daemon is", Examined, *GUARDED, 422, 503))
 async def doctor(service: ServiceDep, sandbox: Sandbox = False) -> Response:
-    """As `doctor --json` prints it there: keys are told as present or absent. With `sandbox` it takes a while; one look
+    """As `doctor --json` prints it there: keys are shown as present or absent. With `sandbox` it takes long; one look
     at a time.
     """
     if service.alone["doctor"].locked():

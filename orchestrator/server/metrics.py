@@ -23,7 +23,7 @@ class Metrics:
     """`observe` every new event; `text` is what is scraped. Neither blocks."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second sample of each counter that nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # an unused second sample of each counter
         self._registry = CollectorRegistry()
         self._stories = self._counter("stories", "Stories that ended, by how", "status")
         self._turns = self._counter("turns", "Turns of personas that ended with a reply", "persona", "purpose")
@@ -44,7 +44,7 @@ class Metrics:
             for name, told in (
                 ("gates_open", "Stories that wait for a person"),
                 ("stories_at_work", "Stories that are being worked on"),
-                ("stories_queued", "Stories that are chosen and have not begun"),
+                ("stories_queued", "Stories that are chosen and have not started"),
                 ("stories_unclaimed", "Stories of watched backlogs that no sprint has taken yet"),
                 ("calls_in_flight", "Requests to providers that wait for their reply"),
                 ("backlogs", "Backlogs that are watched"),

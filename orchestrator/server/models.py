@@ -1,4 +1,4 @@
-"""What goes over the wire beside the domain's own values: bodies of requests, and the objects that come back."""
+"""Models of the HTTP interface besides the domain's values: request bodies and response objects."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -23,7 +23,7 @@ class Health(Value):
 
 
 class Readiness(Value):
-    """Whether the daemon can work."""
+    """Readiness of the daemon."""
 
     ready: bool
     components: dict[str, str]
@@ -33,7 +33,7 @@ class Readiness(Value):
 
 
 class Reloaded(Value):
-    """What a reload of the configuration did."""
+    """Result of reloading the configuration."""
 
     message: str
 
@@ -55,15 +55,15 @@ class SprintShown(SprintReport):
 
     backlog: str
     begun_by: Command
-    """What goes on with it where nobody is at work."""
+    """Command that resumes it when no process runs it."""
     running_pid: int | None
     waiting: tuple[Waiting, ...]
     paused: str
-    """Why no further story of it begins; "" when they do."""
+    """Why none of its stories may start; "" when they may."""
     held: dict[str, str]
-    """Story → what people ordered of it that holds it."""
+    """Story → the order that holds it."""
     last: dict[str, str]
-    """Story → what happened last."""
+    """Story → its latest event."""
 
 
 class Noted(Value):
@@ -83,13 +83,13 @@ class StoryShown(StoryReport):
     conflict: dict[str, Any] | None
     replan: dict[str, Any] | None
     question: dict[str, Any] | None
-    """What a person is asked now, with the commands that answer it."""
+    """The open question, with the commands that answer it."""
     answers: tuple[dict[str, Any], ...]
     plan: dict[str, Any] | None
     plan_file: str | None
     contract: dict[str, Any] | None
     refused: tuple[Finding, ...]
-    """What the contract refused."""
+    """Violations that the contract refused."""
     diff_stat: str
     test_output: str
     history: tuple[Noted, ...]
@@ -97,7 +97,7 @@ class StoryShown(StoryReport):
 
 
 class AnswerGiven(Value):
-    """The answer that counts, and whether it is the one that was given now."""
+    """The valid answer, and whether it is the one just given."""
 
     sprint: str
     story: str
@@ -114,7 +114,7 @@ class AnswerGiven(Value):
 
 
 class Replanned(Value):
-    """Stories that are begun anew."""
+    """Restarted stories."""
 
     sprint: str
     stories: tuple[str, ...]
@@ -126,12 +126,12 @@ class Examined(Value):
     """As `doctor --json` prints it."""
 
     ok: bool
-    """Whether nothing stands in the way of a run."""
+    """True when nothing prevents a run."""
     rows: tuple[DoctorRow, ...]
 
 
 class ExtractBody(Value):
-    """A model's text, and what the answer in it must fit."""
+    """A model's text, and the schema of the answer in it."""
 
     text: str
     contract: Annotated[str, Field(max_length=64)] | None = None
@@ -156,7 +156,7 @@ class CheckBody(Value):
 
 
 class Checked(Value):
-    """What the checks say."""
+    """Result of the checks."""
 
     valid: bool
     severity: Severity

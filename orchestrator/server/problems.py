@@ -24,12 +24,12 @@ LOG = logging.getLogger("orchestrator.server")
 
 
 class Problem(Value):
-    """Why a request was not done."""
+    """Why a request failed."""
 
     error: str
     """One sentence for people."""
     findings: tuple[Finding, ...] = ()
-    """What was found in what was sent, where that is what is wrong."""
+    """Findings on the request's content, if that is the cause."""
 
 
 class Refused(Exception):

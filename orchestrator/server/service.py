@@ -1,4 +1,4 @@
-"""What every route works with: the daemon, threads for what blocks, readiness, the feed of events, the metrics."""
+"""Shared services of all routes: the daemon, threads for blocking work, readiness, the feed of events, the metrics."""
 
 import asyncio
 import resource
@@ -29,7 +29,7 @@ FRESH_S = 1.0
 
 
 class Readiness:
-    """What the components said last; requests at the same time share one look."""
+    """Latest state of the components; concurrent requests share one check."""
 
     def __init__(self, served: "Daemon", *, fresh_s: float = FRESH_S) -> None:
         self._served, self._fresh_s = served, fresh_s
@@ -82,7 +82,7 @@ class Service:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
         self.alone = {name: asyncio.Lock() for name in ALONE}
-        """What is done for one request at a time; others are refused meanwhile."""
+        """Work that only one request at a time may do; others are refused meanwhile."""
         self._secrets = secrets_of(served.environment.variables)
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)

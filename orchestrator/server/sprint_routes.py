@@ -82,7 +82,7 @@ def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any
     "/{sprint}/stories/{story}/contract", **describe("contract", "A story's contract", ArchitectureContract, *READS)
 )
 async def contract(sprint: SprintId, story: StoryId, service: ServiceDep) -> Response:
-    """What its developer may write and use, as contracts/architecture.schema.json describes it. 404: it has none."""
+    """The files and packages its developer may use, as in contracts/architecture.schema.json. 404: it has none."""
     view = await service.in_thread(_with_story, service, sprint, story)
     return await service.answer(lambda: _contract(view, story), exact=True)
 

@@ -1,4 +1,4 @@
-"""Applies the commands that people gave to a sprint: whom each concerns, what keeps it from being applied."""
+"""Applies people's commands to a sprint: decides which stories each concerns, and whether it can be applied."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,22 @@ from orchestrator.core.value import counted
 from orchestrator.sprint.slots import Slots, cleared_cells
 from orchestrator.sprint.state import Board, CircuitBreaker, Renewer, SprintState, StoryRunner
 
-_DONE = "it is done; `reset` runs it anew"
+_DONE = "it is done; `reset` runs it again"
 
 
 class Decision(NamedTuple):
-    """What an order comes to."""
+    """The effect of an order."""
 
     stories: tuple[str, ...] = ()
-    """Those it concerns, in the order of the sprint."""
+    """The stories it concerns, in the order of the sprint."""
     refused: str = ""
-    """Why nothing is done; "" when something is."""
+    """Why the order is refused; "" when it is not."""
 
 
 def decide(
     order: Order, status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]], sprint: str
 ) -> Decision:
-    """`status` holds every story of the sprint, `blocked_by` what each blocked one waited for in vain."""
+    """Decides an order. `status` has every story of the sprint, `blocked_by` failed dependencies of blocked ones."""
     if order.story is not None and order.story not in status:
         return Decision(refused=f"sprint {sprint} has no story {order.story}")
     if order.verb in {Verb.PAUSE, Verb.RESUME, Verb.CANCEL}:
@@ -49,7 +49,7 @@ def _unfinished(order: Order, status: Mapping[str, StoryStatus], sprint: str) ->
         return Decision(stories, "" if stories else f"every story of sprint {sprint} has ended")
     standing = status[order.story]
     if order.verb is Verb.CANCEL and standing is StoryStatus.CANCELLED:
-        return Decision()  # also one of ours that was cut before it was said
+        return Decision()  # includes an order of ours that was cut before its result was recorded
     if standing.final:
         return Decision(refused=f"{order.story} has ended: it is {standing}")
     return Decision((order.story,))
@@ -73,26 +73,26 @@ def _retried(
 
 def _replanned(order: Order, status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]]) -> Decision:
     if order.story is None:
-        return Decision(refused="name the story that is to be planned anew")
+        return Decision(refused="name the story that is to be planned again")
     refused = why_not_replanned(order.story, status[order.story], blocked_by.get(order.story, ()), order.comment)
     return Decision(refused=refused) if refused else Decision(with_blocked([order.story], status, blocked_by))
 
 
 def why_not_replanned(story: str, standing: StoryStatus, blocked_by: Sequence[str], comment: str) -> str:
-    """Returns why a story is not planned again; "" when it is."""
+    """Returns why a story cannot be planned again; "" when it can."""
     if not comment.strip():
         return "the comment is empty: say with --comment what the architect is to do about the story"
     if standing is StoryStatus.BLOCKED:
-        return f"{story} was blocked by {', '.join(blocked_by)}: plan that anew instead"
+        return f"{story} was blocked by {', '.join(blocked_by)}: plan that again instead"
     if not standing.final or standing is StoryStatus.DONE:
-        return f"{story} is {standing}; only a story that ended without being done is planned anew"
+        return f"{story} is {standing}; only a story that ended without being done is planned again"
     return ""
 
 
 def with_blocked(
     stories: Sequence[str], status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """Returns the stories and, transitively, those that they had blocked, in the order of the sprint."""
+    """Returns the stories and, transitively, those that they blocked, in the order of the sprint."""
     chosen = set(stories)
     grown = True
     while grown:
@@ -107,7 +107,7 @@ def with_blocked(
 
 
 def done_as(order: Order, decision: Decision, sprint: str) -> str:
-    """Returns what is said of an order that was carried out."""
+    """Returns the message for an order that was applied."""
     whom = f"sprint {sprint}" if order.story is None else order.story
     if order.verb is Verb.CANCEL and not decision.stories:
         return f"{whom} is cancelled already"
@@ -118,19 +118,19 @@ def done_as(order: Order, decision: Decision, sprint: str) -> str:
         Verb.PAUSE: "is paused: what is at work ends its call or command, nothing new begins",
         Verb.RESUME: "goes on",
         Verb.CANCEL: "is cancelled",
-        Verb.RETRY: "is run anew",
-        Verb.REPLAN: "is planned anew",
+        Verb.RETRY: "is run again",
+        Verb.REPLAN: "is planned again",
         Verb.RESET: "is reset",
     }[order.verb]
     return f"{whom}{count} {said}{also}, by {order.by}" + (f": {order.brief}" if order.brief else "")
 
 
 SURROUNDINGS = (UserError, WorkspaceError, OSError)
-"""What may keep an order from being carried out: the repository is gone, the disk is full."""
+"""Errors that may prevent an order: the repository is gone, the disk is full."""
 
 
 class CommandHandler:
-    """The orders on the board of one sprint."""
+    """Applies the orders on the board of one sprint."""
 
     def __init__(
         self,
@@ -146,17 +146,17 @@ class CommandHandler:
         self._runner, self._renewer = runner, renewer
 
     async def obey(self) -> None:
-        """Carry out every order that is open, the oldest first."""
+        """Applies every open order, the oldest first."""
         while (order := self._board.next_order()) is not None:
             sprint = self._state.record.sprint
             if await self._renewer.renewed_by(order):
-                result = Settled(order=order.id, done=True, message=f"{order.story or sprint} is run anew")
+                result = Settled(order=order.id, done=True, message=f"{order.story or sprint} is run again")
             else:
                 decision = decide(order, self._state.status, self._state.blocked_by, sprint)
                 try:
                     result = await self._carried_out(order, decision)
                 except SURROUNDINGS as error:
-                    # It would stand in the way of every later order, and of the sprint.
+                    # An unsettled order would block every later order, and the sprint.
                     why = f"it could not be carried out: {error}"
                     result = Settled(order=order.id, done=False, message=why)
             await self._state.sink.emit(settled_event(sprint, order, result, self._state.clock))
@@ -183,7 +183,7 @@ class CommandHandler:
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 
     async def _cancel(self, story: str, order: Order) -> str:
-        """Why it was not: what had just ended by itself, or is in the result already, counts. "" when it was."""
+        """Returns why the story was not cancelled: it had just ended, or is merged already. "" when it was."""
         workflow_id = self._state.record.workflow_id(story)
         at_work = self._state.status[story] is StoryStatus.EXECUTING
         merged = await self._merged(story) if at_work else ""
@@ -197,7 +197,7 @@ class CommandHandler:
             try:
                 merged = await self._merged(story)
             except SURROUNDINGS:
-                await self._runner.resume_story(workflow_id)  # nothing else would go on with it
+                await self._runner.resume_story(workflow_id)  # nothing else would resume it
                 raise
             if merged:
                 await self._runner.resume_story(workflow_id)
@@ -211,7 +211,7 @@ class CommandHandler:
         return f"{story} is merged already, as {commit[:10]}: it ends as done" if commit else ""
 
     async def _cut(self, story: str) -> StoryOutcome | None:
-        """Returns how it had ended by itself, if it had."""
+        """Returns the outcome if the story had ended by itself."""
         outcome = None
         workflow_id = self._state.record.workflow_id(story)
         if self._state.status[story] is StoryStatus.EXECUTING:
@@ -240,7 +240,7 @@ class CommandHandler:
             else:
                 self._state.record = await self._renewer.renew(stories, order)
         except SURROUNDINGS:
-            for story in at_work:  # its workflow has been ended for good
+            for story in at_work:  # its workflow has ended permanently
                 await self._state.end(cancelled(story, order))
             raise
         self._state.begin_again(stories)
@@ -248,16 +248,16 @@ class CommandHandler:
 
 
 def cancelled(story: str, order: Order) -> StoryOutcome:
-    """Returns how a story ends that people have cancelled."""
+    """Returns the outcome of a cancelled story."""
     why = f"cancelled by {order.by}" + (f": {order.comment}" if order.comment else "")
     finding = minor(
-        "story.cancelled", why, fix="`retry` runs it anew; until then what it had built stays on its branch"
+        "story.cancelled", why, fix="`retry` runs it again; until then what it had built stays on its branch"
     )
     return StoryOutcome(id=story, status=StoryStatus.CANCELLED, findings=(finding,))
 
 
 def settled_event(sprint: str, order: Order, result: Settled, clock: Clock) -> Event:
-    """Returns what became of an order, as the log keeps it; once."""
+    """Returns the event with an order's result, which the log stores once."""
     return Event(
         id=f"{sprint}{CONTROL_MARK}{order.id}:settled",
         time=clock.now(),

@@ -1,17 +1,17 @@
-"""What a run would do and could cost, told without doing anything. Pure.
+"""Computes what a run would do and could cost, without doing anything. Pure.
 
-How many calls of models a story takes: when all goes well, and when every loop uses its whole budget.
+Estimates a story's model calls: when all goes well, and when every loop uses its whole budget.
 
-The one place where the nested budgets are multiplied. A call is one request that ended, with a reply or
-with an error; `budget.calls_per_story` counts the same.
+This is the one place where the nested budgets are multiplied. A call is one request that ended, with a reply or
+an error; `budget.calls_per_story` counts the same.
 
     request   provider.max_attempts
     answer    (1 + answer.max_attempts + answer.repair_requests) x request
     delivery  (build.max_attempts + answer.repair_requests) x request
     review    reviewers x 2 (one without a verdict is asked for once more) x request
 
-    reading   answer, when a person brought a plan
-    plans     plan.max_iterations x answer, when nobody did
+    reading   answer, when a person supplied a plan
+    plans     plan.max_iterations x answer, when no person did
     builds    tasks x (test.max_attempts + review.max_iterations - 1) x delivery
     reviews   tasks x review.max_iterations x review
     suites    3 x answer (asked for once more when it shows nothing of the change, and when it is at fault); 2 x when
@@ -41,7 +41,7 @@ from orchestrator.sprint.selection import outside_dependencies
 
 
 class StoryCalls(Value):
-    """Calls of one story, by what they are for."""
+    """Calls of one story, by purpose."""
 
     reading: int = 0
     plans: int = 0
@@ -59,7 +59,7 @@ class StoryCalls(Value):
 
 
 def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """When every answer is right at once. `brought`: how many tasks a person's plan has, None without one."""
+    """Returns the calls when every answer is right at once. `brought` counts a person's plan's tasks; None: no plan."""
     tasks = settings.plan.expected_tasks if brought is None else brought
     return StoryCalls(
         reading=int(brought is not None),
@@ -71,7 +71,7 @@ def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls
 
 
 def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """When every loop uses its whole budget, the story's cap aside. `brought` as for `expected_calls`."""
+    """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `brought`: see above."""
     tasks = settings.plan.expected_tasks if brought is None else brought
     request, attempts = settings.provider.max_attempts, settings.test.max_attempts
     repair = settings.answer.repair_requests
@@ -91,12 +91,12 @@ def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
 
 
 def capped(calls: StoryCalls, settings: Settings) -> int:
-    """As many of them as `budget.calls_per_story` lets be made."""
+    """Returns the total, at most `budget.calls_per_story`."""
     return min(calls.total, settings.budget.calls_per_story)
 
 
 def explained(settings: Settings, brought: Iterable[int | None]) -> tuple[str, str]:
-    """What the two numbers of a dry run are made of, a line each; `brought` as for `expected_calls`, one per story."""
+    """Returns a line for each of a dry run's two numbers with its parts; `brought` has one entry per story."""
     stories = {*brought} or {None}
     usual = max((expected_calls(settings, one) for one in stories), key=lambda one: one.total)
     longest = max((most_calls(settings, one) for one in stories), key=lambda one: one.total)
@@ -124,10 +124,10 @@ def _parts(calls: StoryCalls) -> str:
 
 
 class JudgedTasks(Value):
-    """A person's plan as the rules alone read it."""
+    """A person's plan as read by rules, without a model."""
 
     count: int
-    """Its tasks."""
+    """Number of tasks."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -145,17 +145,17 @@ class DryRun(Value):
 
     stories: int
     waves: tuple[tuple[str, ...], ...]
-    """Each wave holds, in backlog order, the stories whose dependencies all stand in earlier waves."""
+    """Each wave has, in backlog order, the stories whose dependencies are all in earlier waves."""
     problems: tuple[Finding, ...]
     """By line; one of severity major or worse means that the run would not start."""
     calls: CallEstimate
     closed: dict[str, str] = {}
-    """Row that is not run itself → the story that closes it."""
+    """Row that is not run → the story that closes it."""
     explained: tuple[str, str]
-    """What the expected and the maximal calls are made of, for people."""
+    """The parts of the expected and the maximal calls, for people."""
 
     def as_json(self) -> dict[str, Any]:
-        """JSON-able; `closed` is there only when rows are closed with others."""
+        """Returns a JSON object; it has `closed` only when rows are closed with others."""
         return self.model_dump(mode="json", exclude={"explained"} | (set() if self.closed else {"closed"}))
 
 
@@ -167,14 +167,14 @@ def dry_run(
     strict: bool = False,
     plans: Mapping[str, JudgedTasks] | None = None,
 ) -> DryRun:
-    """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
+    """Plans a run of `stories`, or of all rows when None. Never raises for the backlog's content.
 
-    Rows that are closed with another story are not run: they are neither counted nor in a wave, and what waits for them
-    waits for their closer.
+    Rows that are closed with another story are not run: they are neither counted nor in a wave, and their dependents
+    wait for the closer.
 
-    Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
-    On a cycle `waves` holds what can be ordered. `plans` are those that people bring, by story: they are read, the
-    architect plans nothing there.
+    Dependencies outside the selected rows count as met; those not completed are findings (major when `strict`).
+    On a cycle `waves` has the stories that can be ordered. `plans` are people's plans by story: they replace the
+    architect's planning.
     """
     plans = plans or {}
     closer_of = closers(content.stories)

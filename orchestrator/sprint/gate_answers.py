@@ -1,4 +1,4 @@
-"""A person's answer to a story's question: which question stands, who may answer what, what was answered."""
+"""Checks a person's answer to a story's question: which question is open, and which answers it allows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,16 +13,16 @@ from orchestrator.story.gate import DONE_AS
 
 
 class Question(NamedTuple):
-    """One question of a story, and what became of it."""
+    """One question of a story, with its answer."""
 
     gate: Gate
     answer: GateAnswer | None
-    """None while nobody has answered."""
+    """None while it is unanswered."""
     answered_at: datetime | None
 
 
 def questions(history: StoryHistory) -> tuple[Question, ...]:
-    """Returns every question of the story's present generation, oldest first."""
+    """Returns all questions of the story's current generation, oldest first."""
     given = {
         answer.number: (answer, event.time)
         for event in history.events
@@ -34,7 +34,7 @@ def questions(history: StoryHistory) -> tuple[Question, ...]:
 
 
 def open_gate(story: str, history: StoryHistory, number: int | None, now: datetime) -> Gate:
-    """The question that can be answered now; with a `number` only that one. Raises ConfigError saying why not."""
+    """Returns the open question; with a `number` only that one. Raises ConfigError when there is none."""
     asked, gate = questions(history), history.waits_for
     if number is not None and (gate is None or gate.number != number):
         raise ConfigError(_other_number(story, asked, gate, number))
@@ -47,24 +47,24 @@ def open_gate(story: str, history: StoryHistory, number: int | None, now: dateti
 
 
 def time_over(gate: Gate, now: datetime) -> str:
-    """Returns what to say of a question that nobody answered before its deadline, "" while it can be answered."""
+    """Returns the message for a question past its deadline, "" while it can be answered."""
     if gate.deadline is None or now < gate.deadline:
         return ""
     return (
         f"the time to answer ended at {_at(gate.deadline)}; "
-        "the story goes on as gate.on_timeout says, with the next start if nobody runs it now"
+        "the story continues as gate.on_timeout says, with the next start if it is not running now"
     )
 
 
 def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
-    """Raises ConfigError when the question cannot be answered so, with what can be done instead."""
+    """Raises ConfigError, with the alternatives, when `choice` does not answer the question."""
     if choice in gate.choices:
         return
     if choice is Choice.APPROVE and gate.barred:
         what = "" if gate.kind is GateKind.MERGE else "the plan cannot be carried out as it is: "
         why = f"{what}{gate.barred}"
     elif gate.kind is GateKind.MERGE:
-        why = f"its plan is built; cancel leaves it on {gate.branch}, and replan builds it anew after that"
+        why = f"its plan is built; cancel leaves it on {gate.branch}, and replan builds it again after that"
     elif choice is Choice.EDIT and gate.kind is GateKind.CONFLICT:
         why = "a conflict is not settled in the plan: approve overrides it, reject has the architect look again"
     elif choice is Choice.REJECT and gate.plan_file:
@@ -76,9 +76,9 @@ def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
 
 
 def kept_comment(comment: str) -> str:
-    """Returns a person's comment as it is kept and told to the architect: without secrets.
+    """Returns a person's comment without secrets, for the record and the architect.
 
-    Raises ConfigError when it is no text, or one that no prompt should hold.
+    Raises ConfigError when it is not valid text or too long for a prompt.
     """
     try:
         comment.encode()
@@ -90,7 +90,7 @@ def kept_comment(comment: str) -> str:
 
 
 def settled(gate: Gate, answer: GateAnswer) -> str:
-    """Returns what was answered, in one line."""
+    """Returns the answer in one line."""
     if answer.choice is Choice.TIME_OUT:
         return "nobody answered in time"
     comment = " ".join(answer.comment.split())
@@ -100,17 +100,17 @@ def settled(gate: Gate, answer: GateAnswer) -> str:
 
 
 def answered_first(story: str, gate: Gate, answer: GateAnswer, at: datetime) -> str:
-    """Returns what a second answer is refused with."""
+    """Returns the reason for refusing a second answer."""
     if answer.choice is Choice.TIME_OUT:
         ended = _at(gate.deadline or at)
-        return f"nobody answered question {gate.number} of {story} in time, which ended at {ended}"
+        return f"question {gate.number} of {story} was not answered in time, which ended at {ended}"
     return f"question {gate.number} of {story} was answered already, at {_at(at)}: {settled(gate, answer)}"
 
 
 def _other_number(story: str, asked: Sequence[Question], gate: Gate | None, number: int) -> str:
     known = next((one for one in asked if one.gate.number == number), None)
     if known is None:
-        stands = f"it is question {gate.number} that stands" if gate is not None else "nothing is asked"
+        stands = f"question {gate.number} is open" if gate is not None else "no question is open"
         return f"{story} has no question {number}: {stands}; see `orchestrator show {story}`"
     now = f"question {gate.number} stands now" if gate is not None else "nothing is asked now"
     return f"{_answered(story, known)}; {now}: look at it again with `orchestrator show {story}`"
@@ -118,20 +118,20 @@ def _other_number(story: str, asked: Sequence[Question], gate: Gate | None, numb
 
 def _waits_for_nobody(story: str, history: StoryHistory, asked: Sequence[Question]) -> str:
     last = f"; {_answered(story, asked[-1])}" if asked and asked[-1].answer is not None else ""
-    return f"{story} waits for nobody: {_standing(story, history)}{last}"
+    return f"{story} waits for no answer: {_standing(story, history)}{last}"
 
 
 def _standing(story: str, history: StoryHistory) -> str:
     status = history.status
     if status is StoryStatus.PENDING:
-        return "it has not begun"
+        return "it has not started"
     if status is StoryStatus.EXECUTING:
         return "it is at work"
     if status is StoryStatus.DONE:
         return "it is done"
     if status is StoryStatus.BLOCKED and history.outcome is not None:
         return f"it is blocked by {', '.join(history.outcome.blocked_by)}"
-    return f"it ended as {status}; `orchestrator replan {story} --comment TEXT` has it planned anew"
+    return f"it ended as {status}; `orchestrator replan {story} --comment TEXT` has it planned again"
 
 
 def _answered(story: str, question: Question) -> str:

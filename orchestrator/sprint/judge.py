@@ -1,4 +1,4 @@
-"""Answers and plans judged, and action plans applied, outside a run: the checks of a run, against a folder's files."""
+"""Judges answers and plans, and applies action plans, outside a run: a run's checks against a folder's files."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,57 +55,57 @@ from orchestrator.settings import Settings
 from orchestrator.story.project_scan import runtime_of, runtimes_of, scan_paths
 
 UNNAMED = "STORY"
-"""The story's id where neither the caller nor the answer names one."""
+"""The story's id when neither the caller nor the answer names one."""
 _NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import", "contract.transitive", "contract.missing_module"})
 _NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What an answer is held against; what is None is unknown, and the checks that need it are left out."""
+    """The context of an answer; a None is unknown, and skips the checks that need it."""
 
     story: str | None = None
     files: tuple[str, ...] | None = None
     """The project's files."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Those of the manifests, at least."""
+    """Texts of files by path; includes at least the manifests."""
     read: Callable[[Iterable[str]], Mapping[str, str]] | None = None
-    """Reads more of the project's files: those that a delivery changes, and sources once it takes something away."""
+    """Reads more of the project's files: those that a delivery changes, and sources when it removes something."""
     task_files: tuple[str, ...] | None = None
-    """What the task of a delivery lists."""
+    """Files that the delivery's task lists."""
     plan: Breakdown | None = None
-    """The accepted breakdown that a delivery's contract is frozen from."""
+    """The accepted breakdown from which a delivery's contract is made."""
     installed: InstalledPackages = NOTHING_KNOWN
     """The packages of the project's environment."""
     worked: tuple[str, ...] = ()
-    """That prompt's worked examples: none of them is an answer."""
+    """The prompt's worked examples, which do not count as an answer."""
     check_shell: Callable[[Delivery], Sequence[Finding]] = lambda _delivery: ()
-    """What bash says about the shell files of a delivery."""
+    """Checks the shell files of a delivery with bash."""
 
 
 class Judged(NamedTuple):
-    """What is said of one answer."""
+    """The findings on one answer."""
 
     status: Status
     findings: tuple[Finding, ...]
     is_plan: bool = False
-    """Whether it is a story's plan, whose severity is counted."""
+    """True for a story's plan, whose severity depends on the number of findings."""
 
     @property
     def severity(self) -> Severity:
-        """Returns the gravest one's; of a plan as PlanValidationResult says, where minor findings count for nothing."""
+        """Returns the highest severity; for a plan that of PlanValidationResult, which ignores minor findings."""
         if self.is_plan:
             return PlanValidationResult.of(self.findings).severity
         return max((finding.severity for finding in self.findings), key=lambda one: one.rank, default=Severity.NONE)
 
     @property
     def valid(self) -> bool:
-        """Returns whether a run would take the answer as it is."""
+        """Returns whether a run would accept the answer unchanged."""
         return self.status in {Status.OK, Status.REPAIRED} and not blocking(self.findings)
 
 
 def judge(kind: str, text: str, around: Surroundings) -> Judged:
-    """Returns what the checks of a run say about an answer of this kind (a key of KINDS). Never raises."""
+    """Returns the findings of a run's checks on an answer of this kind (a key of KINDS). Never raises."""
     contract, check = KINDS[kind]
     extraction = extract(text, contract)
     problems = extraction.problems
@@ -116,7 +116,7 @@ def judge(kind: str, text: str, around: Surroundings) -> Judged:
 
 
 def read_plan(text: str, story: str | None) -> tuple[Breakdown | None, tuple[Finding, ...]]:
-    """Returns the breakdown in a text, and why there is none."""
+    """Returns the breakdown in a text, or None with the reasons."""
     extraction = extract(text, BreakdownAnswer)
     if extraction.value is None:
         return None, extraction.problems
@@ -131,7 +131,7 @@ def _story(extraction: Extraction, around: Surroundings) -> str:
 
 
 def known_packages(around: Surroundings) -> frozenset[str]:
-    """Normalised names in the manifests."""
+    """Returns the normalised package names in the manifests."""
     found = (dependencies_of(path, text) for path, text in around.texts.items() if is_manifest(path))
     return frozenset(name for names in found for name in names)
 
@@ -143,7 +143,7 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
         return
     yield from copied_plan(plan, around.worked)
     if plan.architectural_conflict.detected:
-        fix = "Decide which gives way: change the story or the architecture, or plan the story anew with a comment."
+        fix = "Decide which gives way: change the story or the architecture, or plan the story again with a comment."
         where = Where(story=story, field="architectural_conflict")
         message = f"a conflict was detected: {plan.architectural_conflict.told}"
         yield minor("breakdown.conflict", message, where=where, fix=fix)
@@ -166,7 +166,7 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
 
 
 def _with_texts(around: Surroundings, paths: Iterable[str]) -> Surroundings:
-    """With the texts of those paths that are there."""
+    """Returns the context with the texts of those paths that exist."""
     wanted = (set(paths) & set(around.files or ())) - around.texts.keys()
     if around.read is None or not wanted:
         return around
@@ -174,7 +174,7 @@ def _with_texts(around: Surroundings, paths: Iterable[str]) -> Surroundings:
 
 
 def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delivery | None, list[Finding]]:
-    """Returns the delivery that an action plan comes to; it names no task: the one whose files it writes is meant."""
+    """Returns an action plan as a delivery; it names no task, so the task whose files it writes is assumed."""
     written = {path for path in named_paths(plan) if path not in plan.reads}
     tasks = around.plan.tasks if around.plan is not None else ()
     task = next((task.task_id for task in tasks if written and written <= set(task.files_to_create)), "")
@@ -187,7 +187,7 @@ def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delive
 
 
 def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding]:
-    """Contents and contract of a well-formed delivery, however it came."""
+    """Checks contents and contract of a well-formed delivery, in whichever format it came."""
     contract = _contract(delivery, around)
     delivery, outside = without_outside(contract, delivery, around.files or ())
     yield from outside
@@ -247,7 +247,7 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
 
 
 def suite_of_file(path: str, text: str) -> str:
-    """Returns the answer that a test file is by itself: its name, its text, and its tests as cases."""
+    """Returns a test file as an answer: its name, its text, and its tests as cases."""
     names = test_functions(text) if path.endswith(".py") else test_names(text, path)
     return json.dumps({"test_file": path, "test_content": text, "test_cases": list(names)})
 
@@ -259,11 +259,11 @@ KINDS: Mapping[str, tuple[type[AnswerValue], Check]] = {
     "delivery": (DeliveryAnswer, _delivery),
     "suite": (SuiteAnswer, _suite),
 }
-"""What can be judged by hand: the contract of its extraction, and its checks."""
+"""Kinds of answers that can be judged: how each is extracted, and its checks."""
 
 
 class JudgedPlan(NamedTuple):
-    """A plan with what is said of it; `applied` is None where no files were given to hold it against."""
+    """A plan with its findings; `applied` is None when no files were given."""
 
     extraction: PlanExtraction
     world: PlanWorld | None
@@ -272,15 +272,15 @@ class JudgedPlan(NamedTuple):
 
 
 def paths_of(text: str) -> tuple[str, ...]:
-    """Returns the safe paths that a plan in a text names: what a caller reads as the world's texts."""
+    """Returns the safe paths that a plan names, whose texts the caller reads into the world."""
     plan = parse_plan(text).plan
     return named_paths(plan) if plan is not None else ()
 
 
 def judge_plan(text: str, world: PlanWorld | None, story: str | None = None) -> JudgedPlan:
-    """What the checks of a run say about a plan, stage by stage; with `story` also its contents and the contract.
+    """Returns the findings of a run's checks on a plan, stage by stage; with `story` also on contents and contract.
 
-    Without a world its actions are held against nothing, which is told. Never raises.
+    Without a world the actions are not checked, and a finding says so. Never raises.
     """
     found = parse_plan(text)
     findings = found.findings
@@ -312,16 +312,16 @@ Run = Callable[[Execute], Awaitable[CommandResult]]
 
 @dataclass(frozen=True, kw_only=True)
 class Hands:
-    """What carries a plan out: `write` does all changes or none (WorkspaceError), `run` is None where it may not."""
+    """Ports for executing a plan: `write` makes all changes or none (WorkspaceError), `run` is None when forbidden."""
 
     write: Callable[[Mapping[str, str | None]], Awaitable[None]]
     run: Run | None
     token: str
-    """By which `run`'s scripts name the step that failed."""
+    """Marks the failed step in the output of `run`'s scripts."""
 
 
 async def carry_out(plan: ActionPlan, applied: Applied, hands: Hands) -> ExecutionReport:
-    """Writes the files, all or none, then runs the commands in order; behind the first failure all is skipped."""
+    """Writes the files, all or none, then runs the commands in order; skips everything after the first failure."""
     skipped, broken = "", ""
     try:
         await hands.write(applied.changes)
@@ -357,7 +357,7 @@ async def carry_out(plan: ActionPlan, applied: Applied, hands: Hands) -> Executi
 
 
 async def _executed(action: Execute, hands: Hands) -> tuple[ActionState, str, str]:
-    """Runs a command. Returns its state, the reason and the output."""
+    """Runs a command; returns its state, the reason and the output."""
     if hands.run is None:
         return ActionState.SKIPPED, "commands were not confirmed", ""
     done = await hands.run(action)
@@ -372,11 +372,11 @@ async def _executed(action: Execute, hands: Hands) -> tuple[ActionState, str, st
 
 
 NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
-"""What is said of a text in which there is no action plan to be judged."""
+"""Codes of the findings on a text without an action plan."""
 
 
 class PlanKind(StrEnum):
-    """What a text with a plan is."""
+    """The kind of a plan's text."""
 
     ACTIONS = "action plan"
     TASKS = "task plan"
@@ -385,7 +385,7 @@ class PlanKind(StrEnum):
 
 
 def kind_of(text: str) -> PlanKind:
-    """Returns which plan a text holds; one that has a goal or nearly a task's heading is meant as a plan of tasks."""
+    """Returns the kind of plan in a text; a goal or a near miss of a task's heading makes it a task plan."""
     found, reading = parse_plan(text), read_task_plan(text)
     acts = found.plan is not None or any(finding.code not in NO_PLAN for finding in found.findings)
     if acts:
@@ -395,7 +395,7 @@ def kind_of(text: str) -> PlanKind:
 
 
 def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
-    """What a run says about a person's plan before anything is built, by deterministic reading alone. Never raises."""
+    """Returns a run's findings on a person's plan before the build, by deterministic rules alone. Never raises."""
     reading = read_task_plan(text, path)
     plan = reading.plan
     breakdown = breakdown_of(plan, around.story or UNNAMED)
@@ -409,7 +409,7 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
 
 
 def judge_no_plan(text: str, path: str) -> Judged:
-    """Returns what is said of a text that holds no plan of either kind."""
+    """Returns the finding on a text without a plan."""
     plan = read_task_plan(text, path).plan
     length = check_length(text, path, Settings().plan.min_chars)
     said = [*parse_plan(text).findings, *check_task_plan(plan, ""), *length]
@@ -417,7 +417,7 @@ def judge_no_plan(text: str, path: str) -> Judged:
 
 
 def mixed(path: str) -> Judged:
-    """Returns what is said of a text that holds both."""
+    """Returns the finding on a text with both kinds of plan."""
     message = "the text holds an action plan (`## Action Plan`) and tasks (`### Task N`)"
     fix = "Keep one: actions are carried out by `apply`, tasks are built by `run --plan`."
     said: Finding = major("task_plan.mixed", message, where=Where(file=path or None), fix=fix)

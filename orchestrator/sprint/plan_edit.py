@@ -1,7 +1,7 @@
-"""A plan as a text that a person edits, and the plan that comes back, judged as any other. Pure.
+"""Writes a plan as a text that a person edits, and reads and judges the edited plan. Pure.
 
-No tag of YAML builds anything, a number stays the text that it is where it would be written otherwise (`1.10` is a
-version), and keys that come twice, tags, anchors and aliases are problems that are not guessed at.
+YAML tags construct nothing. A number that would be written differently stays text (`1.10` is a version). Duplicate
+keys, tags, anchors and aliases are problems, not guesses.
 """
 
 import json
@@ -26,26 +26,26 @@ from orchestrator.story.planning import judge_given, read_by_rules
 MAX_DEPTH = 40
 YAML_WIDTH = 100
 _LINES = frozenset("\x85\u2028\u2029")
-"""Line breaks that a block would read as others."""
+"""Line breaks that a YAML block would change."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-# Only numbers that are written back as they were read: no leading zero, no more digits than a float holds.
+# Only numbers that survive a round trip: no leading zero, no more digits than a float holds.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _BROKEN = re.compile(r"-?\d{1,17}\.\d{1,17}")
 
 
 def read_written(text: str) -> tuple[Any, Problem | None]:
-    """Returns the value in `text`, or why there is none: JSON where it is nothing else, else YAML. Never raises."""
+    """Returns the value in `text`, or the problem: reads JSON if valid, else YAML. Never raises."""
     try:
-        # JSON that is no YAML: tabs, and pairs of surrogates as programs write them.
+        # Some JSON is not YAML: tabs, and surrogate pairs as escapes.
         value = json.loads(
             body_of(text), object_pairs_hook=_once, parse_float=_number, parse_int=_number, parse_constant=_nan
         )
-        json.dumps(value, ensure_ascii=False).encode()  # half a pair is no text
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text
         _expect_flat(value, 0)
     except (ValueError, RecursionError):
         return _yaml(text)
@@ -53,7 +53,7 @@ def read_written(text: str) -> tuple[Any, Problem | None]:
 
 
 def write_data(value: Any) -> str:
-    """Plain data as YAML for a person to edit, long texts as blocks; `read_written` reads the same value from it."""
+    """Returns plain data as YAML for editing, long texts as blocks; `read_written` reads the same value back."""
     return str(yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=YAML_WIDTH))
 
 
@@ -80,7 +80,7 @@ _Writer.add_representer(float, _write_float)
 
 
 class _Refused(ValueError):
-    """What is said of a text that is not taken."""
+    """A problem that makes a text unusable."""
 
     def __init__(self, message: str, line: int | None = None, fix: str = "") -> None:
         super().__init__(message)
@@ -193,21 +193,21 @@ _LEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?(?:\n|$))*")
 
 
 class Edited(NamedTuple):
-    """What a person made of a plan."""
+    """A plan after a person's edit."""
 
     plan: Breakdown | None
-    """None when the text holds no plan that could be looked at."""
+    """None when the text has no readable plan."""
     findings: tuple[Finding, ...]
     barred: str
-    """Why nobody can approve it, "" when somebody can."""
+    """Why it cannot be approved, "" when it can."""
 
     def accepted(self, *, force: bool) -> bool:
-        """Returns whether it is a plan to be built; with `force` also one that only the checks speak against."""
+        """Returns whether the plan may be built; with `force` also despite failed checks."""
         return self.plan is not None and not self.barred and (force or not blocking(self.findings))
 
 
 def plan_text(plan: Breakdown, head: Iterable[str]) -> str:
-    """Returns the plan as YAML below comments; what nobody filled in is left out."""
+    """Returns the plan as YAML below comments, without empty fields."""
     raw = plan.model_dump(mode="json")
     tasks = [
         {name: value for name, value in task.items() if value or name != "dependency_reason"} for task in raw["tasks"]
@@ -221,18 +221,18 @@ def plan_text(plan: Breakdown, head: Iterable[str]) -> str:
 
 
 def commented(head: Iterable[str], body: str) -> str:
-    """`body` with `head` as comments above it, in place of the comments that began it."""
+    """Returns `body` with `head` as its leading comments, replacing the existing ones."""
     return "".join(f"{line}\n" for line in _comments(head)) + "\n" + body_of(body)
 
 
 def body_of(text: str) -> str:
-    """Returns a text without the comments and blank lines that it begins with; "" when nothing else is in it."""
+    """Returns a text without its leading comments and blank lines."""
     lead = _LEAD.match(text)
     return text[lead.end() :] if lead else text
 
 
 def _comments(head: Iterable[str]) -> Iterator[str]:
-    """Foreign words on lines of their own: no character of theirs ends a comment."""
+    """Yields untrusted text as comment lines, so that no character in it ends a comment."""
     for line in head:
         words = printable(line.strip(), keep="")
         indent = " " * (len(line) - len(line.lstrip(" ")))
@@ -241,7 +241,7 @@ def _comments(head: Iterable[str]) -> Iterator[str]:
 
 
 def finding_comments(findings: Sequence[Finding]) -> Iterator[str]:
-    """Findings with what to do, as lines of a head."""
+    """Yields findings with their fixes, as lines of a head."""
     for finding in findings:
         yield f"- {finding}"
         if finding.fix:
@@ -249,7 +249,7 @@ def finding_comments(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[str]) -> Edited:
-    """The plan in a text of YAML or JSON, held against the project that the story's plan was made for. Never raises."""
+    """Returns the plan in a text of YAML or JSON, judged against the story's project. Never raises."""
     if len(text) > MOST_CHARS:
         return _refused(story, Problem(message=f"it has more than {MOST_CHARS} characters", fix="A plan is shorter."))
     value, problem = read_written(text)
@@ -276,7 +276,7 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
 def read_markdown(
     given: BroughtPlan, story: str, files: frozenset[str], packages: frozenset[str], min_chars: int
 ) -> Edited:
-    """Returns the same for a person's task plan in Markdown, read by the rules of `run --plan` without a model."""
+    """Returns the same for a task plan in Markdown, read by the rules of `run --plan` without a model."""
     read = read_by_rules(given, story)
     result = PlanValidationResult.of(judge_given(read, story, files, packages, min_chars))
     return Edited(read.breakdown, result.findings, cannot_be_carried_out(read.breakdown, result))
@@ -291,7 +291,7 @@ def _refused(story: str, problem: Problem) -> Edited:
 
 
 def _completed(value: dict[str, Any], story: str) -> dict[str, Any]:
-    """With what follows from the rest: a person counts no tasks and reports no conflict."""
+    """Adds derived fields: a person need not count tasks or report the absence of a conflict."""
     tasks = value.get("tasks")
     count = len(tasks) if isinstance(tasks, list) else 0
     given = {"story_id": story, "architectural_conflict": {"detected": False}, "dependencies": {}}
@@ -299,7 +299,7 @@ def _completed(value: dict[str, Any], story: str) -> dict[str, Any]:
 
 
 def _unknown_fields(value: dict[str, Any], story: str) -> Iterator[Finding]:
-    """A misspelt field would be read as none, and what stands in it would be lost."""
+    """Yields a finding per unknown field: a misspelt one would otherwise be lost silently."""
     tasks = value.get("tasks")
     places = [("", value, _FIELDS)]
     if isinstance(tasks, list):

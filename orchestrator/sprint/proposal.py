@@ -1,4 +1,4 @@
-"""What `init` proposes for a repository that is there: its foundation row and its configuration. Pure."""
+"""Proposes, for `init` in an existing repository, its foundation row and configuration. Pure."""
 
 import csv
 import io
@@ -18,27 +18,27 @@ VISIONS = (
     *("vision.md", "docs/vision.md", "doc/vision.md", "product.md", "docs/product.md"),
     *("readme.md", "readme.rst", "readme.txt", "readme", "docs/readme.md", "docs/index.md"),
 )
-"""Where a product is described, best first, in lower case."""
+"""Files that describe a product, best first, in lower case."""
 _CELL = 1500
 _LISTED = 20
 
 
 class Found(Value):
-    """What a repository says about itself, as far as the configuration has a name for it."""
+    """Facts about a repository that the configuration has settings for."""
 
     name: str
     vision: str | None = None
     wireframes: str | None = None
     runner: str | None = None
-    """The one test runner of ours that the project's tests are for; None when there is none or more than one."""
+    """Our test runner for the project's tests; None when none or several fit."""
     script: str = ""
     """package.json's own test script."""
     tests: int = 0
-    """Test files."""
+    """Number of test files."""
 
 
 def look(folder: str, surface: Surface, texts: Mapping[str, str], runners: Collection[str]) -> Found:
-    """Read the facts; `texts` holds the manifests at the root, `runners` the names `test.command` may have."""
+    """Reads the facts; `texts` has the manifests at the root, `runners` the names `test.command` may have."""
     by_name = {path.lower(): path for path in reversed(surface.files)}
     package, project = _json(texts.get("package.json", "")), _toml(texts.get("pyproject.toml", ""))
     script = _text(_table(package, "scripts").get("test"))
@@ -71,7 +71,7 @@ def _wireframes(files: Sequence[str]) -> str | None:
 
 
 def configuration(template: str, found: Found) -> str:
-    """Returns the template with what was found filled in."""
+    """Returns the template with the facts filled in."""
     text = template
     if found.vision:
         text = _set(text, "vision", found.vision, "found in the repository")
@@ -91,7 +91,7 @@ def _set(text: str, name: str, value: str | None, why: str) -> str:
 
 
 def foundation_backlog(header: Sequence[str], found: Found, surface: Surface) -> str:
-    """Returns a CSV backlog with one row, NFR-001, that says what new work stands on."""
+    """Returns a CSV backlog with one row, NFR-001, that describes the project's foundation."""
     row = foundation_row(found, surface)
     out = io.StringIO()
     writer = csv.DictWriter(out, header, restval="", lineterminator="\n")
@@ -101,7 +101,7 @@ def foundation_backlog(header: Sequence[str], found: Found, surface: Surface) ->
 
 
 def foundation_row(found: Found, surface: Surface) -> dict[str, str]:
-    """Cells by column; what is not known stays empty."""
+    """Returns cells by column; unknown ones stay empty."""
     green = "The tests that are there pass unchanged" if found.tests else "A first test of what is there passes"
     endpoints = [f"{entry.method} {entry.path}" for entry in surface.endpoints]
     tables = [f"table {table.name} ({', '.join(table.columns)})" for table in surface.tables]

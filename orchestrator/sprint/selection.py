@@ -1,4 +1,4 @@
-"""Which stories a run takes, under which sprint id, and what each waits for. Pure."""
+"""Selects the stories of a run, its sprint id, and the dependencies of each story. Pure."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,21 +14,21 @@ _NUMBERED_SPRINT = re.compile(r"SP-(\d{1,9})", re.IGNORECASE)
 
 
 class Selection(Value):
-    """What one sprint runs: frozen at its first start."""
+    """The stories of one sprint, frozen at its first start."""
 
     sprint: str
     story_ids: tuple[str, ...]
     """Stories to run, in backlog order; never empty."""
     done_ids: tuple[str, ...]
-    """Rows the backlog calls completed, and what those close, in backlog order: dependencies that are met already."""
+    """Completed rows and the rows they close, in backlog order: dependencies that are met already."""
     warnings: tuple[Finding, ...]
     """Minor findings on the backlog and on dependencies outside the selection."""
     foundation: str | None
-    """The tech-stack story when it is in the selection."""
+    """The tech-stack story if it is selected."""
     needs: dict[str, tuple[str, ...]]
     """Selected story → the selected stories it waits for, the foundation included; a key for every selected story."""
     closes: dict[str, tuple[str, ...]] = {}
-    """Selected story → the rows that are done with it; these are not run and in no selection themselves."""
+    """Selected story → the rows that are done with it; these are never selected themselves."""
 
 
 def select(
@@ -39,11 +39,11 @@ def select(
     taken_sprints: Collection[str],
     strict: bool,
 ) -> Selection:
-    """Choose the stories of a new sprint.
+    """Selects the stories of a new sprint.
 
     `sprint` None makes the next free SP-nnn over the backlog's cells and `taken_sprints`; `stories` narrows when not
     empty. Raises BacklogError for problems of major severity or worse anywhere in the backlog, a bad sprint id, a story
-    that cannot be taken, an empty selection, and with `strict` for a dependency that is neither selected nor completed.
+    that cannot be selected, an empty selection, and with `strict` for an unmet dependency outside the selection.
     """
     if blocking(problems := all_problems(content)):
         raise refusal(content.source, problems)
@@ -74,7 +74,7 @@ def select(
 
 
 def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
-    """SP-nnn, one above the highest number in any Sprint_ID cell or in `taken`; SP-001 when there is none."""
+    """Returns SP-nnn, one above the highest number in any Sprint_ID cell or in `taken`; SP-001 when there is none."""
     names = [*(story.sprint_id.strip() for story in stories), *taken]
     numbers = [int(match[1]) for name in names if (match := _NUMBERED_SPRINT.fullmatch(name))]
     return f"SP-{max(numbers, default=0) + 1:03d}"
@@ -83,7 +83,7 @@ def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
 def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, strict: bool) -> tuple[Finding, ...]:
     """Returns a finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`.
 
-    What a closed row is needed for, or depends on, counts for the story that closes it.
+    Dependencies on or of a closed row count for the story that closes it.
     """
     needs, done = effective_needs(content.stories), done_rows(content.stories)
     by_id = {story.id: story for story in content.stories}
@@ -101,7 +101,7 @@ def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, st
 
 
 def _of_sprint(stories: Sequence[Story], sprint: str | None) -> list[Story]:
-    """Rows that carry `sprint`, else, and without a sprint, rows that carry none."""
+    """Returns rows with this sprint id; if there are none, or without a sprint, rows without an id."""
     carrying = [story for story in stories if sprint is not None and story.sprint_id.strip() == sprint]
     return carrying or [story for story in stories if not story.sprint_id.strip()]
 
@@ -129,14 +129,14 @@ def _narrowed(
 
 
 def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], sprint: str | None) -> str:
-    """Returns why the story called `name` cannot be taken."""
+    """Returns why the story called `name` cannot be selected."""
     story = by_id.get(name)
     if story is None:
         return f"the backlog has no story {name[:80]!r}; {nearest(name, list(by_id)) or 'see its column Story_ID'}"
     if name in closer_of:
         return f"{named(story)} is done with {closer_of[name]}, which closes it; take that one"
     if story.completed:
-        return f"{named(story)} is completed already; `reset {name}` makes it run anew"
+        return f"{named(story)} is completed already; `reset {name}` makes it run again"
     theirs = story.sprint_id.strip()
     if not theirs:
         return f"{named(story)} belongs to no sprint, but other rows carry {sprint}; write {sprint} into its Sprint_ID"
@@ -146,7 +146,7 @@ def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], s
 def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str | None) -> str:
     nothing = f"nothing to run in {content.source}"
     if done_rows(content.stories).issuperset(story.id for story in content.stories):
-        return f"{nothing}: every row is completed; `reset` a story to run it anew, --sprint ID prints a report again"
+        return f"{nothing}: every row is completed; `reset` a story to run it again, --sprint ID prints a report again"
     if eligible:
         or_closed = "" if all(story.completed for story in eligible) else " or closed with another story"
         group = f"of sprint {sprint}" if eligible[0].sprint_id.strip() else "without a Sprint_ID"
@@ -158,14 +158,14 @@ def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str |
 def _other_sprints(stories: Sequence[Story]) -> str:
     open_sprints = list(dict.fromkeys(s.sprint_id.strip() for s in stories if s.sprint_id.strip() and not s.completed))
     if not open_sprints:
-        return "`reset` a story to run it anew"
+        return "`reset` a story to run it again"
     shown = ", ".join(open_sprints[:5]) + (" …" if len(open_sprints) > 5 else "")
     first = open_sprints[0]
-    return f"open rows belong to {shown}: go on with --sprint {first}, or `reset STORY` to run one of its stories anew"
+    return f"open rows belong to {shown}: go on with --sprint {first}, or `reset STORY` to run one of its stories again"
 
 
 def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str | None) -> dict[str, tuple[str, ...]]:
-    """What each selected story waits for: its selected dependencies, and the foundation unless that waits for it."""
+    """Returns each selected story's selected dependencies, and the foundation unless that depends on the story."""
     wanted = effective_needs(stories)
     before: set[str] = set()
     if foundation in selected:
@@ -185,6 +185,6 @@ def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str |
 
 
 def _closes(selected: frozenset[str], closer_of: Mapping[str, str], done: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Selected closer → its rows that are not done already."""
+    """Returns selected closer → its rows that are not done yet."""
     open_rows = {row: closer for row, closer in closer_of.items() if closer in selected and row not in done}
     return closed_rows(open_rows)

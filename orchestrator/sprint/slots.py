@@ -1,4 +1,4 @@
-"""How many stories work at once, what a sprint has cost up to now, and what is written into the backlog's cells."""
+"""Limits concurrent stories, adds up a sprint's costs, and computes updates of the backlog's cells."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ from orchestrator.settings import BudgetSettings
 
 
 class Slots:
-    """`concurrency.stories` slots, handed out by workflow id; a story that comes back from waiting goes first."""
+    """`concurrency.stories` slots, assigned by workflow id; a story returning from a wait takes precedence."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
@@ -25,7 +25,7 @@ class Slots:
 
     @contextmanager
     def watched(self) -> Iterator[asyncio.Event]:
-        """An event that is set whenever a slot came free or a story began to wait; the reader clears it."""
+        """Yields an event that is set whenever a slot is freed or a story starts to wait; the reader clears it."""
         changed = asyncio.Event()
         self._watching.append(changed)
         try:
@@ -34,13 +34,13 @@ class Slots:
             self._watching.remove(changed)
 
     def resize(self, at_once: int) -> None:
-        """Another number of slots from now on; stories at work keep theirs."""
+        """Changes the number of slots; running stories keep theirs."""
         self._at_once = at_once
         self._hand_out()
 
     @property
     def at_work(self) -> int:
-        """Stories that hold a slot."""
+        """Number of stories with a slot."""
         return len(self._held)
 
     @property
@@ -50,11 +50,11 @@ class Slots:
 
     @property
     def waiting(self) -> frozenset[str]:
-        """Stories that wait for a person now."""
+        """Stories that wait for a person."""
         return frozenset(self._away)
 
     def __contains__(self, workflow_id: str) -> bool:
-        """Whether the story is at work or waits: also one that the engine went on with by itself, once it waited."""
+        """Returns whether the story runs or waits; includes one that the engine resumed by itself after a wait."""
         return (
             workflow_id in self._held
             or workflow_id in self._away
@@ -62,19 +62,19 @@ class Slots:
         )
 
     def take(self, workflow_id: str) -> None:
-        """A story starts. One that the engine resumed by itself, and that waits already, takes none."""
+        """Takes a slot for a starting story, but none for one that the engine resumed and that waits already."""
         if workflow_id not in self:
             self._held.add(workflow_id)
 
     def release(self, workflow_id: str) -> None:
-        """A story ended."""
+        """Frees the slot of an ended story."""
         self._held.discard(workflow_id)
         self._away.discard(workflow_id)
         self._hand_out()
 
     @asynccontextmanager
     async def given_back(self, workflow_id: str) -> AsyncIterator[None]:
-        """Hold no slot inside; leaving waits for one, unless the work is being cancelled."""
+        """Gives the slot back inside the block; leaving waits for one, unless the work is being cancelled."""
         self._held.discard(workflow_id)
         self._away.add(workflow_id)
         self._hand_out()
@@ -121,7 +121,7 @@ class Spending:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take in one more event of the sprint; only paid calls count."""
+        """Adds an event of the sprint; only paid calls count."""
         if event.name != TURN or not event.data.get("paid"):
             return
         self.calls += 1
@@ -129,7 +129,7 @@ class Spending:
         self.usd += event.data["cost_usd"] or 0.0
 
     def over(self, budget: BudgetSettings) -> str:
-        """Returns which limit is used up, as a sentence; "" while none is."""
+        """Returns a sentence on the exhausted limit; "" while there is none."""
         limits = (
             ("calls_per_sprint", budget.calls_per_sprint, self.calls, ""),
             ("tokens_per_sprint", budget.tokens_per_sprint, self.tokens, ""),
@@ -138,31 +138,31 @@ class Spending:
         for name, most, spent, unit in limits:
             if most is not None and spent >= most:
                 shown = f"{spent:.2f}" if unit else str(spent)
-                return f"budget.{name} ({most}) is used up: {shown}{unit}; raise it to go on"
+                return f"budget.{name} ({most}) is used up: {shown}{unit}; raise it to continue"
         return ""
 
 
 RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")
-"""Columns that a run writes, beside the sprint's name."""
+"""Columns that a run writes, besides the sprint's name."""
 
 
 def story_cells(
     record: SprintRecord, story_id: str, status: StoryStatus, event: str, times: Mapping[str, datetime]
 ) -> CellUpdate:
-    """Sprint, status, last event and its time; `times` maps columns to the recorded times of events."""
+    """Returns sprint, status, last event and its time; `times` maps columns to recorded times of events."""
     stamps = {column: stamp(time) for column, time in times.items()}
     cells = {"Sprint_ID": record.sprint, "Execution_Status": status.cell, "Last_Event": event, **stamps}
     return CellUpdate(story_id=story_id, cells={**cells, "Last_Updated": stamp(max(times.values()))})
 
 
 def closed_cells(record: SprintRecord, story_id: str, times: Mapping[str, datetime]) -> list[CellUpdate]:
-    """Returns the rows that are closed with `story_id`, marked as done at its times."""
+    """Returns updates that mark the rows closed with `story_id` as done at its times."""
     done = story_cells(record, story_id, StoryStatus.DONE, f"closed_by {story_id}", times)
     return [CellUpdate(story_id=row, cells=done.cells) for row in record.closes.get(story_id, ())]
 
 
 def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> list[CellUpdate]:
-    """Everything the log knows once more: a crash between an event and its cells then loses nothing."""
+    """Returns updates for everything in the log, so that a crash between an event and its cells loses nothing."""
     updates = []
     for story_id, history in histories.items():
         if history.outcome is not None and history.finished is not None:
@@ -179,9 +179,9 @@ def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> 
 def cleared_cells(
     record: SprintRecord, stories: Sequence[str], done: Collection[str], *, whole: bool
 ) -> list[CellUpdate]:
-    """Returns the cells of stories that are restarted, and of the rows closed with those that were `done`, emptied.
+    """Returns updates that empty the cells of restarted stories, and of the rows closed with `done` ones.
 
-    With `whole` the sprint's name goes too.
+    With `whole` also empties the sprint's name.
     """
     columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
     rows = (*stories, *(row for story in stories if story in done for row in record.closes.get(story, ())))
@@ -189,5 +189,5 @@ def cleared_cells(
 
 
 def stamp(time: datetime) -> str:
-    """UTC ISO 8601 with seconds, as written into cells."""
+    """Returns UTC ISO 8601 with seconds, as written into cells."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")

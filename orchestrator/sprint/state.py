@@ -1,4 +1,4 @@
-"""The state of a sprint while it is driven: its stories, its commands, and what keeps others from beginning."""
+"""The state of a running sprint: its stories, its commands, and the circuit breaker that stops further stories."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,52 +21,52 @@ class StoryRunner(Protocol):
     """Runs or joins one story's workflow."""
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-        """Returns the outcome, also when the workflow had ended before."""
+        """Runs or joins the workflow and returns the outcome, also of one that had ended before."""
         ...
 
     async def cut_story(self, workflow_id: str) -> None:
-        """Cut what it does, a call in flight too; `end_story` or `resume_story` then says what becomes of it."""
+        """Interrupts the story, including a call in flight; the caller then calls `end_story` or `resume_story`."""
         ...
 
     async def end_story(self, workflow_id: str) -> None:
-        """End it for good, whatever it does."""
+        """Ends the workflow permanently."""
         ...
 
     async def resume_story(self, workflow_id: str) -> None:
-        """Let it go on where it was cut; one that has ended stays as it is."""
+        """Resumes the story where it was interrupted; does nothing for one that has ended."""
         ...
 
 
 class Renewer(Protocol):
-    """Makes stories as if they had not been run, outside of what the supervisor itself knows."""
+    """Resets stories outside the supervisor's own state."""
 
     async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
-        """Their branches are gone, the log says so, the record has a new generation for each: that record."""
+        """Deletes their branches, logs it, and returns the record with a new generation for each."""
         ...
 
     async def clear(self, order: Order) -> None:
-        """So for the whole sprint."""
+        """Does the same for the whole sprint."""
         ...
 
     async def merged(self, story: str) -> str | None:
-        """Returns the commit that brought the story's work into the result, as it is run now."""
+        """Returns the commit that merged the story's current generation into the result, or None."""
         ...
 
     async def renewed_by(self, order: Order) -> bool:
-        """Returns whether the order was carried out by a process that could not say so any more."""
+        """Returns whether a process applied the order but died before it recorded that."""
         ...
 
 
 class CellWriter(Protocol):
-    """Takes cell changes for the one writer of the backlog file."""
+    """Accepts cell changes for the single writer of the backlog file."""
 
     async def put(self, updates: Sequence[CellUpdate]) -> None:
-        """Queue the changes."""
+        """Queues the changes."""
         ...
 
 
 class SprintState:
-    """How the stories stand: made from the log, and written down in it and in the backlog's cells as it changes."""
+    """The state of the stories: built from the log; changes go to the log and the backlog's cells."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class SprintState:
         self.blocked_by = {story: h.outcome.blocked_by for story, h in histories.items() if h.outcome}
         self.running: dict[asyncio.Task[StoryOutcome], str] = {}
         self.cleared = False
-        """Whether the whole sprint was reset: it is as if it had not been."""
+        """True once the whole sprint was reset."""
 
     @property
     def not_begun(self) -> list[str]:
-        """In the order of the sprint."""
+        """Stories that have not started, in the order of the sprint."""
         return [story for story in self.record.story_ids if self.status[story] is StoryStatus.PENDING]
 
     @property
@@ -96,7 +96,7 @@ class SprintState:
         return frozenset(story for story, status in self.status.items() if status is StoryStatus.DONE)
 
     async def start(self, story: Story) -> None:
-        """The story begins, or is resumed: the time that was recorded first counts."""
+        """Records that the story starts or is resumed; the time recorded first counts."""
         if self.status[story.id] is StoryStatus.PENDING:
             self.status[story.id] = step_to(self.status[story.id], StoryStatus.EXECUTING)
         time = self.began[story.id] = await self._emit(
@@ -110,7 +110,7 @@ class SprintState:
         await self.cells.put([cells])
 
     async def end(self, outcome: StoryOutcome) -> None:
-        """The story has its outcome. Raises IllegalTransition when it had one."""
+        """Records the story's outcome. Raises IllegalTransition when it has one already."""
         story, status = outcome.id, outcome.status
         self.status[story] = step_to(self.status[story], status)
         self.blocked_by[story] = outcome.blocked_by
@@ -131,7 +131,7 @@ class SprintState:
             await self.cells.put(closed_cells(self.record, story, times))
 
     def begin_again(self, stories: Sequence[str]) -> None:
-        """As if they had not been run."""
+        """Resets these stories to not started."""
         for story in stories:
             self.status[story] = StoryStatus.PENDING
             self.began.pop(story, None)
@@ -147,7 +147,7 @@ class SprintState:
         data: dict[str, Any],
         known: datetime | None = None,
     ) -> datetime:
-        """Record a once-only fact of the story; the time that counts is the one recorded first."""
+        """Records a once-only fact of the story; returns the time recorded first."""
         event = Event(
             id=f"{self.record.workflow_id(story)}:{name}",
             time=known or self.clock.now(),
@@ -163,16 +163,16 @@ class SprintState:
 
 
 def _why(outcome: StoryOutcome) -> str:
-    """Returns the reason that concerns every story."""
+    """Returns the reason, which concerns every story."""
     lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
     return next(lacks, "the provider refuses our credentials")
 
 
 class CircuitBreaker:
-    """Whether further stories begin: not when too many failed in a row, or the credentials are refused.
+    """Stops further stories when too many failed in a row, or the credentials are refused.
 
-    Counted from the log, so that a kill forgets nothing; `failed` are those that failed in a row up to now. A pause
-    lasts until what ran has ended and the report says so, or people end it: the next start then counts from zero.
+    Counts from the log, so that a kill loses nothing; `failed` counts failures in a row so far. A pause lasts until
+    the running stories have ended and the report is written, or people end it; the next start counts from zero.
     """
 
     def __init__(
@@ -181,63 +181,63 @@ class CircuitBreaker:
         self._record, self._sink, self._clock = record, sink, clock
         self._stop_after, self._failed = stop_after, [*failed]
         self.reason: str | None = None
-        """Why none begins, when that is so."""
+        """Why no story may start, or None."""
         self._rests = False
         self._budget = ""
         self._held = ""
 
     async def look(self) -> None:
-        """Pause when too many have failed by now; they may have before this process began."""
+        """Pauses if too many have failed, possibly before this process started."""
         count = len(self._failed)
         if self._stop_after and count >= self._stop_after:
             reason = f"{counted(count, 'story', 'stories')} failed in a row (sprint.stop_after_failures)"
             await self._pause(reason, self._failed[-1])
 
     async def after(self, outcome: StoryOutcome) -> None:
-        """A story ended."""
+        """Counts the outcome of a story."""
         self._failed = [*self._failed, outcome.id] if outcome.status is StoryStatus.FAILED else []
         if outcome.stop_sprint:
             await self._pause(_why(outcome), outcome.id)
         await self.look()
 
     async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:
-        """Nothing runs any more, or will in a moment; `left` are the stories that did not begin.
+        """Reports that nothing runs any more; `left` are the stories that did not start.
 
-        `why` is what holds the sprint where that is no failure: an order, a budget. Told once until it goes on.
+        `why` names an order or a budget that holds the sprint without a failure. Reported once until it resumes.
         """
         reason = self.reason or why
         if not reason or self._rests:
             return
         self._rests = not interrupted
-        told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {reason}"
+        told = f"the sprint rests; {', '.join(left) or 'no story'} not started: {reason}"
         data = {"reason": reason, "not_begun": [*left], "interrupted": interrupted, "ordered": self.reason is None}
         level = Level.ERROR if self.reason else Level.WARN
         await self._emit("sprint_stopped", self._clock.now().isoformat(), told, level=level, data=data)
 
     async def goes_on(self) -> None:
-        """Something runs, or may begin, again."""
+        """Notes that something runs, or may start, again."""
         if self._rests:
             self._rests = False
             which = self._clock.now().isoformat()
             await self._emit("sprint_continued", which, f"sprint {self._record.sprint} goes on", data={})
 
     async def held(self, paused: Mapping[str, str], *, alone: bool) -> None:
-        """Tell once what is waited for when nothing else happens (`alone`); `paused` is by whom and why, per story."""
+        """Reports once what the sprint waits for when nothing else runs (`alone`); `paused`: who and why, by story."""
         why = "; ".join(paused.values())
         if alone and why and why != self._held:
             which = next(iter(paused)) if len(paused) == 1 else "STORY"
-            told = f"the sprint waits: {why}; `orchestrator resume {which}` lets it go on"
+            told = f"the sprint waits: {why}; `orchestrator resume {which}` resumes it"
             data = {"reason": why, "stories": [*paused]}
             await self._emit("sprint_held", self._clock.now().isoformat(), told, level=Level.WARN, data=data)
         if alone or not why:
             self._held = why
 
     def released(self) -> None:
-        """People want it to resume: failures count from zero."""
+        """Resumes on people's request; failures count from zero."""
         self.reason, self._failed = None, []
 
     async def budget(self, used_up: str) -> None:
-        """Tell which budget is used up, once for each; "" when none is."""
+        """Reports an exhausted budget, once for each; "" when there is none."""
         if used_up and used_up != self._budget:
             told = f"the sprint pauses: {used_up}"
             data = {"reason": used_up}
@@ -248,7 +248,9 @@ class CircuitBreaker:
         if self.reason is not None:
             return
         self.reason = reason
-        told = f"the sprint pauses: {reason}; once what runs has ended, the same command goes on with the open stories"
+        told = (
+            f"the sprint pauses: {reason}; once the running stories have ended, the same command resumes the open ones"
+        )
         by = self._record.workflow_id(story)
         await self._emit("sprint_paused", by, told, level=Level.ERROR, data={"reason": reason})
 
@@ -268,11 +270,11 @@ def _nothing() -> str:
 
 
 class Board:
-    """The orders of one sprint: what they hold, and those that are not applied yet."""
+    """The orders of one sprint: current pauses, and orders not applied yet."""
 
     def __init__(self, sprint: str, over_budget: Callable[[], str] = _nothing, *, takes_slots: bool = True) -> None:
-        """`over_budget` says why no further call may be paid for, "" when it may. `takes_slots`: whether each of its
-        workflows holds one of `concurrency.stories`."""
+        """`over_budget` returns why no further call may be paid for, or "". With `takes_slots`, each workflow holds
+        one of `concurrency.stories`."""
         self.sprint, self.takes_slots = sprint, takes_slots
         self._over = over_budget
         self._pause: Order | None = None
@@ -283,10 +285,10 @@ class Board:
         self._closing = False
         self._moved = asyncio.Event()
         self.version = 0
-        """Rises with every change."""
+        """Incremented with every change."""
 
     def read(self, events: Iterable[tuple[int, Event]]) -> None:
-        """Take in events with their sequence numbers, however they come; no orders, and known ones, add nothing."""
+        """Adds events with their sequence numbers, in any order; ignores known ones and those without orders."""
         before = len(self._given) + len(self._settled)
         for number, event in events:
             if event.name == CONTROL_SETTLED:
@@ -303,7 +305,7 @@ class Board:
         self.look_again()
 
     def _holding(self, orders: Iterable[Order]) -> tuple[Order | None, dict[str, Order]]:
-        """The pause of the sprint, and of each story, after these orders; one that was refused holds nothing."""
+        """Returns the pauses of the sprint and of each story after these orders; a refused order has no effect."""
         pause: Order | None = None
         held: dict[str, Order] = {}
         for order in (order for order in orders if self._settled.get(order.id, True)):
@@ -313,7 +315,7 @@ class Board:
                 else:
                     held.setdefault(order.story, order)
             elif order.story is None and (order.verb is Verb.RESUME or self._was_reset_by(order)):
-                # A sprint that was reset is as if it had not been, its pauses included.
+                # Resetting a sprint also removes its pauses.
                 pause, held = None, {}
             elif order.verb is Verb.RESUME and order.story is not None:
                 held.pop(order.story, None)
@@ -323,48 +325,48 @@ class Board:
         return order.verb is Verb.RESET and order.id in self._settled
 
     def next_order(self) -> Order | None:
-        """Returns the oldest order that is not carried out; it stays until `settled`."""
+        """Returns the oldest order that is not applied; it stays until `settled`."""
         return self._open[0] if self._open else None
 
     def settled(self, result: Settled) -> None:
-        """The order was carried out, or refused."""
+        """Notes that the order was applied or refused."""
         self._settled[result.order] = result.done
         self._add_up()
 
     def paused_before(self, order: Order) -> Order | None:
-        """Returns the earlier order under which the story, or the sprint, of this pause was held already."""
+        """Returns the earlier order that paused this story or sprint already."""
         orders = [self._given[number] for number in sorted(self._given)]
         pause, held = self._holding(takewhile(lambda one: one.id != order.id, orders))
         return pause if order.story is None else held.get(order.story)
 
     @property
     def reason(self) -> str:
-        """Returns why the sprint as a whole takes no further step that costs; "" when it does."""
+        """Returns why the whole sprint may take no further paid step; "" when it may."""
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
         return self._over()
 
     @property
     def budget(self) -> str:
-        """Returns which budget is used up; "" when none is."""
+        """Returns the exhausted budget; "" when there is none."""
         return self._over()
 
     def paused(self, story: str) -> str:
-        """By whom and why people have paused this very story; "" when they have not."""
+        """Returns by whom and why this story itself is paused; "" when it is not."""
         order = self._held.get(story)
         return _told(story, order) if order is not None else ""
 
     def held(self, story: str) -> str:
-        """Returns why the story begins nothing, whatever the sprint does; "" when nothing holds it."""
+        """Returns why the story may start nothing, apart from the sprint's state; "" when it may."""
         paused = self.paused(story)
         if paused:
             return paused
-        # What is to be ended or restarted must not pay for a further call first.
+        # A story that is about to be ended or restarted must not pay for a further call.
         waits = next((one for one in self._open if one.story in {None, story} and one.verb in _ENDING), None)
         return f"{waits.verb} was ordered by {waits.by}" if waits is not None else ""
 
     def why_not(self, story: str, *, paid: bool) -> str:
-        """Why the story may not take its next step now; "" when it may. `paid`: the step is a call of a model."""
+        """Returns why the story may not take its next step; "" when it may. `paid` marks a call of a model."""
         if self._closing:
             return "the process is ending"
         if self._pause is not None:
@@ -372,18 +374,18 @@ class Board:
         return self.held(story) or (self._over() if paid else "")
 
     def close(self) -> None:
-        """No story takes a further step in this process."""
+        """Stops all further steps in this process."""
         self._closing = True
         self.look_again()
 
     def look_again(self) -> None:
-        """Wakes all waiters: something may have changed."""
+        """Wakes all waiters because something may have changed."""
         self.version += 1
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
     async def moved(self, since: int) -> None:
-        """Until something may have changed since the board's version was `since`."""
+        """Waits until something may have changed since version `since` of the board."""
         if self.version == since:
             await self._moved.wait()
 

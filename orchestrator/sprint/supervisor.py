@@ -1,7 +1,7 @@
-"""The sprint: starts each story when what it waits for is done, records outcomes, never lets one failure stop the rest.
+"""The sprint: starts each story when its dependencies are done, records outcomes, and isolates failures.
 
-Not a workflow itself (starting stories as others finish is not deterministic: decisions.md#sprint): all it knows comes
-from the event log, so it can be started again at any time.
+It is not a workflow (starting stories as others finish is not deterministic: decisions.md#sprint): its state comes
+from the event log, so it can be restarted at any time.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ class Supervisor:
         stays: bool = False,
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`failed` are the stories that failed in a row before this process went on with the sprint.
+        """`failed` counts the stories that failed in a row before this process resumed the sprint.
 
-        No story begins before `ready` has returned; orders are obeyed meanwhile. What it raises, `run` raises.
-        With `stays` a sprint that is paused is waited for; without, `run` returns once it has come to rest.
+        No story starts before `ready` has returned; orders are applied meanwhile. `run` raises what `ready` raises.
+        With `stays`, `run` waits while the sprint is paused; without, it returns once the sprint rests.
         """
         self._stories, self._histories = stories, histories
         self._runner = runner
@@ -56,26 +56,26 @@ class Supervisor:
 
     @property
     def cleared(self) -> bool:
-        """Returns whether the whole sprint was reset: it is as if it had not been."""
+        """True once the whole sprint was reset."""
         return self._state.cleared
 
     @property
     def paused(self) -> str | None:
-        """Returns why no further story is started, when that is so."""
+        """Why no further story is started, or None."""
         return self._breaker.reason or self._board.reason or None
 
     @property
     def held(self) -> str | None:
-        """`paused`, or what holds the stories that have not begun."""
+        """`paused`, or the reason that holds the stories not started yet."""
         return self.paused or next(filter(None, map(self._board.held, self._state.not_begun)), None)
 
     @property
     def queued(self) -> int:
-        """Stories that have not begun."""
+        """Number of stories that have not started."""
         return len(self._state.not_begun)
 
     async def run(self) -> None:
-        """Until every story has an outcome, or the sprint is paused and what ran has ended."""
+        """Runs until every story has an outcome, or the sprint is paused and all running stories have ended."""
         with self._slots.watched() as changed:
             try:
                 if self._ready is not None:
@@ -99,7 +99,7 @@ class Supervisor:
         await self._state.cells.put(known_cells(self._state.record, self._histories))
 
     async def _is_ready(self) -> bool:
-        """Returns whether stories may begin. Raises what kept the sprint from being ready."""
+        """Returns whether stories may start. Raises the error that kept the sprint from being ready."""
         if self._readying is None:
             return True
         if not self._readying.done():
@@ -130,7 +130,7 @@ class Supervisor:
                 await self._finished(self._state.running.pop(task), task)
 
     async def _something_happens(self, changed: asyncio.Event, version: int) -> Sequence[asyncio.Task[StoryOutcome]]:
-        """Until a story ends, a slot comes free or somebody orders something; the stories that ended."""
+        """Waits until a story ends, a slot is freed or an order arrives; returns the stories that ended."""
         moved = asyncio.create_task(self._board.moved(version), name="board-moved")
         freed = asyncio.create_task(changed.wait(), name="slots-changed")
         try:
@@ -144,7 +144,7 @@ class Supervisor:
         return [task for task in self._state.running if task.done()]
 
     def _all_wait(self) -> bool:
-        """Whether people are all that is waited for; their answers count also when nobody waits for them here."""
+        """Returns whether the sprint waits only for people; their answers count also when no process waits."""
         return {self._state.record.workflow_id(story) for story in self._state.running.values()} <= self._slots.waiting
 
     def _paused_stories(self) -> dict[str, str]:
@@ -179,16 +179,16 @@ class Supervisor:
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
-            # The engine resumes by itself what had begun. Once that came to a person it is among the slots, and
-            # its outcome is awaited whether or not one is free: it gets its own when it was answered.
+            # The engine resumes started stories by itself. One that waits for a person is among the slots, and its
+            # outcome is awaited whether or not a slot is free: it gets a slot when it is answered.
             known = self._state.record.workflow_id(story_id) in self._slots
-            # What had begun continues, also when the sprint pauses, or a story it waited for was reset since.
-            begun = self._state.status[story_id] is StoryStatus.EXECUTING
-            if not begun and self._board.held(story_id):
+            # A started story continues, also when the sprint pauses, or one of its dependencies was reset since.
+            started = self._state.status[story_id] is StoryStatus.EXECUTING
+            if not started and self._board.held(story_id):
                 continue
-            if not known and (not self._slots.free or (self.paused and not begun)):
+            if not known and (not self._slots.free or (self.paused and not started)):
                 continue
-            if begun or all(_done(self._state.status[need]) for need in self._needs(story_id)):
+            if started or all(_done(self._state.status[need]) for need in self._needs(story_id)):
                 await self._start(story_id)
 
     async def _start(self, story_id: str) -> None:
@@ -206,7 +206,7 @@ class Supervisor:
             outcome = task.result()
         except Exception as error:  # noqa: BLE001 - the daemon's task boundary: a defect of ours fails one story only
             finding = critical(
-                "internal.error", f"{type(error).__name__}: {error}", fix="report this; other stories go on"
+                "internal.error", f"{type(error).__name__}: {error}", fix="report this; other stories continue"
             )
             outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
         await self._state.end(outcome)

@@ -1,10 +1,9 @@
 """The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL.
 
-The log waits for its database: what is told while it restarts, or while the disk is full, is written when it is back.
+The log waits for its database: events during a restart, or while the disk is full, are written afterwards. It can be
+read while it is written.
 
-Reading the event log, also while somebody writes it.
-
-The one exception to the event log being append-only: what is told of a pruned sprint goes, but for its last word.
+The one exception to append-only: pruning a sprint deletes its events except the last one.
 """
 
 import asyncio
@@ -121,9 +120,9 @@ class EventReader:
 __all__ = ["EVENTS", "FOREVER", "PATIENCE_S", "EventReader", "EventStore", "sqlite_url", "usable"]
 
 _VERBATIM = frozenset({GATE_ANSWERED})
-"""Events that the work goes on with."""
+"""Events stored without masking, because a story continues with their data."""
 PATIENCE_S = 60.0
-"""How long an event waits for a database that is away, unless the store is given another time."""
+"""Default time that an event waits for an unavailable database."""
 FOREVER = math.inf
 """The patience of a process that runs stories: an outage must end none of them, and the engine waits as long."""
 ENDING_S = 10.0
@@ -147,8 +146,8 @@ class EventStore:
 
     Entering raises ConfigError when the database cannot be used. `on_event` sees every new event once it is stored;
     when it raises (a closed pipe) it is not called again. What looks like a secret, and each of `secrets`, is neither
-    stored nor shown; only what a person answered is kept word for word, since the work goes on with it. `tell` gets a
-    sentence when the database has gone away, and when it is back.
+    stored nor shown; only a person's answer is kept verbatim, because the story continues with it. `tell` gets a
+    sentence when the database becomes unavailable, and when it is back.
     """
 
     def __init__(
@@ -168,7 +167,7 @@ class EventStore:
         self._writer: asyncio.Task[None] | None = None
         self._engine: sa.Engine | None = None
         self.waits = ""
-        """Why nothing can be written at the moment; "" when it can."""
+        """Why the log cannot be written now; "" when it can."""
 
     async def __aenter__(self) -> "EventStore":
         self._engine = await asyncio.to_thread(self._open)

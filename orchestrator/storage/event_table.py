@@ -36,7 +36,7 @@ def marked(mark: str) -> sa.ColumnElement[bool]:
 # A holder of a sprint looks for new orders of people all the time, in a log that may be long.
 _ORDERS = marked(CONTROL_MARK)
 sa.Index("orchestrator_controls", EVENTS.c.seq, sqlite_where=_ORDERS, postgresql_where=_ORDERS)
-# "orchest" in ASCII: any constant that nobody else takes.
+# "orchest" in ASCII: any constant that no other program uses.
 LOG_LOCK = 0x6F726368657374
 """Who makes or writes the log on Postgres holds this advisory lock until the commit: numbers become visible in order,
 and none below the highest one that can be seen will ever appear."""
@@ -159,7 +159,7 @@ def _writer_pragmas(connection: Any, _record: Any) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
             break
         except sqlite3.OperationalError:
-            # The first change of a file to WAL waits for nobody: somebody else has just opened it.
+            # SQLite does not wait for locks on the first change of a file to WAL: another process has just opened it.
             if attempt + 1 == _WAL_ATTEMPTS:
                 raise
             time.sleep(0.01 * (attempt + 1))

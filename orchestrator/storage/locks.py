@@ -30,7 +30,7 @@ from orchestrator.files.atomic_file import is_alive
 from orchestrator.storage.event_table import connected, lock, usable
 
 ORPHAN_WAIT_S = 30.0
-"""How long children of a killed process may take to end."""
+"""Seconds that children of a killed process may take to end."""
 
 
 class SprintLock:
@@ -121,14 +121,14 @@ _NOW = sa.func.clock_timestamp()
 class Lease:
     """`async with Lease(...)` works as `executor_id`, alone; on SQLite nothing is done, for the file lock holds there.
 
-    Whoever enters holds the file lock of its state `folder`: a former holder in this very folder has ended, so that
-    after a crash nobody waits for it.
+    The caller holds the file lock of its state `folder`: a former holder in the same folder has ended, so that no one
+    waits for it after a crash.
     Entering waits up to `wait_s` for another holder to end or to go stale, and up to `patience_s` for the database;
     `tell` hears what is waited for. Raises SprintLocked, EventLogAway. It is renewed by a thread of its own, however
-    busy the loop is; a database that is away costs nobody the lease, as nobody else can take it then.
+    busy the loop is; an unavailable database does not end the lease, because no one else can take it then.
 
-    `lost` is called once, in that thread, when somebody else has taken it over, or the table is gone: this process must
-    end without doing anything more.
+    `lost` is called once, in that thread, when another process has taken it over, or the table is gone: this process
+    must end without doing anything more.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Lease:
 
 
 def _place(folder: str) -> str:
-    """One folder on one running machine, however it is mounted; where nobody can say, like no other."""
+    """Returns an id of a folder on a running machine, independent of mounts; a unique one if that is unknown."""
     try:
         found = os.stat(folder)
         booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -26,7 +26,7 @@ WINDOW_S = 1.0
 _CHUNK = select.PIPE_BUF
 """Bytes that a pipe takes without blocking once it can be written to."""
 _LOOK_S = 0.2
-"""How often the thread looks whether it is to end while the reader does not read."""
+"""How often the thread checks for the end while the reader does not read."""
 _RETRY_S = 1.0
 """Pause after a line that could not be written, to a full disk for example."""
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF, errno.ENXIO, errno.ECONNRESET, errno.ESHUTDOWN})
@@ -53,7 +53,7 @@ class LogStream:
         self._deadline: float | None = None
         """When the thread ends at the latest; None until `close`."""
         self._cut_line = False
-        """Whether the last line was written in part."""
+        """True when the last line was written only in part."""
         self.closed = False
         self._thread = threading.Thread(target=self._print_all, name="log-lines", daemon=True)
         self._thread.start()

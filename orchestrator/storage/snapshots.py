@@ -1,6 +1,6 @@
 """The event log and the engine's tables in Postgres as they are at one moment; written out and read in by COPY.
 
-Several SQLite files as they are at one moment, copied at leisure while others go on writing.
+Copies several SQLite files as of one moment, while others continue to write.
 
 Giving room in a SQLite file back to the disk, while others read and write it.
 """
@@ -42,7 +42,7 @@ def _usable() -> Iterator[None]:
 
 
 class PostgresMoment:
-    """What one read-only, repeatable-read transaction sees. Blocks. Raises ConfigError."""
+    """The database as seen by one read-only, repeatable-read transaction. Blocks. Raises ConfigError."""
 
     def __init__(self, url: str) -> None:
         self._url = _address(url)
@@ -168,7 +168,7 @@ def _columns(connection: psycopg.Connection, table: Table) -> list[str]:
 
 
 def _number_on(connection: psycopg.Connection, table: Table) -> None:
-    """Sequences go on behind the numbers that are given."""
+    """Advances sequences beyond the given numbers."""
     for column in _columns(connection, table):
         name = ".".join(f'"{part}"' for part in table)
         (sequence,) = connection.execute("SELECT pg_get_serial_sequence(%s, %s)", (name, column)).fetchone() or (None,)
@@ -229,15 +229,15 @@ def _held(path: Path) -> sqlite3.Connection:
 
 _INCREMENTAL = 2
 _PAGES = 500
-"""Pages that are given back at a time: nobody waits for more than that."""
+"""Pages released at a time, so that no one waits for long."""
 _WORTH = 8
 """Files are shrunk from this part of free pages on (one in eight): new rows take the free ones first anyway."""
 
 
 def shrink(path: Path, *, always: bool = False) -> int:
-    """Bytes that the file lost; 0 when nothing is to be had, or somebody held it for too long. Blocks.
+    """Returns the bytes released; 0 when there are none, or another process held the file for too long. Blocks.
 
-    The first time the file is written anew, with a note that free pages can be given back one by one; later calls do
+    The first time the file is written again, with a note that free pages can be given back one by one; later calls do
     that in small portions.
     """
     if not path.is_file():

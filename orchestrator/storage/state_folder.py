@@ -79,7 +79,7 @@ class StateFolder:
     def mask_key(self) -> bytes:
         """Returns what the names of secrets in prompts are made with; made when it is not there yet.
 
-        Only its owner may read it: with it, a guessed secret could be told from its name.
+        Only its owner may read it: with it, a guessed secret could be verified by its name.
         """
         path = self.home / "mask.key"
         _make_private(path, secrets.token_bytes(32))
@@ -257,7 +257,7 @@ def _read(path: Path, kind: type[V]) -> V | None:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         what = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}.get(kind, "packed repository")
-        raise ConfigError(f"{path} holds no {what}; move it away to start anew") from error
+        raise ConfigError(f"{path} holds no {what}; move it away to start again") from error
 
 
 def _slug(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Requests to extend a frozen contract, made when a file or a package that it forgot is first named."""
+"""Requests to extend a frozen contract, made when a missing file or package is first named."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ _ELSE = "the architect granted something else"
 
 
 class Amendments:
-    """What one story asks of its architect, within `amendment.max_per_story`."""
+    """One story's requests to its architect, within `amendment.max_per_story`."""
 
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown) -> None:
         self._stage, self._progress, self._plan = stage, progress, plan
@@ -40,10 +40,10 @@ class Amendments:
     async def answer(
         self, contract: ArchitectureContract, task: Task, findings: Sequence[Finding], near: Sequence[str]
     ) -> ArchitectureContract:
-        """Returns the contract, extended where the architect grants what these findings ask for.
+        """Returns the contract, extended by what the architect grants of these findings' requests.
 
-        `near` are the files that need it. What is not granted is kept in `Progress.refused`, and is not asked for
-        again. When the request itself fails the questions are noted, and the ProviderError goes on.
+        `near` are the files that need it. Refused requests are kept in `Progress.refused` and not made again. If the
+        request itself fails, the questions are noted and the ProviderError propagates.
         """
         progress, most = self._progress, self._stage.policies.amendment.max_per_story
         asked = [one for one in findings if is_for_architect(one) and subject(one) not in progress.refused]
@@ -64,7 +64,7 @@ class Amendments:
         return longer
 
     async def for_texts(self, contract: ArchitectureContract, task: Task, texts: Iterable[str]) -> ArchitectureContract:
-        """Returns the same for packages that an analysis, a review or a failed run names as missing."""
+        """Does the same for packages that an analysis, a review or a failed run names as missing."""
         known = contract.allowed_dependencies | _own_modules(contract)
         named = dict.fromkeys(name for text in texts for name in missing_packages(text) if name.lower() not in known)
         fix = "Do without it, or have it planned."
@@ -77,7 +77,7 @@ class Amendments:
     async def for_fixes(
         self, contract: ArchitectureContract, task: Task, fixes: Sequence[FailureInstruction]
     ) -> ArchitectureContract:
-        """Returns the same for files of no task that an analysis wants changed."""
+        """Does the same for files outside all tasks that an analysis wants changed."""
         asked = [
             policy(
                 "contract.file",
@@ -90,7 +90,7 @@ class Amendments:
         return await self.answer(contract, task, asked, task.files_to_create)
 
     def refuse(self, findings: Iterable[Finding], contract: ArchitectureContract) -> list[Finding]:
-        """Returns the findings; a question that the architect was asked in vain is a refusal, with the reason."""
+        """Returns the findings; a request that the architect refused becomes a refusal, with the reason."""
         return [self._refused(one, contract) if is_for_architect(one) else one for one in findings]
 
     def _refused(self, finding: Finding, contract: ArchitectureContract) -> Finding:
@@ -103,7 +103,7 @@ class Amendments:
     async def manifests(
         self, contract: ArchitectureContract, near: Sequence[str], delivered: Sequence[FileChange] = ()
     ) -> tuple[FileChange, ...]:
-        """Returns the manifests that declare what was granted and nothing declares yet, the delivered ones included."""
+        """Returns manifests, delivered ones included, that declare the granted packages not declared yet."""
         if not contract.granted_packages:
             return ()
         stage = self._stage
@@ -125,7 +125,7 @@ class Amendments:
         reasons: Sequence[Finding],
         near: Sequence[str],
     ) -> tuple[ArchitectureContract, str]:
-        """Returns the extended contract, or the same one; and what the architect says."""
+        """Returns the extended contract, or the same one; and the architect's reason."""
         stage, progress = self._stage, self._progress
         progress.amendments += 1
         brief = AmendmentBrief(
@@ -152,7 +152,7 @@ class Amendments:
         return longer, answer.reason
 
     async def _available(self, answer: Amended, contract: ArchitectureContract) -> Amended:
-        """Returns the answer; refused where the packages that it grants cannot be installed here."""
+        """Returns the answer, or a refusal when the granted packages cannot be installed here."""
         if answer.amendment is None or not answer.amendment.packages:
             return answer
         packages = PackageDependencies(dependencies=answer.amendment.packages)
@@ -185,7 +185,7 @@ class Amendments:
 
 
 def _own_modules(contract: ArchitectureContract) -> frozenset[str]:
-    """Returns names of the project's own folders and files, which may be called packages too."""
+    """Returns names of the project's own folders and files, which may be mistaken for packages."""
     return frozenset(
         part.rpartition(".")[0] or part for path in contract.allowed_files for part in path.lower().split("/")
     )

@@ -1,4 +1,4 @@
-"""The commands of a task, run in the story's worktree: the plan's, then the delivery's; and lock files that follow."""
+"""Runs a task's commands in the story's worktree, the plan's, then the delivery's, and updates lock files."""
 
 import hashlib
 import re
@@ -20,31 +20,31 @@ from orchestrator.core.value import listed
 from orchestrator.story.context import Stage
 
 _NAMED = 5
-"""Paths that are named of what a command left."""
-# A test run leaves files that nobody asked for; they are made again by the next one.
+"""Limit on the leftover paths that a message names."""
+# A test run leaves files that no one needs; the next run makes them again.
 _TESTS = re.compile(r"\b(?:pytest|unittest|jest|vitest|mocha|tox|nox|node --test|(?:npm|pnpm|yarn)(?: run)? test)\b")
-"""In commands that are run for what they say, whatever they leave."""
+"""Matches commands that are run for their output, so that their leftovers do not matter."""
 _LITTER = re.compile(r"(?:^|/)(?:\.?coverage|\.nyc_output|htmlcov|\.eslintcache)(?:/|$)|\.(?:pyc|log|tsbuildinfo)$")
-"""What tools leave that nothing else reads."""
+"""Matches leftovers of tools that nothing else reads."""
 FAILED = "command.failed"
 OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
 
 class Commanded(NamedTuple):
-    """What the commands of a task came to."""
+    """Results of a task's commands."""
 
     findings: tuple[Finding, ...] = ()
-    """A major one for the first that failed, with its output and what was skipped for it; minor ones for what was made
-    and is not kept."""
+    """A major one for the first failure, with its output and the skipped commands; minor ones for files made and not
+    kept."""
     lacks: Finding | None = None
-    """In place of the major one, where the command failed for want of something that no file brings."""
+    """Replaces the major one when the command failed for lack of something that no file can supply."""
     made: tuple[FileChange, ...] = ()
-    """The task's own files as commands left them, where they changed them."""
+    """The task's own files that commands changed."""
     ignored: tuple[str, ...] = ()
-    """Files that commands made and git ignores: no commit has them."""
+    """Files that commands made and git ignores, so that no commit has them."""
     again: tuple[str, ...] = ()
-    """The commands that made those, as the shell is given them: they make them wherever the task's commit is."""
+    """Shell scripts of the commands that made those; they run wherever the task's commit is checked out."""
 
 
 async def run_commands(
@@ -55,10 +55,10 @@ async def run_commands(
     own: Sequence[str],
     locks: Sequence[FileChange] = (),
 ) -> Commanded:
-    """Run them, the plan's first. `attempt` is the run of the suite that the task is built for.
+    """Runs the commands, the plan's first. `attempt` is the run of the suite that the task is built for.
 
-    The files of the delivery are in the worktree meanwhile, and what the commands before made of the task's `own`
-    files, and `locks`. No command may take longer than a test run.
+    The worktree has the delivery's files, the task's `own` files as earlier commands left them, and `locks`. Each
+    command has the time limit of a test run.
     """
     made: dict[str, FileChange] = {}
     told: list[Finding] = []
@@ -79,14 +79,14 @@ async def run_commands(
         if found and found[0].code == FAILED:
             return Commanded((*found, *told))
         if found:
-            # What earlier commands made is kept: the delivery may go on without this one.
+            # Results of earlier commands are kept: the delivery may continue without this one.
             lacks = found[0]
             break
     return Commanded(tuple(told), lacks, tuple(made.values()), tuple(ignored), tuple(again))
 
 
 async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
-    """Has bash read the shell files of a delivery in the story's worktree, where its commands run."""
+    """Checks the shell files of a delivery with bash, in the story's worktree."""
     paths = shell_files(delivery.files)
 
     async def work(_step_id: str) -> CommandResult:
@@ -145,13 +145,13 @@ def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
         "command.not_kept",
         f"`{command.subject}` made what is no file of its task and is not kept: {listed(left, _NAMED)}",
         where=Where(task=task.task_id),
-        fix="List what belongs into the repository among the task's files, and what is made again each time in "
-        ".gitignore; environment.build makes the rest anew.",
+        fix="List files of the repository among the task's files, and files that each run makes in "
+        ".gitignore; environment.build makes the rest again.",
     )
 
 
 def _script(command: Execute, token: str) -> str:
-    """Returns what the shell is given: folder and environment first; a plain command of the plan as it stands."""
+    """Returns the shell script, with folder and environment first; a plain command of the plan is unchanged."""
     if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
         return packages_ready(command.command)
     lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
@@ -159,7 +159,7 @@ def _script(command: Execute, token: str) -> str:
 
 
 def _token(stage: Stage, command: Execute) -> str:
-    """By which a script names the step that failed; the same on a replay."""
+    """Returns the token that marks a failed step in a script's output; the same on a replay."""
     return f"step-{hashlib.sha256(f'{stage.step.workflow_id} {command.command}'.encode()).hexdigest()[:16]}"
 
 
@@ -184,7 +184,7 @@ _MOST_READ = 500
 
 
 async def follow_locks(stage: Stage, delivery: Delivery, own: Sequence[str]) -> LockFiles:
-    """The lock files of the branch, and those among the task's `own` files, as the delivery's manifests want them."""
+    """Returns lock files of the branch and of the task's `own` files, updated for the delivery's manifests."""
     changed: dict[str, str] = {change.path: change.content for change in delivery.files if is_read(change.path)}
     if not changed:
         return LockFiles()
@@ -203,12 +203,12 @@ async def follow_locks(stage: Stage, delivery: Delivery, own: Sequence[str]) -> 
 async def merged_locks(
     stage: Stage, tree: str, onto: str, delivered: Mapping[str, str], locks: Sequence[str]
 ) -> LockFiles:
-    """`locks`, which both sides of a merge changed, made of the manifests of `tree` with what was `delivered`."""
+    """Regenerates `locks`, which both sides of a merge changed, from the manifests of `tree` and `delivered`."""
 
     async def work(_step_id: str) -> LockFiles:
         paths = [path for path in await stage.workspace.files_at(tree) if is_read(path)][:_MOST_READ]
         texts = await stage.workspace.read_at(tree, paths)
-        texts |= await stage.workspace.read_at(onto, locks)  # in the tree they have git's markers
+        texts |= await stage.workspace.read_at(onto, locks)  # those in the tree have git's conflict markers
         made = await _made(stage, {**texts, **delivered}, locks)
         kept = {lock: texts[lock] for lock in locks if lock in texts} | {one.path: one.content for one in made.files}
         files = tuple(FileChange(path=path, content=text) for path, text in kept.items())
@@ -222,6 +222,6 @@ async def _made(stage: Stage, texts: Mapping[str, str], locks: Sequence[str]) ->
 
 
 def lock_left(told: str, task: str) -> Finding:
-    """Says that a lock file is out of step with its manifest; `told` names it and why."""
+    """Returns the finding on an outdated lock file; `told` names it and the reason."""
     message = f"out of step with its manifest: {told}"
     return minor("delivery.lock_left", message, where=Where(task=task), fix="Make it with its own tool, and commit it.")

@@ -1,4 +1,4 @@
-"""What the stages of a running story share, what a merged story adds to the architecture record, and runs in words."""
+"""State shared by the stages of a running story, its part of the architecture record, and test runs in words."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ from orchestrator.story.older_tests import OlderTests
 T = TypeVar("T")
 
 SCANS_AT_ONCE = 2
-"""What one scan reads, and what its result takes on its way into the record, is as large as the project."""
+"""Limits memory: a scan's input, and its result on the way into the record, are as large as the project."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The ports and frozen inputs every stage of a story works with."""
+    """The ports and frozen inputs of all stages of a story."""
 
     brief: StoryBrief
     policies: Policies
@@ -38,25 +38,25 @@ class Stage:
     developer: Developer
     tester: Tester
     reviewers: tuple[Reviewer, ...] = ()
-    """Each reads every task's change, and all must approve; none: nobody reads them."""
+    """All of them review every task's change and must approve; empty: no review."""
     workspace: Workspace
     runner: SuiteRunner
     older: OlderTests
     scans: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SCANS_AT_ONCE))
-    """Held while a project is read, by all stories of a run: each reads hundreds of files, and parses them in turns."""
+    """Held while a project is read; shared by all stories of a run, because each reads and parses hundreds of files."""
 
     @property
     def story_id(self) -> str:
-        """Returns the story at work."""
+        """Id of the running story."""
         return self.brief.story.id
 
     @property
     def environment_key(self) -> str:
-        """Returns the name of the story's dependency environment."""
+        """Name of the story's dependency environment."""
         return environment_of(self.step.workflow_id)
 
     async def do(self, name: str, returns: type[T], work: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """Returns what `work(*args)` returns, as a durable step of this name."""
+        """Runs `work(*args)` as a durable step of this name and returns its result."""
         return await self.step.step(name, lambda _step_id: work(*args), returns)
 
     async def read(self, paths: Sequence[str], name: str = "read") -> dict[str, str]:
@@ -77,91 +77,91 @@ class Stage:
         task: str | None = None,
         **data: Any,
     ) -> None:
-        """Record a decision of one of the loops; `left` of its budget remain."""
+        """Records a decision of one of the loops; `left` of its budget remain."""
         said = decided(loop, verdict, findings=findings, attempt=attempt, budget_left=left)
         await self.step.emit(name, message, level=level, task=task, **data, **said)
 
     def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
-        """Message and trailers of a commit of this story."""
+        """Returns message and trailers for a commit of this story."""
         return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
 
 
 def environment_of(workflow_id: str) -> str:
-    """Name of a workflow's environment: ids hold no two dots in a row, so no two workflows share one."""
+    """Returns the name of a workflow's environment; unique, because ids never have two dots in a row."""
     return workflow_id.replace("/", "..").replace("@", "..")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """How the attempts of a story's suite ended."""
+    """Result of the attempts of a story's suite."""
 
     suite: TestSuite
     report: TestReport
     """The last run of the suite."""
     broken: TestReport | None = None
-    """The whole suite's run, where it is older tests that stay red."""
+    """Run of the whole suite, when older tests stay red."""
     attempts: int
     before: dict[str, str] = field(default_factory=dict)
-    """How each test of the suite ended on the tree without the story's change, by name; see fail_before.Ended."""
+    """Result of each test on the tree without the story's change, by name; see fail_before.Ended."""
     hollow: dict[str, str] = field(default_factory=dict)
-    """How each ended with functions that return nothing; empty where it was not run like that."""
+    """Result of each with functions that return nothing; empty without such a run."""
 
     @property
     def red(self) -> TestReport | None:
-        """Returns the run that keeps the story from being merged."""
+        """The run that prevents the story's merge, or None."""
         return self.broken or (None if self.report.green else self.report)
 
 
 @dataclass
 class TaskReviews:
-    """What was said of one task's change so far, over the whole story."""
+    """Reviews of one task's change so far, over the whole story."""
 
     since: str
     """The commit before the task's first delivery."""
     paths: set[str] = field(default_factory=set)
-    """What its deliveries wrote or took away."""
+    """Files that its deliveries wrote or removed."""
     rounds: list[tuple[Reviewed, ...]] = field(default_factory=list)
-    """One per review: what each reviewer said."""
+    """One entry per review, with every reviewer's result."""
     read: str = ""
-    """The change as it was read last."""
+    """The change in the last review."""
     unread: bool = False
-    """Whether the change that stands is another one."""
+    """True when the change differs from the last reviewed one."""
 
 
 @dataclass
 class Progress:
-    """What has come about so far; rebuilt in the same order when the story's workflow is replayed."""
+    """The story's state so far; rebuilt in the same order when its workflow is replayed."""
 
     branch: Branch
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
-    """Files that tasks took away, and that are not there again."""
+    """Files that tasks removed and that were not written again."""
     locks: dict[str, str] = field(default_factory=dict)
-    """Texts of lock files that were made to follow their manifests."""
+    """Texts of lock files that were regenerated from their manifests."""
     ignored: set[str] = field(default_factory=set)
     """Files of the plan that git ignores."""
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
-    """By task, of those that a delivery was asked for."""
+    """Reviews by task, for tasks with a requested delivery."""
     trial: Trial | None = None
     installed: InstalledPackages = field(default_factory=InstalledPackages)
-    """The story's environment, as it was looked at last; empty where names alone said enough."""
+    """Packages of the story's environment when last read; empty when their names were sufficient."""
     amendments: int = 0
     """Requests to extend the story's contract."""
     refused: dict[str, str] = field(default_factory=dict)
-    """File or package that was asked for in vain → why it is not granted."""
+    """Refused file or package → the reason."""
     suite_strengthened: bool = False
-    """Whether tests that fail without the story's change were asked for, which happens once."""
+    """True once tests that fail without the story's change were requested, which happens once."""
     suite_replaced: bool = False
-    """Whether the suite was asked for once more, which happens once."""
+    """True once the suite was requested again, which happens once."""
 
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Keep in mind which files are gone."""
+        """Updates the set of removed files."""
         self.removed = (self.removed | set(removed)) - set(written)
 
     def note_findings(self, found: Sequence[Finding]) -> None:
-        """Add findings that are not there yet."""
+        """Adds new findings."""
         self.findings.extend(finding for finding in found if finding not in self.findings)
 
 
@@ -176,11 +176,11 @@ class StoryStopped(Exception):
 
 EVENT = "record_updated"
 MAX_LINES, MAX_LINE = 40, 300
-"""Of one free field of a plan: what a model writes must not fill every later prompt."""
+"""Limits of one free field of a plan, so that a model's text cannot fill every later prompt."""
 
 
 async def tell_record(stage: Stage, plan: Breakdown, before: Surface, after: Surface, commit: str | None) -> None:
-    """Record the contribution of a story that was just merged as `commit`, once."""
+    """Records the contribution of a story that was just merged as `commit`, once."""
     part = contribution(plan, before, after, foundation=stage.brief.story.foundation)
     await stage.step.emit(
         EVENT, f"architecture record: {_summary(part)}", commit=commit, contribution=part.model_dump(mode="json")
@@ -188,7 +188,7 @@ async def tell_record(stage: Stage, plan: Breakdown, before: Surface, after: Sur
 
 
 def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation: bool) -> Contribution:
-    """`before` is the project as the story found it, `after` as it left it (pure)."""
+    """Returns a story's contribution from the project `before` and `after` it (pure)."""
     tables, tables_gone = _changed(before.tables, after.tables)
     endpoints, endpoints_gone = _changed(before.endpoints, after.endpoints)
     design = [
@@ -211,12 +211,12 @@ def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation
 
 
 def recorded_stack(settled: Sequence[str], plan: Breakdown) -> tuple[str, ...]:
-    """What is said of the tech stack: by the record, which locks it (`settled`), then by the story's own plan."""
+    """Returns the tech stack: the record's, which is locked (`settled`), then the story's own plan's."""
     return tuple("\n".join(lines) for lines in (settled, lines_of(plan.tech_stack)) if lines)
 
 
 def lines_of(value: Any) -> list[str]:
-    """A free field of an answer as short lines: of a text its lines, of a list its items, of a mapping its pairs."""
+    """Returns a free field as short lines: a text's lines, a list's items, or a mapping's pairs."""
     if isinstance(value, str):
         parts: Sequence[str] = value.splitlines()
     elif isinstance(value, dict):
@@ -244,7 +244,7 @@ def _todo_id(entry: str) -> str:
 
 
 def _changed(before: Sequence[T], after: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """Returns what is there now and was not before, and what was there and is not now; what changed is in both."""
+    """Returns the added and the removed items; a changed item is in both."""
     then, now = frozenset(before), frozenset(after)
     return tuple(entry for entry in after if entry not in then), tuple(entry for entry in before if entry not in now)
 
@@ -262,11 +262,11 @@ def _summary(part: Contribution) -> str:
 
 
 OUTPUT_CAP = 6000
-"""Characters of a failed run's output that are handed on (its end)."""
+"""Characters kept of the end of a failed run's output."""
 FAILING_CAP = 50
-"""Failed tests that an event lists: there may be a hundred thousand."""
+"""Limit on the failed tests that an event lists: there may be a hundred thousand."""
 NAMED = 20
-"""Tests that a finding names."""
+"""Limit on the tests that a finding names."""
 PROBLEMS = {
     RunProblem.TIMEOUT: "it was ended after test.timeout_s",
     RunProblem.NO_TESTS: "no test was run",
@@ -282,7 +282,7 @@ PROBLEMS = {
     RunProblem.TAMPERED: "a test file was changed while it ran",
     RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
-"""What a problem means, for people."""
+"""Explanations of the problems, for people."""
 
 
 def failure_text(report: TestReport) -> str:
@@ -293,7 +293,7 @@ def failure_text(report: TestReport) -> str:
 
 
 def summary(report: TestReport) -> str:
-    """One line for people."""
+    """Returns a line for people."""
     if report.problem is RunProblem.MISSING_NAMES:
         return f"expected tests did not run: {', '.join(report.missing_names)}"
     if report.problem is not None:
@@ -323,7 +323,7 @@ def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) ->
 
 
 def unproved_findings(report: TestReport) -> list[Finding]:
-    """That it was not tried whether the tests of a green run can fail; none where it was."""
+    """Returns a finding if it was not tried whether the tests of a green run can fail."""
     if not report.green or not report.not_proved:
         return []
     return [
@@ -336,7 +336,7 @@ def unproved_findings(report: TestReport) -> list[Finding]:
 
 
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
-    """The suite's cases with their results; a case named in the suite and absent from the report is `missing`."""
+    """Returns the suite's cases with their results; a case that is absent from the report is `missing`."""
     criteria = {case.name: case.criterion for case in suite.test_cases}
     seen = {case.name for case in report.cases}
     cases = [

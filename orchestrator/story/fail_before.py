@@ -1,8 +1,8 @@
-"""Whether a suite notices its story: its tests on the tree without the change, and with functions that return nothing.
+"""Checks whether a suite notices its story: runs it without the change, and with functions that return nothing.
 
-A test that passes there says nothing about the change. Where the code under test is new, every test fails without it,
-whatever it asserts: that is not judged, but by the second run, on a hollow tree. This judges suites and never honesty.
-Not judged is a test that did not run there, or that speaks of what stays: constants, classes with fields, callbacks.
+A test that passes there says nothing about the change. If the code under test is new, every test fails without it,
+whatever it asserts; only the second run, on a hollow tree, judges such a test. This judges suites, not honesty.
+A test is not judged if it did not run there, or mentions what remains: constants, classes with fields, callbacks.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ _NUMBER = re.compile(
     r"^(?:acceptance\s+)?(?:criterion|criteria|ac)?\s*#?(?P<number>\d{1,3})(?:[.):\s-]+(?P<rest>.*))?$", re.I | re.S
 )
 _ALIKE = 88
-"""Of 100: how near a test's words must be to a criterion's; below, they are taken for another's."""
+"""Minimum similarity, of 100, between a test's words and a criterion's; below, they count as another's."""
 
 
 class Covered(NamedTuple):
-    """One acceptance criterion and the tests that say they show it."""
+    """One acceptance criterion and the tests that claim to show it."""
 
     criterion: str
     cases: tuple[CaseOutcome, ...]
@@ -47,9 +47,9 @@ class Covered(NamedTuple):
 def coverage(
     criteria: Sequence[str], cases: Sequence[CaseOutcome]
 ) -> tuple[tuple[Covered, ...], tuple[CaseOutcome, ...]]:
-    """Returns a row per criterion, in order, and the tests that belong to none.
+    """Returns a row per criterion, in order, and the tests without a criterion.
 
-    A test names its criterion in words (as given, or nearly so) or by its number.
+    A test names its criterion by its words (exactly or nearly) or its number.
     """
     words = [_words(text) for text in criteria]
     found: list[list[CaseOutcome]] = [[] for _ in criteria]
@@ -82,7 +82,7 @@ def _place(named: str, criteria: Sequence[str]) -> int | None:
     return -place if score >= _ALIKE else None
 
 
-# Failed because the code under test is not there yet, in the words of Python and of Node.
+# Errors of Python and Node when the code under test does not exist yet.
 _NOT_THERE = re.compile(
     r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError|NameError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b"
     r"|^(?:E\s+)?AttributeError: .*has no attribute|\bis not (?:defined|a function|a constructor)\b"
@@ -90,11 +90,11 @@ _NOT_THERE = re.compile(
     re.MULTILINE,
 )
 _NAMED = 5
-"""Tests that a reason names per criterion."""
+"""Limit on the tests that a reason names per criterion."""
 
 
 class Ended(StrEnum):
-    """How a test ended on another tree: without the story's change, or with functions that return nothing."""
+    """Result of a test on another tree: without the story's change, or with functions that return nothing."""
 
     FAILED = "failed"
     PASSED = "passed"
@@ -102,7 +102,7 @@ class Ended(StrEnum):
 
 
 async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[str, str]:
-    """Returns the result of each test of the suite, by name, where the story's branch began, as a durable step."""
+    """Runs the suite where the story's branch starts, as a durable step; returns results by test name."""
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def run(folder: Path) -> TestReport:
@@ -124,7 +124,7 @@ def _counted(results: Mapping[str, str]) -> str:
 
 
 def test_names(suite: TestSuite) -> tuple[str, ...]:
-    """Returns the tests that are judged."""
+    """Returns the names of the tests to judge."""
     return suite.expected_names or tuple(case.name for case in suite.test_cases)
 
 
@@ -132,7 +132,7 @@ test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make
 
 
 def results_before(suite: TestSuite, report: TestReport) -> dict[str, Ended]:
-    """By name of the suite's tests; what was skipped, not reached, or failed for want of a name is not judged."""
+    """Returns results by test name; a skipped or unreached test, or one that failed for a missing name, is unjudged."""
     found: dict[str, Ended] = dict.fromkeys(test_names(suite), Ended.NOT_JUDGED)
     for case in report.cases:
         if case.name not in found or case.result is CaseResult.SKIPPED:
@@ -146,7 +146,7 @@ def results_before(suite: TestSuite, report: TestReport) -> dict[str, Ended]:
 
 
 class Unnoticed(NamedTuple):
-    """A criterion, and why its tests show nothing: keys of `_WHY`."""
+    """A criterion whose tests show nothing, with the reasons (keys of `_WHY`)."""
 
     row: Covered
     why: tuple[str, ...]
@@ -162,14 +162,14 @@ _WHY = {
 def unnoticed(
     criteria: Sequence[str], suite: TestSuite, after: TestReport, before: Mapping[str, str], hollow: Mapping[str, str]
 ) -> tuple[Unnoticed, ...]:
-    """Criteria none of whose tests shows anything, with why."""
+    """Returns the criteria none of whose tests shows anything, with reasons."""
     covered, _ = coverage(criteria, tests_outcome(suite, after).cases)
     rows = ((row, [_silence(case, before, hollow) for case in row.cases]) for row in covered)
     return tuple(Unnoticed(row, tuple(dict.fromkeys(why))) for row, why in rows if row.cases and all(why))
 
 
 def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, str]) -> str:
-    """Returns why a test shows nothing, "" when it shows something or failed."""
+    """Returns the reason why a test shows nothing, "" when it shows something or failed."""
     if case.result == CaseResult.SKIPPED:
         return "test.skipped"
     if case.result != CaseResult.PASSED or before.get(case.name) == Ended.FAILED:
@@ -180,7 +180,7 @@ def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, 
 
 
 def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
-    """Returns why the tester is asked for the suite once more."""
+    """Returns the reason for requesting the suite again from the tester."""
     listed = "\n".join(
         f"- {one.row.criterion}: {_tests(one.row)} {', or '.join(_WHY[code] for code in one.why)}" for one in rows
     )
@@ -193,7 +193,7 @@ def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
 
 
 def unnoticed_findings(rows: Sequence[Unnoticed]) -> list[Finding]:
-    """One per criterion, for the report: advice, because a criterion may ask for what a test of its kind shows."""
+    """Returns advice per criterion for the report; some criteria, such as unchanged behaviour, need no other test."""
     return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in rows]
 
 
@@ -211,24 +211,24 @@ def _tests(row: Covered) -> str:
 
 
 async def tell_not_stronger(stage: Stage, why: str) -> None:
-    """Record that the suite stays as it is."""
+    """Records that the suite is unchanged."""
     await stage.step.emit("suite_kept", f"the suite stays as it is: {why}", level=Level.WARN)
 
 
 class Hollow(Value):
-    """The files that could be hollowed, and names of what could not."""
+    """Hollowed files, and names that could not be hollowed."""
 
     texts: dict[str, str]
-    """By path, of the files in which a function became empty; none when there is nothing to run."""
+    """Texts by path of the files with emptied functions; empty when there is nothing to run."""
     left: frozenset[str]
     """Constants, classes with fields, functions that an import calls, and stems of files of other kinds.
 
-    A test that speaks of one of them may pass and show something all the same.
+    A test that mentions one of them may pass and nevertheless show something.
     """
 
 
 def hollow(texts: Mapping[str, str]) -> Hollow:
-    """Returns the files with empty functions. One that does not parse, or of another language, is left as a whole."""
+    """Returns the files with emptied functions; skips files of other languages and those with syntax errors."""
     done, left = hollow_python({path: text for path, text in texts.items() if path.endswith(".py")})
     more, names = hollow_javascript({path: text for path, text in texts.items() if path.endswith(SUFFIXES)})
     others = {splitext(basename(path))[0] for path in texts if not path.endswith((".py", *SUFFIXES))}
@@ -236,18 +236,18 @@ def hollow(texts: Mapping[str, str]) -> Hollow:
 
 
 def mentions(path: str, text: str) -> dict[str, frozenset[str]]:
-    """By test as a report names it: the names and words in it, and in what of its file it uses."""
+    """Returns, by test name, the names and words in the test and in the parts of its file that it uses."""
     return python_mentions(text) if path.endswith(".py") else javascript_mentions(path, text)
 
 
 _LEAST_S = 30.0
-"""Even a quick suite may take this long where nothing answers: a test then waits for its own limit."""
+"""Minimum limit: when nothing answers, even a test of a quick suite waits for its own timeout."""
 
 
 async def run_hollow(stage: Stage, plan: Breakdown, suite: TestSuite, seconds: float) -> dict[str, str]:
-    """Result of each test of the suite, by name, on the hollow tree, as a durable step.
+    """Runs the suite on the hollow tree, as a durable step; returns results by test name.
 
-    `seconds` is how long the suite took on the story's branch.
+    `seconds` is the suite's duration on the story's branch.
     """
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
@@ -273,7 +273,7 @@ async def run_hollow(stage: Stage, plan: Breakdown, suite: TestSuite, seconds: f
 
 
 def results_hollow(suite: TestSuite, report: TestReport, made: Hollow) -> dict[str, Ended]:
-    """By name of the suite's tests; a pass counts where the test speaks of nothing that stays."""
+    """Returns results by test name; a pass counts only if the test mentions nothing that remains."""
     texts = {change.path: change.content for change in suite.changes if change.path in suite.run_files}
     spoken = {name: words for path, text in texts.items() for name, words in mentions(path, text).items()}
     found = dict.fromkeys(test_names(suite), Ended.NOT_JUDGED)

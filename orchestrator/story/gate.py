@@ -1,4 +1,4 @@
-"""The human gate of a story: when a person is asked, with what words, and what an answer means."""
+"""The human gate of a story: when a person is asked, the question's text, and the meaning of an answer."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ NOT_TO_BE_CARRIED_OUT = frozenset(
         *("breakdown.task_id", "breakdown.dependency", "breakdown.cycle"),
     }
 )
-"""Findings that nobody can approve away: the closed world would refuse what such a plan leads to.
+"""Findings that no one can override: the contract would refuse the results of such a plan.
 
-A task without work is none of them: it does nothing, and the tests judge the rest.
+A task without work is not among them: it does nothing, and the tests judge the rest.
 """
 COMMENT = "gate.rejected"
-"""What a person said, as feedback."""
+"""Code of a person's comment as feedback."""
 DONE_AS = {
     Choice.APPROVE: "approved",
     Choice.REJECT: "rejected",
@@ -43,7 +43,7 @@ DONE_AS = {
 
 
 def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, plan_file: str) -> Gate:
-    """Returns the question about a plan; a person's own plan (`plan_file`) is not sent back to the architect."""
+    """Returns the question about a plan; a person's own plan (`plan_file`) never returns to the architect."""
     problem = cannot_be_carried_out(plan, result)
     choices = [Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
     if not plan_file:
@@ -66,7 +66,7 @@ def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, 
 
 
 def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
-    """Returns the question about a conflict; to approve it is to override it."""
+    """Returns the question about a conflict; approving overrides it."""
     return Gate(
         kind=GateKind.CONFLICT,
         reason=f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
@@ -79,10 +79,10 @@ def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
 
 
 def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int, vanished: bool, asked: bool) -> Gate:
-    """Returns the question about a merge that goes no further by itself.
+    """Returns the question about a refused merge.
 
-    Only tests that vanished can be waved through: a person may know that they are gone for good. Nobody approves a
-    conflict or a red tree away. `asked`: whether the developer can be asked about it at all.
+    A person can approve only vanished tests, because they may be gone on purpose; a conflict or a red tree cannot be
+    approved. `asked`: whether the developer can be asked about it at all.
     """
     choices = [Choice.CANCEL]
     if asked:
@@ -103,7 +103,7 @@ def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int
 
 
 def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
-    """Returns why nobody can approve this plan, "" when somebody can."""
+    """Returns why this plan cannot be approved, "" when it can."""
     if not plan.tasks:
         return "it has no tasks"
     hard = [issue for issue in result.issues if issue.code in NOT_TO_BE_CARRIED_OUT]
@@ -111,7 +111,7 @@ def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
 
 
 async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
-    """Open the gate, wait, tell how it was settled; `plans_left` may be made without a person's word."""
+    """Opens the gate, waits, and reports the answer; `plans_left` more plans are allowed without a person."""
     story, policy = stage.story_id, stage.policies.gate
     opened = await stage.step.open_gate(gate, policy.timeout_s)
     until = f", until {opened.deadline:%Y-%m-%d %H:%M:%S} UTC" if opened.deadline else ""
@@ -140,7 +140,7 @@ def comment_finding(story: str, answer: GateAnswer) -> Finding:
 
 
 def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
-    """Returns what a person approved in spite of it: told, and missed no more."""
+    """Returns a finding on the issues that a person approved."""
     if gate.valid:
         return []
     message = f"{by} approved the plan in spite of {counted(len(gate.issues), 'issue')}"
@@ -151,7 +151,7 @@ def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
 
 
 def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
-    """Returns how the story ends that was given up, or about which nobody answered in time; a merge's work stays."""
+    """Returns the end of a story that was cancelled or not answered in time; a merge's work stays."""
     merging, cancelled = gate.kind is GateKind.MERGE, answer.choice is Choice.CANCEL
     again = f"`orchestrator replan {stage.story_id} --comment TEXT`"
     fix = f"{again} or `reset` it; then give the same command again"
@@ -170,7 +170,7 @@ def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
 
 
 def approves(stage: Stage, gate: Gate, answer: GateAnswer) -> bool:
-    """Whether the plan is built: a person says so, or nobody does and that is configured, for a valid one only."""
+    """Returns whether to build the plan: a person approved, or a timeout approves (by setting) a valid one."""
     if answer.choice is Choice.TIME_OUT:
         return stage.policies.gate.on_timeout == "approve" and gate.kind is GateKind.PLAN and gate.valid
     return answer.choice is Choice.APPROVE and Choice.APPROVE in gate.choices

@@ -1,4 +1,4 @@
-"""The end of a green story: merged, or resolved once by the developer and tested again, or put to a person (C5)."""
+"""Merges a green story; otherwise has the developer resolve it once and tests again, or asks a person (C5)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,7 +26,7 @@ FindingList = list[Finding]
 async def check_final_diff(
     stage: Stage, progress: Progress, contract: ArchitectureContract, suite_files: frozenset[str]
 ) -> Sequence[Finding]:
-    """Checks the contract on what really is in the tree, against the story's base."""
+    """Checks the contract on the actual diff of the tree against the story's base."""
 
     async def work(_step_id: str) -> FindingList:
         entries = await stage.workspace.diff(stage.story_id)
@@ -49,9 +49,9 @@ async def check_final_diff(
 
 
 async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence[Finding]) -> None:
-    """Ask about settings of tests and of git in the diff, and about pipelines, unless `contract.ci` allows those.
+    """Asks about settings of tests and of git in the diff, and about pipelines, unless `contract.ci` allows those.
 
-    Raises StoryStopped where nobody allows it: the work stays on its branch.
+    Raises StoryStopped unless a person allows it; the work stays on its branch.
     """
     granted = {"contract.ci"} if stage.policies.contract.ci == "allow" else set()
     asked = [one for one in questions(found) if one.code in FOR_PEOPLE - granted]
@@ -69,14 +69,14 @@ async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence
 
 
 def stop_on(violations: Sequence[Finding]) -> None:
-    """A violation in the tree fails the story hard."""
+    """Raises StoryStopped with status failed when the tree violates the contract."""
     found = blocking(violations)
     if found:
         raise StoryStopped(StoryStatus.FAILED, found)
 
 
 def merge_notes(result: MergeResult) -> list[Finding]:
-    """Returns what a merge could not look at, and what it took for flaky."""
+    """Returns findings on older tests that a merge could not compare, and on flaky tests."""
     flaky = flaky_findings(result.flaky)
     if not result.older_unknown:
         return flaky
@@ -88,7 +88,7 @@ def merge_notes(result: MergeResult) -> list[Finding]:
 
 
 def merge_finding(result: MergeResult) -> Finding:
-    """Returns the finding of a merge that was refused."""
+    """Returns the finding on a refused merge."""
     if result.vanished:
         return major(
             "merge.vanished_tests",
@@ -110,18 +110,18 @@ def merge_finding(result: MergeResult) -> Finding:
 
 
 REQUESTS = 1
-"""How often the developer is asked about a story's merge, unless a person wants it once more (decisions.md#retries)."""
+"""Requests to the developer about a story's merge, unless a person asks for another (decisions.md#retries)."""
 
 
 class Refused(NamedTuple):
-    """A merge that did not come about, with both sides of it as git sees them."""
+    """A refused merge, with both sides as git sees them."""
 
     result: MergeResult
     sides: Sides
 
 
 class Merging:
-    """Brings one story into the result. Its branch moves only by a resolution, which takes the result in."""
+    """Merges one story into the result. Its branch moves only by a resolution, which merges the result into it."""
 
     def __init__(
         self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, trial: Trial
@@ -132,18 +132,18 @@ class Merging:
         self._can_ask = True
         self._refused: Refused | None = None
         self._may_go: frozenset[str] = frozenset()
-        """Older tests that a person let go."""
+        """Older tests that a person allowed to vanish."""
         self._said: tuple[Finding, ...] = ()
-        """What the next request shows: why the last answer was refused, what a person wants."""
+        """Shown in the next request: why the last answer was refused, and a person's comment."""
 
     async def run(self) -> MergeResult:
-        """The merge. Raises StoryStopped: needs_attention (nobody resolved it), failed (outside the contract)."""
+        """Returns the merge. Raises StoryStopped: needs_attention (unresolved), failed (outside the contract)."""
         loop = self._stage.policies.loop(Loop.MERGE, lambda tried: isinstance(tried, Refused))
         merged: MergeResult = await loop(self._next)
         return merged
 
     async def _next(self) -> MergeResult | Refused:
-        """The first try; after one that was refused, another with the developer's resolution or a person's word."""
+        """Tries to merge; after a refusal tries again with the developer's resolution or a person's answer."""
         refused = self._refused
         if refused is None:
             tried = await self._try()
@@ -157,7 +157,7 @@ class Merging:
         return tried
 
     async def _try(self) -> MergeResult | Refused:
-        """Merge on the result as it is now: others may have been merged since the last try."""
+        """Merges into the current result, which may include stories merged since the last try."""
         stage = self._stage
         self._tries += 1
 
@@ -186,7 +186,7 @@ class Merging:
         return Refused(result, await stage.do("sides", Sides, stage.workspace.sides, stage.story_id, result.onto))
 
     async def _resolve(self, refused: Refused) -> MergeResult | Refused:
-        """Has the developer bring both sides together on the story's branch, and tests that like other work."""
+        """Has the developer resolve both sides on the story's branch, and tests the result like other work."""
         self._requests -= 1
         request = Resolution(self._stage, self._progress, self._plan, self._contract, refused.sides, refused.result.red)
         try:
@@ -207,18 +207,18 @@ class Merging:
         return await self._refusal(MergeResult(merged=False, red=red, onto=refused.result.onto))
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
-        """The story is whole without an answer: it waits for a person. A refused key concerns the whole sprint."""
+        """Lets the finished story wait for a person. Raises for a refused key, which concerns the whole sprint."""
         if error.kind == "auth":
             self._progress.note_findings([merge_finding(refused.result)])
             raise error
-        # Nobody is offered what the story's calls do not reach for any more.
+        # A person is not offered a request that the story's remaining calls cannot pay for.
         self._can_ask = not isinstance(error, BudgetExceeded)
         fix = "remove the cause; the story itself is finished"
         self._progress.note_findings([minor(error.code, error.message, fix=fix)])
         return refused
 
     async def _ask(self, refused: Refused, *, reachable: bool) -> MergeResult | Refused:
-        """Asks a person. Raises StoryStopped when nobody is to be asked, or when the story stays where it is."""
+        """Asks a person. Raises StoryStopped when gates are off, or when the story stays unmerged."""
         finding, vanished = merge_finding(refused.result), refused.result.vanished
         if self._stage.policies.gate.mode == "auto":
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [finding])

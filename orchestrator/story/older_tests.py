@@ -1,4 +1,4 @@
-"""Tests that ran before a merge must run after it: one that vanished shows nothing any more."""
+"""Compares tests before and after a merge: a test that ran before must still run."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -9,33 +9,33 @@ from orchestrator.core.ports import SuiteRunner, Workspace
 from orchestrator.core.suite import OUTPUT_KEPT, CaseResult, ReportedCase, RunProblem, TestReport, TriedBase, trial_of
 
 NAMED = 20
-"""Vanished tests that a finding names; the rest is counted."""
+"""Limit on the vanished tests that a finding names; the rest is counted."""
 Tests = Mapping[str, str]
-"""Name of each test with its group in front, runs of a parametrized test counted as one → its file, "" if unknown."""
+"""Name of each test with its group, without parameters → its file, "" if unknown."""
 
 
 class OlderTests:
-    """What ran on the result branch, kept for the commit it stands at; shared by the stories of one run."""
+    """Cached tests of the result branch for its current commit; shared by the stories of one run."""
 
     def __init__(self) -> None:
         self._commit, self._tests = "", dict[str, str]()
         self._passed = frozenset[str]()
         self.base: TestReport | None = None
-        """The whole suite's run at the sprint's base commit, once it is known."""
+        """Run of the whole suite at the sprint's base commit, once known."""
 
     def know_base(self, commit: str, report: TestReport) -> None:
-        """`report` is the whole suite's at the sprint's base `commit`, where the result branch begins."""
+        """Stores the whole suite's `report` at the sprint's base `commit`, where the result branch starts."""
         self.base = report
         if not self._commit and report.problem in {None, RunProblem.NO_TESTS}:
             self.note(commit, report)
 
     def note(self, commit: str, report: TestReport) -> None:
-        """`report` is the whole suite's at `commit`, which the result branch stands at now."""
+        """Stores the whole suite's `report` at `commit`, the current head of the result branch."""
         self._commit, self._tests = commit, ran(report)
         self._passed = frozenset(case.id for case in report.cases if case.result is CaseResult.PASSED)
 
     async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> Tests | str:
-        """The tests of the result branch as it is, run now if nobody did; or why that cannot be said, for people."""
+        """Returns the tests of the current result branch, running them if necessary; or, for people, why not."""
         commit = await workspace.result_head()
         if commit != self._commit:
 
@@ -49,19 +49,19 @@ class OlderTests:
         return self._tests
 
     async def passing(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> frozenset[str]:
-        """Ids of the tests that pass on the result branch as it is, run as for `at_result`; none when that fails."""
+        """Returns the ids of tests that pass on the current result branch, as `at_result`; none when that fails."""
         tests = await self.at_result(workspace, runner, key=key)
         return frozenset() if isinstance(tests, str) else self._passed
 
 
 def ran(report: TestReport) -> dict[str, str]:
-    """Tests that came to a result. What is an error may be no test but a file that could not be loaded."""
+    """Returns the tests with a result. An error does not count: it may be a file that could not be loaded."""
     shown = (case for case in report.cases if case.result in {CaseResult.PASSED, CaseResult.FAILED})
     return {_key(case): case.file for case in shown}
 
 
 def vanished(before: Tests, after: TestReport, changed: Collection[str]) -> tuple[str, ...]:
-    """Tests of `before` that `after` does not have or only skipped, sorted; `changed` are files whose tests may go."""
+    """Returns tests of `before` missing or skipped in `after`, sorted; tests of `changed` files may vanish."""
     there = {_key(case) for case in after.cases if case.result is not CaseResult.SKIPPED}
     return tuple(sorted(test for test, file in before.items() if test not in there and file not in changed))
 
@@ -71,7 +71,7 @@ def _key(case: ReportedCase) -> str:
 
 
 def holds_tests(files: Collection[str]) -> bool:
-    """Returns whether a tree with these paths can have a test at all."""
+    """Returns whether a tree with these paths can have tests."""
     return any(is_test_file(path) for path in files)
 
 
@@ -87,14 +87,14 @@ _NOTHING_TO_COLLECT = frozenset(
 
 
 def holds_something(files: Collection[str]) -> bool:
-    """Returns whether a tree with these paths has anything that can be tried: tests, or a manifest in its root."""
+    """Returns whether a tree with these paths has tests, or a manifest in its root."""
     return holds_tests(files) or any("/" not in path and is_manifest(path) for path in files)
 
 
 async def try_base(workspace: Workspace, runner: SuiteRunner, *, key: str, timeout_s: float) -> TriedBase:
-    """Run the whole suite on the sprint's base commit, at most `timeout_s`; then it counts what can be collected.
+    """Runs the whole suite on the sprint's base commit; after `timeout_s` only checks that tests can be collected.
 
-    Without tests it counts that the dependencies can be installed. `key` names the environment.
+    Without tests, checks that the dependencies can be installed. `key` names the environment.
     """
 
     async def work(folder: Path) -> TriedBase:

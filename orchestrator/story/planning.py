@@ -1,4 +1,4 @@
-"""Plans judged, revised, mended, put to a person; then the contract. A person's plan is judged as it is."""
+"""Judges, revises and repairs plans, asks a person, and freezes the contract. A person's plan is not changed."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -27,13 +27,13 @@ from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.routing import PlanRoute, route_plan
 
 _TOLD = 1500
-"""Characters of an installer's words, from their end."""
+"""Characters kept of the end of an installer's output."""
 
 
 async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) -> list[Finding]:
-    """Returns what is said of packages that cannot be had; `there` are those that the project declares.
+    """Returns findings on packages that cannot be installed; `there` are those that the project declares.
 
-    Raises StoryStopped when it is the registry that cannot be reached.
+    Raises StoryStopped when the registry cannot be reached.
     """
     known = {canonicalize_name(name) for name in there}
     asked = {**plan.dependencies.devDependencies, **plan.dependencies.dependencies}
@@ -70,7 +70,7 @@ def judge_given(
     known_packages: frozenset[str],
     min_chars: int,
 ) -> tuple[Finding, ...]:
-    """What was said of the text, then what the rules of a breakdown say, in the plan's own words; by severity."""
+    """Returns findings on the text, then those of the breakdown's rules in the plan's own terms; by severity."""
     plan = read_task_plan(given.text, given.path).plan
     findings = [
         *given.findings,
@@ -85,7 +85,7 @@ def judge_given(
 
 
 def read_by_rules(plan: BroughtPlan, story_id: str) -> GivenPlan:
-    """Returns the plan as it is read without a model, with what its structural checks say."""
+    """Returns the plan as read without a model, with the findings of its structural checks."""
     reading = read_task_plan(plan.text, plan.path)
     findings = (*reading.findings, *check_task_plan(reading.plan, story_id))
     return GivenPlan(path=plan.path, text=plan.text, breakdown=breakdown_of(reading.plan, story_id), findings=findings)
@@ -103,7 +103,7 @@ async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
 
 
 async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> ArchitectureContract:
-    """Freeze the closed world of the story and tell it."""
+    """Freezes the story's contract and reports it."""
 
     async def work(_step_id: str) -> ArchitectureContract:
         files = await stage.workspace.files(stage.story_id)
@@ -121,7 +121,7 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
 
 
 class PlanLoop:
-    """The plans of one story until one is accepted; its fields are what a plan from the start resets."""
+    """Makes plans of one story until one is accepted; planning from the start resets its fields."""
 
     def __init__(self, stage: Stage, progress: Progress) -> None:
         self._stage, self._progress = stage, progress
@@ -129,7 +129,7 @@ class PlanLoop:
         self._begin(stage.brief.replan)
 
     def _begin(self, said: Replan | None) -> None:
-        """Plan from the start, with what a person said."""
+        """Resets the state to plan from the start, with a person's comment."""
         self._said = said
         self._feedback = ""
         self._iteration = self._invalid = 0
@@ -137,7 +137,7 @@ class PlanLoop:
         self._budget = self._stage.policies.plan.max_iterations
 
     async def run(self) -> Breakdown:
-        """Draft, judge, route, ask, until a plan is accepted. Each plan that is sent back leaves one in the budget."""
+        """Drafts, judges, routes and asks until a plan is accepted. Each returned plan uses one of the budget."""
         loop = self._stage.policies.loop(
             Loop.PLAN, lambda accepted: accepted is None, left=lambda: self._budget - self._invalid
         )
@@ -153,7 +153,7 @@ class PlanLoop:
         return await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
 
     async def _draft(self) -> Planned:
-        """Returns the next plan to be judged: a person's own, or the architect's."""
+        """Returns the next plan to judge: a person's own, or the architect's."""
         self._iteration += 1
         if self._given is not None:
             given = self._given
@@ -168,7 +168,7 @@ class PlanLoop:
         said = self._checked(plan) if self._given is None else self._said_of(self._given)
         result = await self._result(plan, said)
         self._invalid += not result.valid
-        # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
+        # A person's plan never goes to the architect: an invalid one goes directly to the gate.
         budget = 0 if self._given is not None else self._budget
         route = route_plan(result.valid, self._invalid, budget)
         if route is PlanRoute.APPROVED and self._asks(result):
@@ -182,7 +182,7 @@ class PlanLoop:
         return await self._settle(planned, plan, result)
 
     def _asks(self, result: PlanValidationResult) -> bool:
-        """Whether the architect is asked, once, about packages that its own plan speaks of and does not declare."""
+        """Returns whether to ask the architect, once, about packages that its plan mentions but does not declare."""
         if self._asked or self._given is not None or not questions(result.notes) or self._invalid + 1 >= self._budget:
             return False
         self._asked = True
@@ -190,7 +190,7 @@ class PlanLoop:
         return True
 
     async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
-        """Builds a plan that goes no further by itself, or puts it to a person where the mode says so."""
+        """Accepts a final plan, or asks a person if the mode requires it."""
         mode = self._stage.policies.gate.mode
         while not result.valid or mode == "always":
             if mode == "auto":
@@ -211,7 +211,7 @@ class PlanLoop:
         return plan
 
     async def _result(self, plan: Breakdown, said: Sequence[Finding]) -> PlanValidationResult:
-        """With what is said of new packages, where nothing else keeps the plan from being built."""
+        """Returns the result, including findings on new packages if nothing else prevents the build."""
         result = PlanValidationResult.of(said)
         if not result.valid:
             return result
@@ -220,7 +220,7 @@ class PlanLoop:
         return PlanValidationResult.of([*said, *ignored, *packages])
 
     async def _ignored(self, plan: Breakdown) -> list[Finding]:
-        """Of files that no commit holds. The architect hears of it once; then they are left out."""
+        """Returns findings on ignored files. The architect gets them once; later the files are left out."""
         paths = sorted({path for task in plan.tasks for path in task.files_to_create})
         if ".gitignore" in paths or not any(path.endswith(".gitignore") for path in self._progress.surface.files):
             return []
@@ -235,7 +235,7 @@ class PlanLoop:
         return plan
 
     def _sent_back(self, planned: Planned, gate: Gate, answer: GateAnswer, findings: tuple[Finding, ...]) -> None:
-        """Another plan, as a person wants it. Raises StoryStopped when none is wanted."""
+        """Prepares another plan as a person requests. Raises StoryStopped when none is wanted."""
         if answer.choice is Choice.REPLAN:
             self._given = None
             told = gate.conflict.told if gate.conflict.detected else ""
@@ -248,7 +248,7 @@ class PlanLoop:
             raise gates.stopped(self._stage, gate, answer)
 
     async def _conflict(self, planned: Planned, plan: Breakdown) -> None:
-        """Back to the architect when a person has overridden it, or does so now. Raises StoryStopped."""
+        """Prepares another plan if a person has overridden the conflict, or does so now; else raises StoryStopped."""
         if self._said is not None and self._said.overridden_conflict:
             finding = _overridden(self._stage)
             self._invalid += 1
@@ -271,7 +271,7 @@ class PlanLoop:
         answer = await gates.ask(self._stage, gate, self._left(valid=True))
         if answer.choice is Choice.TIME_OUT:
             raise ended
-        # To approve a conflict is to override it, and the architect plans again with that said.
+        # Approving a conflict overrides it, and the architect plans again with that information.
         over = answer.model_copy(update={"choice": Choice.REPLAN}) if answer.choice is Choice.APPROVE else answer
         self._sent_back(planned, gate, over, ())
 
@@ -280,7 +280,7 @@ class PlanLoop:
         return self._given.path if self._given is not None else ""
 
     def _left(self, valid: bool) -> int:
-        """Revisions that may still be asked for after the present plan."""
+        """Returns the number of revisions allowed after the current plan."""
         return max(0, self._budget - self._invalid - valid) if self._given is None else 0
 
     async def _decide(
@@ -302,7 +302,7 @@ class PlanLoop:
         return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
 
     async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
-        """Returns the plan with what can be mended mended (A3-A5), and what is still said of it."""
+        """Returns the plan after automatic repairs (A3-A5), and the remaining findings."""
         mended, said = mend(plan, frozenset(self._progress.surface.files))
         self._progress.note_findings(said)
         left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])
@@ -336,7 +336,7 @@ def _overridden(stage: Stage) -> Finding:
 
 
 def _softened(finding: Finding) -> Finding:
-    """Tasks that did not come in spite of all revisions are told and missed no more."""
+    """Makes the finding minor: tasks still missing after all revisions are only reported."""
     return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == MISSING_TASKS else finding
 
 

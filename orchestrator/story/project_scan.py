@@ -1,4 +1,4 @@
-"""Which files are worth reading, and the Surface and the habits that they show."""
+"""Selects files to read, and extracts the project's Surface and coding habits from them."""
 
 import asyncio
 import json
@@ -31,9 +31,9 @@ PYTHON = frozenset({".py"})
 JAVASCRIPT = frozenset(tree.SUFFIXES)
 """TypeScript included."""
 MAX_TEST_FILES = 40
-"""Test files whose habits are counted; those nearest to the root stand for the rest."""
+"""Limit on the test files whose habits are counted; those nearest to the root represent the rest."""
 MAX_STYLE_FILES = 150
-"""Sources whose habits are counted, spread evenly over the project; the rest is written alike."""
+"""Limit on the sources whose habits are counted, spread evenly over the project; the rest is similar."""
 _MAX_STYLE_CHARS = 50_000
 _TOOLS = {
     "ruff.toml": "ruff",
@@ -83,11 +83,11 @@ _PYTHON_TESTS = (
     *("test clients", "temporary folders", "doubles"),
 )
 _JAVASCRIPT_TESTS = ("node:test", "vitest", "jest", "mocha", "tests", "suites", "expect", "assert", "supertest")
-"""Habits as the readers of the languages count them → as prompts show them."""
+"""Names of habits in the language readers → their text in prompts."""
 
 
 def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Habits of the sources (no tests), counted, one sentence per language; then what they are checked with."""
+    """Returns counted habits of the sources without tests, a sentence per language, then the linters in use."""
     sources = sorted(path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS)
     step = max(1, -(-len(sources) // MAX_STYLE_FILES))
     found = {True: Counter[str](), False: Counter[str]()}
@@ -102,7 +102,7 @@ def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, 
 
 
 def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns where the tests are, what they run with, and how they are written."""
+    """Returns sentences on the tests' places, runners and style."""
     tests = [path for path in files if is_test_file(path) and PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT]
     found = {True: Counter[str](), False: Counter[str]()}
     for path in tests:
@@ -166,13 +166,13 @@ def _places(tests: list[str]) -> Iterator[str]:
 
 
 SCAN_LIMIT = 600
-"""Files read at most; manifests first, then SQL and sources nearest to the root, some tests on top."""
-# Each is opened and read whole: the first few show what the project keeps.
+"""Limit on files read: manifests first, then SQL and sources nearest to the root; some tests are extra."""
+# Each is opened and read whole, so the first few must suffice.
 MAX_DATABASES = 3
 MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
-"""What a Surface holds at most, so that a story's record does not grow with the project."""
+"""Limits of a Surface, so that a story's record does not grow with the project."""
 MAX_SOURCE_CHARS = 400_000
-"""A longer source is generated or data: it stays in the file list, its exports are not read."""
+"""A longer source is generated or data: it stays in the file list, but its exports are not read."""
 
 _DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
 _VENDORED = frozenset(
@@ -201,10 +201,10 @@ def _is_test_source(path: str) -> bool:
 
 
 def scan_paths(files: Iterable[str]) -> tuple[str, ...]:
-    """Those of `files` whose text `build_surface` wants: manifests, SQL and sources, sorted, at most SCAN_LIMIT; and
-    at most MAX_TEST_FILES test files, for their style.
+    """Returns the files that `build_surface` reads: manifests, SQL and sources, sorted, at most SCAN_LIMIT; and at
+    most MAX_TEST_FILES test files, for their style.
 
-    Vendored, built, minified and lock files are not among them.
+    Leaves out vendored, built, minified and lock files.
     """
     worth = [path for path in set(files) if _worth_reading(path)]
     sources = sorted(
@@ -219,7 +219,7 @@ def scan_paths(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def database_paths(files: Iterable[str]) -> tuple[str, ...]:
-    """SQLite files whose schema is worth a look, nearest to the root first, at most MAX_DATABASES."""
+    """Returns SQLite files whose schema to read, nearest to the root first, at most MAX_DATABASES."""
     found = [path for path in set(files) if PurePosixPath(path).suffix.lower() in _DATABASES]
     kept = [path for path in found if not _vendored(PurePosixPath(path)) and not is_test_file(path)]
     return tuple(sorted(kept, key=lambda path: (path.count("/"), path))[:MAX_DATABASES])
@@ -232,10 +232,10 @@ def build_surface(
     dependencies: Iterable[str] | None = None,
     schemas: Mapping[str, str] | None = None,
 ) -> Surface:
-    """The Surface of one commit from its paths and the texts of `scan_paths(files)`. Never raises for their content.
+    """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
-    `dependencies` are normalised names from manifests; None takes them from the manifests in `texts`. `schemas` is the
-    SQL of the `database_paths`. What cannot be read is left out: unknown stays unknown.
+    `dependencies` are normalised names; None takes them from the manifests in `texts`. `schemas` is the SQL of the
+    `database_paths`. Leaves out what cannot be read.
     """
     listed = tuple(sorted(set(files)))
     wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
@@ -270,7 +270,7 @@ Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
 
 
 async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
-    """Returns the project as a tree holds it, as a durable step."""
+    """Returns the Surface of a tree, as a durable step."""
 
     async def work() -> Surface:
         async with stage.scans:
@@ -283,7 +283,7 @@ async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
 
 
 async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | None, read: Texts) -> dict[str, str]:
-    """Returns the texts of files that use what was lost, as a durable step; `files` None stands for the branch's."""
+    """Returns the texts of files that use a lost name, as a durable step; `files` None means the branch's files."""
 
     async def work() -> dict[str, str]:
         paths = files if files is not None else await stage.workspace.files(stage.story_id)
@@ -295,7 +295,7 @@ async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | 
 
 
 def around_of(stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, about: str) -> Around:
-    """Returns what the contents of a delivery are held against; `about` is what was asked for, in words."""
+    """Returns the context for checks of a delivery's contents; `about` describes the request."""
     return Around(
         packages=frozenset(contract.allowed_dependencies),
         stack=recorded_stack(stage.brief.tech_stack, plan),
@@ -306,7 +306,7 @@ def around_of(stage: Stage, progress: Progress, plan: Breakdown, contract: Archi
 
 
 class _Told(NamedTuple):
-    """What one file's text tells."""
+    """Facts from one file's text."""
 
     exports: FileExports
     endpoints: tuple[Endpoint, ...]
@@ -328,7 +328,7 @@ def _told(text: str, path: str) -> _Told:
 def _tables(
     read: Sequence[str], texts: Mapping[str, str], schemas: Mapping[str, str], models: Sequence[Table]
 ) -> Iterator[Table]:
-    """Database files, then SQL, then models; a table that two places describe in the same words is there once."""
+    """Yields tables of database files, then SQL, then models, without exact duplicates."""
     told: set[tuple[str, tuple[str, ...]]] = set()
     sql = [(path, texts[path]) for path in read if path.lower().endswith(".sql")]
     databases = [table for path in sorted(schemas) for table in read_tables([(path, schemas[path])])]
@@ -341,13 +341,13 @@ def _tables(
 
 
 def runtime_of(texts: Mapping[str, str], folder: str = "") -> str:
-    """Facts on the runtime from the manifests of one folder, e.g. `requires-python >=3.11; node >=20`."""
+    """Returns facts on the runtime from the manifests of a folder, e.g. `requires-python >=3.11; node >=20`."""
     python, node = (texts.get(join(folder, name), "") for name in ("pyproject.toml", "package.json"))
     return "; ".join(_python_runtime(python) + _node_runtime(node))
 
 
 def runtimes_of(texts: Mapping[str, str]) -> dict[str, str]:
-    """Returns folder → facts on the runtime, of the folders below the root whose manifests say something."""
+    """Returns folder → facts on the runtime, for folders below the root whose manifests have any."""
     folders = sorted({dirname(path) for path in texts if basename(path) in {"pyproject.toml", "package.json"}})
     return {folder: told for folder in folders if folder and (told := runtime_of(texts, folder))}
 

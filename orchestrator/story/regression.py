@@ -1,4 +1,4 @@
-"""The whole suite against what ran before: on the story's branch once its own tests pass, and when it is merged."""
+"""Runs the whole suite for regressions: on the story's branch once its own tests pass, and on the merged tree."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from orchestrator.story.suite_runs import flaky_findings, twice
 
 
 class Regression:
-    """The whole suite on one tree: not worse than at the base commit, and nothing that ran before is gone."""
+    """Compares the whole suite with the base commit: no new failures, and no vanished tests."""
 
     def __init__(
         self,
@@ -25,10 +25,10 @@ class Regression:
         suite: TestSuite,
         may_go: frozenset[str] = frozenset(),
     ) -> None:
-        """`may_go` are older tests that a person let go."""
+        """`may_go` are older tests that a person allowed to vanish."""
         self._stage, self._progress, self._suite, self._may_go = stage, progress, suite, may_go
         self._changed = {change.file for change in plan.tests_to_change}
-        # Doctests go with the code they stand in.
+        # Doctests vanish with the code that contains them.
         self._changed |= {path for task in plan.tasks for path in task.files_to_create if not is_test_file(path)}
         self._report: TestReport | None = None
         self._vanished: tuple[str, ...] = ()
@@ -36,10 +36,10 @@ class Regression:
         self._unknown = ""
 
     async def before_merge(self) -> TestReport | None:
-        """The run in which tests fail that the story found there and that passed at the base, with these as failed.
+        """Returns the run with older tests as failed that fail now and passed at the base.
 
-        None when there are none, or when the run says nothing of them: the merge will tell. Tests that fail once and
-        pass alone are told as flaky.
+        Returns None when there are none, or when the run is inconclusive: the merge checks again. Tests that fail once
+        and pass alone are reported as flaky.
         """
         stage = self._stage
         if not holds_tests(self._progress.surface.files):
@@ -58,7 +58,7 @@ class Regression:
         return report if report.problem is None and report.failed else None
 
     async def check(self, folder: Path) -> str:
-        """Returns why a merged tree is turned down, or ""."""
+        """Returns why a merged tree is refused, or ""."""
         key = f"{self._stage.brief.sprint}-merge"
         self._report = report = await self._run(folder, (), key)
         red = "" if report.green else await self._red(folder, key, report)
@@ -73,9 +73,9 @@ class Regression:
         return f"older tests do not run any more: {listed(self._vanished, NAMED)}" if self._vanished else ""
 
     async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
-        """Returns why older tests that passed are not believed: tests changed so that they must fail pass, or "".
+        """Returns why passed older tests are not trusted (tests changed so that they must fail still pass), or "".
 
-        The story's own files were proved on its branch; a file that proves nothing on the result either is let off.
+        The story's own files were proved on its branch; a file that proves nothing on the result either is excepted.
         """
         passed = [case for case in report.cases if case.result is CaseResult.PASSED]
         older = [case for case in passed if case.file and case.file not in self._suite.files]
@@ -98,9 +98,9 @@ class Regression:
         return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=key)
 
     async def _red(self, folder: Path, key: str, report: TestReport) -> str:
-        """Why the merged tree is red, "" when it only fails what failed at the sprint's base commit already (C6).
+        """Returns why the merged tree is red, "" if only tests fail that failed at the sprint's base commit (C6).
 
-        What was mended since then may fail no more: neither the story's own tests nor those that pass on the result.
+        Tests fixed since then must not fail again: neither the story's own nor those that pass on the result.
         """
         if report.problem is not None:
             return f"{summary(report)}\n{report.output[-4000:]}"
@@ -115,18 +115,18 @@ class Regression:
         return f"{summary(report)}: {', '.join(sorted(settled.failing_ids))}\n{failure_text(settled)}"
 
     def _not_own(self, failing: frozenset[str], report: TestReport) -> frozenset[str]:
-        """Without the story's own tests: they pass on its branch, whatever they did before."""
+        """Returns the ids without the story's own tests, which pass on its branch."""
         return failing - {case.id for case in report.cases if case.file in self._suite.files}
 
     async def _mended(self, failing: frozenset[str]) -> frozenset[str]:
-        """Returns those that pass on the result branch as it is; none when that cannot be said."""
+        """Returns those that pass on the current result branch; none when that is unknown."""
         stage = self._stage
         if not failing:
             return failing
         return failing & await stage.older.passing(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
 
     async def _settled(self, folder: Path, key: str, report: TestReport, known: frozenset[str]) -> TestReport:
-        """Returns the run without the failures that are `known`, its fresh ones run once more alone."""
+        """Returns the run without `known` failures, after running new failures again alone."""
         fresh = report.failing_ids - known
         once = partial(self._again, folder, key)
         settled = await twice(self._stage, report, once, fresh) if fresh else report
@@ -137,7 +137,7 @@ class Regression:
         return await self._run(folder, only, key)
 
     async def at_base(self) -> TestReport:
-        """Returns the whole suite at the sprint's base commit."""
+        """Returns the whole suite's report at the sprint's base commit."""
         stage = self._stage
         if stage.older.base is not None:
             return stage.older.base
@@ -155,7 +155,7 @@ class Regression:
         return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
 
     def told(self, result: MergeResult) -> MergeResult:
-        """Returns the result with what was learned about older tests; what ran is kept for the next merge."""
+        """Returns the result with facts about older tests; keeps the run for the next merge."""
         if result.merged and self._report is not None:
             self._stage.older.note(result.commit, self._report)
         learned = {"vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky}

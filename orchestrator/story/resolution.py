@@ -1,4 +1,4 @@
-"""One answer of the developer to a merge that was refused: both sides shown, judged, taken into the story's branch."""
+"""Has the developer resolve a refused merge: shows both sides, judges the answer, merges it into the story's branch."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from orchestrator.story.context import Progress, Stage
 from orchestrator.story.gate import COMMENT
 from orchestrator.story.project_scan import around_of, read_users, scan_tree
 
-# A file that a diff leaves behind, by its header.
+# Header of a file in a diff.
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
-"""What stands at git's markers instead of two commits."""
+"""Labels at git's conflict markers, in place of two commits."""
 
 
 def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
-    """Returns why the developer is not asked about this merge, "" when it is."""
+    """Returns why the developer cannot be asked about this merge, or ""."""
     if sides.unreadable:
         return f"{', '.join(sides.unreadable)} cannot be shown as two texts"
     tests = [one.path for one in sides.conflicts if is_test_file(one.path)]
@@ -39,7 +39,7 @@ def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
 
 
 class Resolution:
-    """One request to the developer about a merge that was refused; `red` is what the tests said on the merged tree."""
+    """One request to the developer about a refused merge; `red` is the test output on the merged tree."""
 
     def __init__(
         self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, sides: Sides, red: str
@@ -54,21 +54,21 @@ class Resolution:
         theirs = [path for path in theirs if not is_test_file(path) and not is_lock(path)]
         named = [path for path in theirs if path.rpartition("/")[2] in red]
         self._theirs = named or theirs
-        """Files of stories merged meanwhile that a red run may be about: shown, and open to the answer."""
+        """Files of stories merged meanwhile that may cause a red run: shown, and editable by the answer."""
 
     async def ask(
         self, said: Sequence[Finding], *, attempt: int, left: int
     ) -> ArchitectureContract | tuple[Finding, ...]:
-        """Ask, judge, and take what was accepted into the branch with the result that it was made for.
+        """Asks, judges, and merges an accepted answer into the branch together with the result it was made for.
 
-        Returns the story's contract on that result, or why the answer was refused. Raises ProviderError as its turn
-        does. `attempt` and `left` count the tries of the merge, for the record.
+        Returns the story's contract on that result, or why the answer was refused. Raises ProviderError as the turn
+        does. `attempt` and `left` count the merge's tries, for the record.
         """
         stage, tree = self._stage, self._sides.tree
         files = await stage.do("files", tuple[str, ...], stage.workspace.files_at, tree)
         contract = await self._rebased()
         task = self._owner(contract)
-        if self._locks and not self._paths:  # no text of the two stories is in conflict
+        if self._locks and not self._paths:  # only lock files are in conflict
             await self._take_in(task, Delivery(story_id=stage.story_id, task_id=task.task_id, files=()))
             self._progress.surface = await self._scan(self._sides.onto)
             return contract
@@ -118,7 +118,7 @@ class Resolution:
         return contract
 
     async def _rebased(self) -> ArchitectureContract:
-        """Returns the story's contract on the result: what was merged before is there, as files and as packages."""
+        """Returns the story's contract on the result, with the files and packages that were merged before."""
 
         async def work(_step_id: str) -> ArchitectureContract:
             workspace, onto = self._stage.workspace, self._sides.onto
@@ -129,7 +129,7 @@ class Resolution:
         return (await self._stage.step.step("rebase", work, ArchitectureContract)).sharing()
 
     def _owner(self, contract: ArchitectureContract) -> Task:
-        """The task of the first file in conflict or named by the failing tests, else the last one with files."""
+        """Returns the task of the first file in conflict or in the failing tests, else the last one with files."""
         owned = [(task, contract.task_files.get(task.task_id, ())) for task in self._plan.tasks]
         for path in self._paths:
             owners = [task for task, files in owned if path in files]
@@ -140,7 +140,7 @@ class Resolution:
         return named[0] if named else with_files[-1][0]
 
     async def _texts(self, paths: Sequence[str]) -> dict[str, str]:
-        """Returns the story's files as merged; the markers tell the sides by name."""
+        """Returns the story's merged files; conflict markers name the sides."""
         read_at = self._stage.workspace.read_at
         texts = await self._stage.do("read", dict[str, str], read_at, self._sides.tree, paths)
         return {path: self._labelled(text) if path in self._paths else text for path, text in texts.items()}
@@ -190,12 +190,12 @@ class Resolution:
         files: tuple[str, ...],
         said: Sequence[Finding],
     ) -> list[Finding]:
-        """Nothing is run before it is committed: the suites are, on the tree that it makes."""
+        """Returns findings on the answer. Runs no commands: the suites run later, on the committed tree."""
         results = {one.path: one.result for one in self._sides.conflicts}
-        # Why an earlier answer was refused names what it lost: that is no leave to lose it again.
+        # Naming a loss in an earlier refusal does not permit the same loss again.
         about = "\n".join(finding.message for finding in said if finding.code == COMMENT)
         around = around_of(self._stage, self._progress, self._plan, contract, about)
-        # What a file that was in conflict loses is looked at with both of its sides.
+        # Losses in a file that was in conflict are judged against both sides.
         lost = lost_exports(delivery, {path: text for path, text in texts.items() if path not in self._paths}, about)
         if any(not one.route for one in lost):
             read = partial(self._stage.workspace.read_at, self._sides.tree)
@@ -207,7 +207,7 @@ class Resolution:
         ]
 
     async def _take_in(self, task: Task, delivery: Delivery) -> str:
-        """Lock files in conflict are made again of what the manifests have become."""
+        """Commits the answer; regenerates lock files in conflict from the merged manifests."""
         files = delivery.files
         if self._locks:
             texts: dict[str, str] = {change.path: change.content for change in files}

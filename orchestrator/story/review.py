@@ -1,4 +1,4 @@
-"""One task's change, read by every reviewer after each delivery until all approve or its reviews are used up."""
+"""Reviews one task's change after each delivery, until all reviewers approve or its reviews are used up."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,14 @@ from orchestrator.story.context import Progress, Stage, TaskReviews
 from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
 MOST_ADVICE = 20
-"""Lines of a change that a reviewer is shown; the report names them all."""
+"""Limit on the advisory findings that a reviewer is shown; the report names all."""
 
 
 async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewRoute:
-    """Returns where the task goes now that a delivery of it is on the branch.
+    """Reviews the task's latest delivery on the branch and returns its route.
 
-    A change that was approved as it stands, or that changes nothing from the start, is not read again. One that comes
-    after the last review goes on unapproved: nobody approves what nobody saw.
+    An approved change without a new edit, or an empty change, is not reviewed again. A change after the last review
+    continues unapproved, because no one has seen it.
     """
     known, most = progress.reviews[task.task_id], stage.policies.review.max_iterations
     change = await _change(stage, contract, task, known)
@@ -53,7 +53,7 @@ def _approved(known: TaskReviews) -> bool:
 
 
 def unsettled(known: TaskReviews | None) -> tuple[Reviewed, ...]:
-    """Returns the last review of a task that not everybody approved in."""
+    """Returns the last review of a task unless all approved."""
     return () if known is None or not known.rounds or _approved(known) else known.rounds[-1]
 
 
@@ -85,7 +85,7 @@ async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute
 
 
 def _findings(task: Task, reviews: Iterable[Reviewed]) -> list[Finding]:
-    """Returns why a review did not approve: its comments, else its own faults, else its reason."""
+    """Returns the findings of reviews without approval: comments, else the review's own faults, else its reason."""
     found: list[Finding] = []
     for reviewed in reviews:
         if reviewed.approved:
@@ -133,7 +133,7 @@ def _short(reviewed: Reviewed, iteration: int) -> ReviewOutcome:
 
 
 def task_outcomes(progress: Progress) -> tuple[TaskOutcome, ...]:
-    """Returns how far each task came, with what reviewers said of it."""
+    """Returns each task's status with its reviews."""
     return tuple(_outcome(task, status, progress.reviews.get(task)) for task, status in progress.tasks.items())
 
 
@@ -145,7 +145,7 @@ def _outcome(task: str, status: TaskStatus, known: TaskReviews | None) -> TaskOu
 
 
 def unapproved(progress: Progress) -> list[Finding]:
-    """One finding per task that went on without approval, with the comments left open."""
+    """Returns a finding per task that continued without approval, with its open comments."""
     tasks = [task for task, status in progress.tasks.items() if status is TaskStatus.UNAPPROVED]
     return [_unapproved(task, progress.reviews[task]) for task in tasks]
 
@@ -165,7 +165,7 @@ def _unapproved(task: str, known: TaskReviews) -> Finding:
 
 
 def _besides(reviewed: Reviewed) -> list[str]:
-    """Returns why a reviewer does not approve, beside the comments: what was wrong with the review, or its reason."""
+    """Returns further reasons against approval besides the comments: faults of the review, or its reason."""
     faults = [finding.message for finding in blocking(reviewed.findings)]
     return faults or ([] if reviewed.comments else [reviewed.review.rationale or "no comment"])
 

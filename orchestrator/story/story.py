@@ -23,20 +23,20 @@ from orchestrator.story.task import Order, TaskRun
 
 
 async def run_story(stage: Stage) -> StoryOutcome:
-    """Returns the story's outcome; every failure of the story is one, never an exception."""
+    """Runs the story and returns its outcome; a failure of the story is also an outcome, never an exception."""
     result = await work_through(stage)
     if result.branch is not None and result.commit is None:
         head = await stage.do("head", str, stage.workspace.head, stage.story_id)
         result = result.model_copy(update={"commit": head})
-    # All steps are recorded, and the tree is as its branch: a sprint of many stories must not keep one for each. What
-    # cannot be removed now goes with the sprint's other trees.
+    # All steps are recorded and the tree equals its branch, so it is removed: a sprint of many stories must not keep
+    # a tree for each. A tree that cannot be removed now is removed with the sprint's others.
     with suppress(WorkspaceError, OSError):
         await stage.workspace.leave(stage.story_id)
     return result
 
 
 async def work_through(stage: Stage) -> StoryOutcome:
-    """Plan, freeze, build, test, merge."""
+    """Plans, freezes the contract, builds, tests and merges."""
     progress: Progress | None = None
     try:
         progress = await begin(stage)
@@ -72,7 +72,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
 
 
 async def begin(stage: Stage) -> Progress:
-    """Branch and worktree at the result branch, and what the project looks like there."""
+    """Opens branch and worktree at the result branch, and scans the project there."""
     branch = await stage.do("open", Branch, stage.workspace.open, stage.story_id)
     progress = Progress(branch=branch, surface=await scan(stage))
     progress.note_findings(stage.brief.findings)
@@ -80,13 +80,13 @@ async def begin(stage: Stage) -> Progress:
 
 
 async def scan(stage: Stage) -> Surface:
-    """Returns the project on the story's branch as it is now."""
+    """Returns the Surface of the story's current branch."""
     files, read = partial(stage.workspace.files, stage.story_id), partial(stage.workspace.read, stage.story_id)
     return await scan_tree(stage, files, read)
 
 
 def in_order(plan: Breakdown) -> list[Task]:
-    """Returns the tasks so that each comes after those it depends on."""
+    """Returns the tasks with each after its dependencies."""
     by_id = {task.task_id: task for task in plan.tasks}
     return [by_id[task_id] for task_id in topological(by_id, {task.task_id: task.dependencies for task in plan.tasks})]
 
@@ -94,7 +94,7 @@ def in_order(plan: Breakdown) -> list[Task]:
 async def conclude(
     stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, trial: Trial
 ) -> StoryOutcome:
-    """Green and whole is merged; everything else waits for a person on its branch."""
+    """Merges a green and complete story; any other waits on its branch for a person."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
     if trial.red is not None or unfinished:
         left = _still_red(progress) or _unfinished(progress)
@@ -103,13 +103,13 @@ async def conclude(
     progress.note_findings(merge_notes(merged))
     try:
         await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
-    except OrchestratorError as error:  # the story is in the result, whatever else goes wrong
+    except OrchestratorError as error:  # the story is merged already, so a later error must not fail it
         progress.note_findings([_untold(error)])
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
 
 
 def _concerns_all(stage: Stage, findings: Sequence[Finding]) -> bool:
-    """Returns whether the environment lacks what no story can do without."""
+    """Returns whether the environment lacks something that every story needs."""
     codes = {finding.code for finding in findings if finding.code.startswith(PREFIX)}
     return bool(codes) and (stage.brief.story.foundation or BASE in codes)
 
@@ -148,7 +148,7 @@ def outcome(
 
 
 def _unfinished(progress: Progress) -> list[Finding]:
-    """Of tasks that are not even unapproved; about those their reviews say more."""
+    """Returns a finding on unfinished tasks, without unapproved ones, about which their reviews say more."""
     finished = {TaskStatus.DONE, TaskStatus.UNAPPROVED}
     tasks = [task for task, status in progress.tasks.items() if status not in finished]
     told = f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check"
@@ -157,7 +157,7 @@ def _unfinished(progress: Progress) -> list[Finding]:
 
 
 def _still_red(progress: Progress | None) -> list[Finding]:
-    """That the last run of the tests was red, if there was one and it was."""
+    """Returns a finding if the last run of the tests was red."""
     trial = progress.trial if progress else None
     if trial is None or trial.red is None:
         return []
@@ -166,7 +166,7 @@ def _still_red(progress: Progress | None) -> list[Finding]:
 
 def _as_finding(error: OrchestratorError) -> Finding:
     code = error.code if isinstance(error, ProviderError) else f"story.{type(error).__name__.lower()}"
-    fix = "remove the cause, then reset the story so that it can be run anew"
+    fix = "remove the cause, then reset the story so that it can be run again"
     if isinstance(error, BudgetExceeded):
         fix = "see in its path what the calls went into; make the story smaller or raise the budget, then reset it"
     return critical(code, error.message, fix=fix)

@@ -17,7 +17,7 @@ from orchestrator.story.context import Progress, Stage, StoryStopped
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
-    """A committed suite, with the older tests that the plan has rewritten. Raises StoryStopped (failed) without one."""
+    """Returns a committed suite, with the plan's changes of older tests. Raises StoryStopped (failed) without one."""
     brief = await _brief(stage, plan, surface)
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface, {}))
     suite = written.suite
@@ -32,9 +32,9 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
 async def replace_suite(
     stage: Stage, progress: Progress, plan: Breakdown, faulty: Faulty, older: Mapping[str, str]
 ) -> TestSuite | None:
-    """Has the suite written once more, for a reason that is recorded. Returns None where no other one came.
+    """Has the suite written again, and records the reason. Returns None if no other suite came.
 
-    `older` are the texts that files of the suite had before the story: one that it has no more gets its text back.
+    `older` are the texts of the suite's files before the story: a file no longer in the suite gets its text back.
     """
     brief = await _brief(stage, plan, progress.surface)
     brief = brief.model_copy(
@@ -53,7 +53,7 @@ async def replace_suite(
     await put_in_place(stage, suite, before, older)
     await stage.step.emit(
         "suite_replaced",
-        f"{before.test_file} is written anew: {faulty.reason}",
+        f"{before.test_file} is written again: {faulty.reason}",
         level=Level.WARN,
         file=suite.test_file,
         reason=faulty.reason,
@@ -65,14 +65,14 @@ async def replace_suite(
 
 
 async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Mapping[str, str]) -> None:
-    """Commit the suite in place of another one, whose further files get their text in `older` back, or go."""
+    """Commits the suite in place of `of`, whose other files get their text in `older` back, or are deleted."""
     left = [path for path in of.files if path not in suite.files]
     again = [FileChange(path=path, content=older[path]) for path in left if path in older]
     await _commit(stage, suite, again, [path for path in left if path not in older])
 
 
 def kept(suite: TestSuite, reason: str) -> Finding:
-    """That a suite which the tester calls wrong was not replaced."""
+    """Returns the finding on a suite that the tester calls wrong and that was not replaced."""
     return minor(
         "test.suite_fault",
         f"the tester calls {suite.test_file} wrong and wrote none that takes its place: {reason}",
@@ -100,7 +100,7 @@ async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
 async def _commit(
     stage: Stage, suite: TestSuite, again: Sequence[FileChange] = (), removed: Sequence[str] = ()
 ) -> None:
-    """`again` are older tests as they were before the story."""
+    """Commits the suite. `again` are older tests with their text before the story."""
 
     async def commit(step_id: str) -> str:
         note = stage.note(f"{stage.story_id}: tests", step_id)
@@ -128,7 +128,7 @@ async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None
 async def _judge(
     stage: Stage, plan: Breakdown, surface: Surface, before: Mapping[str, str], suite: TestSuite
 ) -> list[Finding]:
-    """Older tests change only where the plan says so; `before` holds texts that a suite of the story has changed."""
+    """Judges a suite: only the plan's older tests may change. `before` has texts that the story's suites changed."""
     path = suite.test_file
     if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
         return []

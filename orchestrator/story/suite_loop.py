@@ -1,4 +1,4 @@
-"""The frozen suite run, a red run analysed, and the tasks that it concerns asked for again, as the budget allows."""
+"""Runs the frozen suite, analyses a red run, and requests the affected tasks again, within the budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,14 +32,14 @@ from orchestrator.story.suite_runs import Signature, flaky_findings, run_suite, 
 from orchestrator.story.task import Order, TaskRun
 
 Owned = Mapping[str, Sequence[str]]
-"""Task id → the files it may change, as its contract has them."""
+"""Task id → the files it may change by the contract."""
 
 
 def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport) -> list[Order]:
-    """Returns which tasks are asked for again: each gets the instructions for its own files only.
+    """Returns the tasks to request again, each with the instructions for its own files.
 
-    Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
-    get the output itself.
+    Without a usable instruction returns the tasks whose files occur in the output, else all with files; they get the
+    output itself.
     """
     tasks = [with_files(task, owned) for task in plan.tasks]
     result = []
@@ -56,19 +56,19 @@ def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport
 
 
 def with_files(task: Task, owned: Owned) -> Task:
-    """Returns the task with the files that an amendment gave to it."""
+    """Returns the task including files from amendments."""
     given = [path for path in owned.get(task.task_id, ()) if path not in task.files_to_create]
     return task.model_copy(update={"files_to_create": (*task.files_to_create, *given)}) if given else task
 
 
 def outside(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[FailureInstruction]:
-    """Returns those for files of no task."""
+    """Returns the instructions for files outside all tasks."""
     files = {path for paths in owned.values() for path in paths}
     return [instruction for instruction in instructions if instruction.file not in files]
 
 
 def unassigned(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[Finding]:
-    """Returns what is said of instructions for files outside every task."""
+    """Returns findings on instructions for files outside all tasks."""
     return [
         minor(
             "analysis.outside_tasks",
@@ -81,14 +81,14 @@ def unassigned(owned: Owned, instructions: Sequence[FailureInstruction]) -> list
 
 
 def nearest_task(plan: Breakdown, path: str) -> Task:
-    """Returns the task with the file whose folders begin most alike; of several the last, which knows most."""
+    """Returns the task with the file that shares most leading folders; of several the last, which knows most."""
     able = [task for task in plan.tasks if task.files_to_create] or list(plan.tasks)
     near = [max((_alike(path, other) for other in task.files_to_create), default=0) for task in able]
     return next(task for task, count in reversed([*zip(able, near, strict=True)]) if count == max(near))
 
 
 def _alike(one: str, two: str) -> int:
-    """Returns how many folders two paths share from the root on."""
+    """Returns the number of leading folders that two paths share."""
     folders = zip(one.split("/")[:-1], two.split("/")[:-1], strict=False)
     return len([*takewhile(lambda pair: pair[0] == pair[1], folders)])
 
@@ -105,12 +105,12 @@ def _of(files: set[str], instructions: Sequence[FailureInstruction]) -> tuple[Fa
 
 
 async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> Trial:
-    """Run the suite, and the older tests once it is green; while either is red and attempts remain, mend."""
+    """Runs the suite, and the older tests once it is green; while either is red and attempts remain, repairs."""
     return await _Attempts(stage, progress, plan, suite, tasks).run()
 
 
 class _Attempts:
-    """One story's attempts: what was seen in them decides how far they go."""
+    """One story's attempts and the failures seen in them."""
 
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> None:
         self._stage, self._progress, self._plan, self._tasks = stage, progress, plan, tasks
@@ -128,7 +128,7 @@ class _Attempts:
         return self._tasks.contract.task_files
 
     def _left(self, report: TestReport) -> int:
-        """Returns how many more runs there may be after this one."""
+        """Returns the number of runs allowed after this one."""
         most = self._attempt if report.problem in NO_RUNNER else self._stage.policies.test.max_attempts
         return most - self._attempt
 
@@ -138,7 +138,7 @@ class _Attempts:
         return trial
 
     async def _next(self) -> Trial | None:
-        """One run and what follows from it; None when the story was mended for another one."""
+        """Runs once and handles the result; returns None if the story was repaired for another run."""
         self._attempt += 1
         report = await run_suite(self._stage, self._plan, self._suite)
         if report.green and not self._before:
@@ -148,7 +148,7 @@ class _Attempts:
         if report.green:
             await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
             broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
-        # Told in the outcome also when the story ends before the next run.
+        # Kept for the outcome in case the story ends before the next run.
         self._progress.trial = trial = Trial(
             suite=self._suite,
             report=report,
@@ -177,10 +177,10 @@ class _Attempts:
         return None
 
     async def _noticed(self, report: TestReport) -> TestReport:
-        """Returns the green run, or that of a suite with tests that notice the story's change and the code under test.
+        """Returns the green run, or the run of a stronger suite that notices the story's change and its code.
 
-        Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so it stays when
-        the request fails, or when what comes does not pass in the last attempt; before that, it is a red run.
+        Requests that once; afterwards unnoticed criteria are advice. The green suite stays if the request fails, or if
+        the new suite is red in the last attempt; before that, it counts as a red run.
         """
         stage, progress, earlier = self._stage, self._progress, self._suite
         rows = await self._look(report)
@@ -207,7 +207,7 @@ class _Attempts:
         return report
 
     async def _look(self, report: TestReport) -> tuple[Unnoticed, ...]:
-        """Run the suite without the change, and on a hollow tree what failed there for want of new code."""
+        """Runs the suite without the change, and on a hollow tree if tests failed there for lack of new code."""
         self._before, self._hollow = await run_before(self._stage, self._plan, self._suite), {}
         criteria = self._stage.brief.story.acceptance_criteria
         if criteria and Ended.NOT_JUDGED in self._before.values():
@@ -215,7 +215,7 @@ class _Attempts:
         return unnoticed(criteria, self._suite, report, self._before, self._hollow)
 
     def _note(self, red: TestReport) -> bool:
-        """Returns whether the story failed like this before."""
+        """Records the failure; returns whether the story failed in this way before."""
         self._seen.append(signature(red))
         came_back = self._times() > 1
         self._repeats += came_back
@@ -227,7 +227,7 @@ class _Attempts:
         return sum(seen.id == self._seen[-1].id for seen in self._seen)
 
     def _environment(self, red: TestReport) -> tuple[Sequence[Finding], bool]:
-        """What the environment lacks, and whether another delivery would be in vain: then, or when it was told once."""
+        """Returns what the environment lacks, and whether another delivery would be pointless."""
         own = {*self._suite.files, *(path for files in self._owned.values() for path in files)}
         cause = environment_cause(red, Place(before=self._progress.surface.files, own=own))
         if cause is None:
@@ -236,7 +236,7 @@ class _Attempts:
         return (cause,), told or not avoidable(cause)
 
     async def _mend(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> None:
-        """Have the failure analysed, and the tasks asked for again that it concerns."""
+        """Has the failure analysed, and requests the affected tasks again."""
         analysed = await self._analyse(red, lacks, of_older=of_older)
         await self._tell_analysed(analysed, self._left(red))
         if analysed.environment and (broken := await self._broken_base()):
@@ -264,7 +264,7 @@ class _Attempts:
             await self._tasks.run(more)
 
     async def _replace(self, reason: str) -> bool:
-        """Asks for the suite once more, for this reason. Returns whether it is another one now."""
+        """Requests the suite again for this reason; returns whether it was replaced."""
         older = await self._older(self._suite.files)
         faulty = Faulty(suite=self._suite, reason=reason)
         suite = await replace_suite(self._stage, self._progress, self._plan, faulty, older)
@@ -278,14 +278,14 @@ class _Attempts:
         return await self._stage.do("read", dict[str, str], workspace.read_base, self._stage.story_id, files)
 
     async def _packages_added(self, *texts: str) -> bool:
-        """Whether the architect grants packages that are said to be missing: the same code is then run with them."""
+        """Returns whether the architect grants the missing packages, with which the same code then runs again."""
         tasks = self._tasks
         task = next((one for one in reversed(self._plan.tasks) if one.files_to_create), self._plan.tasks[-1])
         tasks.contract = await tasks.amendments.for_texts(tasks.contract, task, texts)
         return await tasks.declare()
 
     async def _amended(self, analysed: Analysed) -> None:
-        """Files of no task that a fix is for: the architect is asked, what is not granted is noted."""
+        """Asks the architect about fixes for files outside all tasks; notes refused ones."""
         fixes = outside(self._owned, analysed.instructions)
         if not fixes:
             return
@@ -312,7 +312,7 @@ class _Attempts:
         )
 
     async def _broken_base(self) -> str:
-        """Returns why nothing can be run without the story's change either, "" when something can."""
+        """Returns why tests cannot run without the story's change either, "" when they can."""
 
         async def work(_step_id: str) -> str:
             base = await Regression(self._stage, self._progress, self._plan, self._suite).at_base()
@@ -322,7 +322,7 @@ class _Attempts:
         return await self._stage.step.step("base", work, str)
 
     async def _tell_again(self, route: TestRoute, left: int) -> None:
-        """The same failure once more: another way is tried, or a person is needed."""
+        """Reports a repeated failure: another way is tried, or a person is needed."""
         again, seen = route is TestRoute.MEND, self._seen[-1]
         finding = same_failure(seen, self._times())
         if not again:
@@ -354,18 +354,18 @@ class _Attempts:
 
 
 def _messages(red: TestReport) -> list[str]:
-    """Returns what failed tests say."""
+    """Returns the messages of failed tests."""
     return [case.message for case in red.cases if case.id in red.failing_ids]
 
 
 def _files_of(red: TestReport) -> set[str]:
-    """Returns files that failed tests stand in."""
+    """Returns the files of failed tests."""
     ids = red.failing_ids
     return {case.file for case in red.cases if case.file and case.id in ids}
 
 
 def same_failure(seen: Signature, times: int) -> Finding:
-    """Returns a failure that came back although it was to be mended."""
+    """Returns the finding on a failure that recurred after a repair."""
     return major(
         "test.same_failure",
         f"the same failure {counted(times, 'time')} (signature {seen.id}): {seen.text}",

@@ -1,4 +1,4 @@
-"""One run of a story's suite as a durable step: flaky tests, what is recorded, and the signature of a failure."""
+"""Runs a story's suite as a durable step: detects flaky tests, records runs, and computes a failure's signature."""
 
 import hashlib
 import re
@@ -16,16 +16,16 @@ from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, re
 from orchestrator.story.routing import route_red
 
 MOST = 50
-"""Failed tests up to which a second run is worth it: where more fail, it is no coincidence."""
+"""Limit on failed tests for a second run: more failures are not flaky."""
 NAMED = 20
 _RED = frozenset({CaseResult.FAILED, CaseResult.ERROR})
 
 
 def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None = None) -> tuple[ReportedCase, ...]:
-    """The failed tests of a run to be run once more, of those with an id in `among` (None: all); () for no second run.
+    """Returns the failed tests to run again, limited to ids in `among` (None: all); () for no second run.
 
-    A run with a problem has none: what did not come about cannot be flaky. Nor has what is no test: a file that could
-    not be loaded.
+    Excludes runs with a problem, and errors that are not tests, such as a file that could not be loaded: neither is
+    flaky.
     """
     failed = [case for case in report.cases if case.result in _RED and (among is None or case.id in among)]
     if not reruns or report.problem is not None or not 0 < len(failed) <= MOST:
@@ -35,7 +35,7 @@ def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None 
 
 
 def counted_again(report: TestReport, second: TestReport) -> TestReport:
-    """Returns the run with what the second run of its failed tests showed; one with a problem shows nothing."""
+    """Returns the run updated by the second run of its failed tests; ignores a second run with a problem."""
     passed = frozenset(case.id for case in second.cases if case.result is CaseResult.PASSED)
     if second.problem is not None or not passed & report.failing_ids:
         return report
@@ -48,7 +48,7 @@ def counted_again(report: TestReport, second: TestReport) -> TestReport:
 
 
 def flaky_findings(ids: Sequence[str]) -> list[Finding]:
-    """Returns what is said of tests that failed once and passed by themselves; one finding, none for no test."""
+    """Returns a finding on tests that failed once and passed alone, if there are any."""
     if not ids:
         return []
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
@@ -66,12 +66,12 @@ Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
 
 
 async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
-    """Runs the frozen suite on the story's branch; it shows nothing when its files are not what the tester wrote."""
+    """Runs the frozen suite on the story's branch; the run is invalid if its files differ from the tester's."""
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def once(only: Sequence[ReportedCase]) -> TestReport:
         async def work(_step_id: str) -> TestReport:
-            # What commands left behind is swept out: a run sees the branch and nothing else, also when repeated.
+            # Leftovers of commands are removed, so that each run, also a repeated one, sees only the branch.
             await stage.workspace.reset(stage.story_id)
             there = await stage.workspace.read(stage.story_id, suite.files)
             changed = [change.path for change in suite.changes if there.get(change.path) != change.content]
@@ -94,13 +94,13 @@ async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestRepo
 
 
 async def twice(stage: Stage, report: TestReport, once: Once, among: Collection[str] | None = None) -> TestReport:
-    """The run, with those of its failed tests (of `among`, or all) counted as passed that pass when run alone."""
+    """Returns the run with failed tests (of `among`, or all) counted as passed if they pass when run alone."""
     again = to_run_again(report, stage.policies.test.flaky_reruns, among)
     return counted_again(report, await once(again)) if again else report
 
 
 async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
-    """The frozen suite once more, on the branch as it is now: no attempt of its own, nothing is mended after it."""
+    """Runs the frozen suite again on the current branch, without counting an attempt and without repairs."""
     report = await run_suite(stage, plan, trial.suite)
     verdict = Verdict.GREEN if report.green else route_red(trial.attempts, trial.attempts)
     await tell_run(stage, report, verdict, trial.attempts, 0)
@@ -110,7 +110,7 @@ async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
 async def tell_run(
     stage: Stage, report: TestReport, verdict: StrEnum, attempt: int, left: int, *, of_older: bool = False
 ) -> None:
-    """Record a run that decided something; `of_older`: it is tests that the story found there that fail."""
+    """Records a decisive run; with `of_older` the failures are older tests."""
     failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     green, what = verdict is Verdict.GREEN, "older tests fail: " if of_older else ""
     await stage.decide(
@@ -133,7 +133,7 @@ async def tell_run(
 
 
 MOST_CASES, MOST_SAID = 20, 1000
-"""Failed tests whose messages count, and how many characters of each; of the others only the names."""
+"""Failed tests whose messages count, and characters of each; of other tests only the names count."""
 MOST_TEXT = 300
 """Characters of a signature's text for people."""
 _FILE = r"[\w@+-][\w.@+-]{0,80}\.(?:py|pyi|[cm]?[jt]sx?|json|toml|ya?ml|sql|html?|css|txt|md|db|sqlite)"
@@ -160,25 +160,25 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     # times as numbers, ids of processes and objects
     (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
 )
-"""Form → what stands for it, in this order: a path before the line number behind it, a time before its parts."""
+"""Patterns and their replacements. The order matters: a path before its line number, a time before its parts."""
 _TOLD_BY_NAME = frozenset({RunProblem.FAKED, RunProblem.TAMPERED})
-"""What such a run prints shows nothing, and need not be the same twice."""
-# pytest marks what was raised with E; a JavaScript stack is lines of `at …`
+"""The output of such a run shows nothing, and may differ each time."""
+# pytest marks the error with E; a JavaScript stack is lines of `at …`
 _SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)
 _CALLED_FROM = re.compile(r"^[ \t]*at .*\n?", re.MULTILINE)
 
 
 class Signature(Value):
-    """The same for two runs that failed in the same way."""
+    """Fingerprint of a failure: equal for two runs that failed in the same way."""
 
     id: str
     """Sixteen hexadecimal digits."""
     text: str
-    """What failed, for people: one line, capped."""
+    """The failure, for people: one line of limited length."""
 
 
 def signature(report: TestReport) -> Signature:
-    """Of a red run: its problem, its failed tests whatever their order, and what they said, `normalised`."""
+    """Returns the signature of a red run from its problem and its sorted failed tests with `normalised` messages."""
     failing = sorted(
         (case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}),
         key=lambda case: case.id,
@@ -199,14 +199,14 @@ def signature(report: TestReport) -> Signature:
 
 
 def _said(case: ReportedCase) -> str:
-    """Returns what a test says for itself: not the code around it, which may change while the failure stays."""
+    """Returns a test's message without the surrounding code, which may change while the failure stays."""
     own = _SAID.findall(case.message)
     text = "\n".join(own) if own else _CALLED_FROM.sub("", case.message)
     return normalised(text[:MOST_SAID])
 
 
 def normalised(text: str) -> str:
-    """`text` without paths' folders, line numbers, addresses, times, durations, hashes, ids, and temporary names."""
+    """Returns `text` without folders, line numbers, addresses, times, durations, hashes, ids, and temporary names."""
     for form, stands_for in _SHAPES:
         text = form.sub(stands_for, text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())

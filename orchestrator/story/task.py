@@ -1,4 +1,4 @@
-"""One task: asked for, judged before a byte is written, its command run, committed once."""
+"""Runs one task: requests it, judges it before anything is written, runs its commands, and commits it once."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,29 +27,29 @@ from orchestrator.story.review import review_task, unsettled
 from orchestrator.story.routing import ReviewRoute
 
 UNSAFE_PATH = "delivery.unsafe_path"
-"""No contract allows it, so it counts as a violation of every one."""
+"""Counts as a contract violation, because no contract allows it."""
 SUBJECT_CHARS = 60
-"""Of a task's description in the subject of its commit."""
+"""Length of a task's description in the subject of its commit."""
 DONE_CHARS = 800
-"""Of a finished task's description; a person's plan may hold all its code."""
+"""Length of a finished task's description in prompts; a person's plan may contain all its code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is asked of the developer this time."""
+    """One request to the developer."""
 
     task: Task
     instructions: tuple[FailureInstruction, ...] = ()
     failure_output: str = ""
     attempt: int = 1
-    """Which run of the suite it is built for."""
+    """Number of the suite's run that it is built for."""
     history: tuple[PastAttempt, ...] = ()
     repeated: str = ""
-    """The failure that came back, when another way is wanted."""
+    """The recurring failure, when another approach is wanted."""
 
 
 class TaskRun:
-    """Brings one task after the other of a planned story into its branch; `contract` grows with an amendment."""
+    """Runs the tasks of a planned story in order, on its branch; an amendment extends `contract`."""
 
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract) -> None:
         self._stage, self._progress = stage, progress
@@ -57,16 +57,16 @@ class TaskRun:
         self.amendments = Amendments(stage, progress, plan)
         self._head = progress.branch.head
         self._last = Commanded()
-        """What the commands of the last delivery made."""
+        """Results of the last delivery's commands."""
         self._declaring: tuple[FileChange, ...] = ()
-        """Its manifests with what was granted beside the plan."""
+        """The last delivery's manifests with amended packages."""
         self._locks = LockFiles()
-        """Those that follow its manifests."""
+        """Lock files regenerated from those manifests."""
         self._installed: dict[frozenset[str], InstalledPackages] = {}
-        """By the packages that are allowed: what their environment holds."""
+        """Installed packages by the set of allowed packages."""
 
     async def run(self, order: Order) -> TaskStatus:
-        """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
+        """Delivers, runs commands, commits and reviews the task; repeats while reviewers request it within the budget.
 
         Raises StoryStopped when a contract violation survives the retries.
         """
@@ -79,12 +79,12 @@ class TaskRun:
         return status
 
     async def _reviewed(self, order: Order) -> TaskStatus | None:
-        """Asks for one delivery and its review. Returns None when the task goes back to the developer."""
+        """Requests one delivery and its review; returns None when the task goes back to the developer."""
         task = order.task
         status, findings = await self._delivered(order)
         if status is not TaskStatus.DONE or not self._stage.reviewers:
             return await self._ended(order, status, findings)
-        # Until it is approved, also when a reviewer cannot be reached.
+        # Holds until approval, also if a reviewer cannot be reached.
         self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
         route = await review_task(self._stage, self._progress, self.contract, task)
         if route is not ReviewRoute.DEVELOPER:
@@ -96,7 +96,7 @@ class TaskRun:
         return None
 
     async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
-        """One delivery, committed as far as it can be; what it made of the task, and what is left against it."""
+        """Requests a delivery and commits what is acceptable; returns the task's status and remaining findings."""
         task = order.task
         before = await self._stage.read(self._own(task))
         brief = self._brief(order, before)
@@ -112,15 +112,15 @@ class TaskRun:
         return status, blocking(delivered.findings)
 
     def _own(self, task: Task) -> tuple[str, ...]:
-        """Returns the task's files as the contract spells them."""
+        """Returns the task's files in the contract's spelling."""
         return self.contract.task_files.get(task.task_id, ())
 
     async def _look(self, paths: Sequence[str]) -> Mapping[str, str]:
-        """Returns the texts of files that the developer asks to see."""
+        """Returns the texts of files that the developer requests."""
         return await self._stage.read(paths, "look")
 
     def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
-        """Returns the files there are: the scan was before the first task. Of a partial task some may be."""
+        """Returns the existing files: scanned ones, and those written since, also by a partial task."""
         done = (
             path
             for other, status in self._progress.tasks.items()
@@ -131,7 +131,7 @@ class TaskRun:
         return tuple(sorted((there - set(self._own(task))) | set(before)))
 
     def _wanted(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Returns files of a task without those that were taken away: nobody has to bring them back."""
+        """Returns a task's files without removed ones, which need not be delivered again."""
         return tuple(path for path in paths if path not in self._progress.removed)
 
     def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
@@ -157,11 +157,11 @@ class TaskRun:
         )
 
     def _unsettled(self, task: Task) -> tuple[Reviewed, ...]:
-        """Returns what the reviewers said last, unless all of them approved."""
+        """Returns the last reviews unless all reviewers approved."""
         return unsettled(self._progress.reviews.get(task.task_id))
 
     async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
-        """Checks the contents. The users of what is lost are read only when something is."""
+        """Checks the contents; reads the users of lost names only if there are any."""
         instructed = (f"{one.issue} {one.fix}" for one in order.instructions)
         reviewed = (
             f"{one.title} {one.issue} {one.fix}" for said in self._unsettled(order.task) for one in said.comments
@@ -191,12 +191,12 @@ class TaskRun:
         if blocking(findings):
             return [*findings, *lacking]
         commanded = await self._commanded(order, delivery)
-        # A command may have made what was not delivered.
+        # A command may have made files that were not delivered.
         whole = with_made(with_locks, commanded.made)
         lacking = check_whole(whole, self._wanted(self._own(task)), before)
         if commanded.lacks is not None:
             if lacking:
-                # Only the command makes these files, and it cannot run here: no answer mends that.
+                # Only the command makes these files, and it cannot run here, so another answer would not help.
                 raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [commanded.lacks])
             findings.append(commanded.lacks.model_copy(update={"severity": Severity.MINOR}))
         findings += lacking
@@ -207,7 +207,7 @@ class TaskRun:
         return [*dict.fromkeys((*findings, *commanded.findings))]
 
     async def _held(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
-        """What the delivery does outside the contract, once the architect was asked about the files and packages."""
+        """Returns violations of the contract, after asking the architect about files and packages."""
         findings = await self._checked(delivery, before)
         contract, near = self.contract, delivery.paths
         try:
@@ -221,14 +221,14 @@ class TaskRun:
         return self.amendments.refuse(findings, self.contract)
 
     async def _checked(self, delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
-        """By names alone, and by the installed packages where names leave a question about an import."""
+        """Checks imports by name, and by the installed packages if names are not sufficient."""
         findings = check_delivery(self.contract, delivery, before)
         if not any(finding.code == "contract.import" for finding in questions(findings)):
             return findings
         return check_delivery(self.contract, delivery, before, await self.installed())
 
     async def installed(self) -> InstalledPackages:
-        """What the environment of the story holds: the project's packages, the plan's and those that were granted."""
+        """Returns the packages of the story's environment: the project's, the plan's and the granted ones."""
         stage, packages = self._stage, self._plan.dependencies
         wanted = {**packages.devDependencies, **packages.dependencies, **self.contract.granted_packages}
         files = self.contract.declared_files
@@ -242,7 +242,7 @@ class TaskRun:
         return self._installed[key]
 
     async def declare(self) -> bool:
-        """Commit manifests that declare what was granted outside a delivery; whether there was something to declare."""
+        """Commits manifests for packages granted outside a delivery; returns whether there were any."""
         last = self._plan.tasks[-1]
         changes = await self.amendments.manifests(self.contract, tuple(self.contract.declared_files))
         if changes:
@@ -272,7 +272,7 @@ class TaskRun:
     async def _settle(
         self, order: Order, delivered: Delivered, before: dict[str, str]
     ) -> tuple[Delivery | None, TaskStatus]:
-        """Returns what of the delivery is committed and what the task has become."""
+        """Returns the committed part of the delivery and the task's status."""
         progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
@@ -287,7 +287,7 @@ class TaskRun:
             return None, TaskStatus.PARTIAL
         faulty = {finding.where.file for finding in blocked}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
-        # What goes is kept only with all that comes: a file moved is not to vanish with its new half left out.
+        # Removals are kept only with all additions: a moved file must not vanish because its new path is left out.
         removed = delivered.delivery.removed if len(valid) == len(delivered.delivery.files) else ()
         left_over = tuple(path for path in removed if path not in faulty)
         kept = delivered.delivery.model_copy(update={"files": valid, "removed": left_over})
@@ -295,7 +295,7 @@ class TaskRun:
         return (None if blocking(left) else kept), TaskStatus.PARTIAL
 
     async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded) -> None:
-        """What git ignores of it is left out; the commands that make it are recorded instead."""
+        """Commits the delivery without ignored files; records the commands that make those instead."""
         ignored = {*commanded.ignored, *self._progress.ignored}
         files = tuple(change for change in delivery.files if change.path not in ignored)
         kept = delivery.model_copy(update={"files": files})
@@ -313,7 +313,7 @@ class TaskRun:
         self._progress.note_committed(kept.paths, kept.removed)
         self._progress.locks |= {change.path: change.content for change in self._locks.files}
         if task.task_id in self._progress.reviews:
-            followed = {change.path for change in self._locks.files}  # long, and no developer's work
+            followed = {change.path for change in self._locks.files}  # long, and not the developer's work
             self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed} - followed
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
@@ -328,7 +328,7 @@ class TaskRun:
         )
 
     async def _ended(self, order: Order, status: TaskStatus, findings: Sequence[Finding]) -> TaskStatus:
-        """`findings` are what is left against the task, also where it is done in spite of them."""
+        """Records the task's end; `findings` remain open, also if the task is done despite them."""
         task, left = order.task, self._stage.policies.test.max_attempts - order.attempt
         self._progress.tasks[task.task_id] = status
         await self._stage.decide(
@@ -340,7 +340,7 @@ class TaskRun:
 
 
 def with_made(delivery: Delivery, made: Sequence[FileChange]) -> Delivery:
-    """Returns the delivery with files as its commands left them."""
+    """Returns the delivery with its files as changed by commands."""
     files = {change.path: change for change in (*delivery.files, *made)}
     return delivery.model_copy(update={"files": tuple(files.values())})
 
@@ -355,12 +355,12 @@ def _ignored(task: Task, path: str) -> Finding:
 
 
 def _subject(task: Task) -> str:
-    """First line of the commit message: cut at a word, and said so."""
+    """Returns the first line of the commit message, cut at a word with `…`."""
     first = next(iter(task.description.splitlines()), "files")
     return f"{task.task_id}: {textwrap.shorten(first, SUBJECT_CHARS, placeholder=' …')}"
 
 
 def _violates(finding: Finding) -> bool:
-    """Returns whether the answer reached beyond the contract; a source that could not be read may just be broken."""
+    """Returns whether the finding is a contract violation; an unreadable source may just be broken."""
     beyond = finding.code.startswith("contract.") and finding.severity is Severity.CRITICAL
     return beyond or finding.code == UNSAFE_PATH

@@ -54,7 +54,7 @@ from orchestrator.test_runners.tests_in_tree import files_of_tests, kinds_of_tes
 _NOT_LOOKED_AT = frozenset(
     {".git", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", ".hypothesis"}
 )
-"""Folders of tools, which every tool makes anew."""
+"""Folders of tools, which every tool makes again."""
 
 
 def _states(root: Path) -> States:

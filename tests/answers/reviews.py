@@ -265,7 +265,7 @@ CASES = (
         fixes=(0,),
     ),
     Case(
-        "numbers begin anew",
+        "numbers begin again",
         GOOD.replace("2. [src/b.py", "1. [src/b.py").replace("fixes 1", "fixes 2"),
         FIXES,
         issues=ISSUES,

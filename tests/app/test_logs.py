@@ -81,14 +81,14 @@ def test_a_log_that_is_away_for_a_moment_or_made_anew_is_followed(recorded: Wait
         (tmp_path / "aside").rename(base)
         recorded.emit(event(4, level="debug"), event(5))
 
-    def anew() -> None:
+    def again() -> None:
         for file in base.parent.glob("events.sqlite*"):
             file.unlink()
         recorded.emit(event(6))
 
     log = LocalLog(
         here(recorded), LogQuery(), after=1,
-        pause=Pauses(broken, lambda: None, mended, anew, lambda: recorded.emit(event(7))),
+        pause=Pauses(broken, lambda: None, mended, again, lambda: recorded.emit(event(7))),
     )  # fmt: skip
     assert [seq for seq, _ in log.recorded()] == [2, 3]
     assert until_interrupted(log.to_come(told.append)) == [5, 2]

@@ -1,4 +1,4 @@
-"""An interrupted demo says what goes on with it: the same command would begin another one."""
+"""An interrupted demo says what resumes it: the same command would begin another one."""
 
 import re
 import shlex

@@ -210,7 +210,7 @@ def test_a_story_that_was_reset_while_the_editor_was_open_takes_no_answer(waitin
     step = OTHER % "'reset', 'US-1'" + CHANGE
     done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step), PYTHONPATH=str(ROOT))
     assert (done.exit_code, waiting.answers()) == (2, [])
-    assert "US-1 has no question 1: nothing is asked" in done.stderr
+    assert "US-1 has no question 1: no question is open" in done.stderr
     assert str(waiting.kept[0]) in done.stderr
 
 

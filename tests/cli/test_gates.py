@@ -43,13 +43,13 @@ def test_an_answer_is_recorded_and_told(waiting: Waiting, words: list[str], choi
     done = waiting.cli(*words, "--gate", "1")
     assert done.exit_code == 0, done.output
     assert said in done.stdout
-    assert "the same run command goes on with it" in done.stdout
+    assert "the same run command resumes it" in done.stdout
     (answer,) = waiting.answers()
     assert (answer.choice, answer.by, answer.number) == (choice, "anna", 1)
     assert answer.comment == (words[-1].strip() if "--comment" in words else "")
     second = waiting.cli("cancel", "US-1")
     assert second.exit_code == 2
-    assert "US-1 waits for nobody: it is at work; question 1 of US-1 was answered already" in second.stderr
+    assert "US-1 waits for no answer: it is at work; question 1 of US-1 was answered already" in second.stderr
     assert len(waiting.answers()) == 1
 
 
@@ -86,7 +86,7 @@ def ask_what_takes_little(waiting: Waiting) -> None:
     waiting.ask("US-3", about_conflict("US-3"))
 
 
-REPLAN = "it ended as failed; `orchestrator replan US-2 --comment TEXT` has it planned anew"
+REPLAN = "it ended as failed; `orchestrator replan US-2 --comment TEXT` has it planned again"
 BARRED = "be carried out as it is: `../x` is unsafe; it takes reject, edit, replan, cancel"
 
 
@@ -95,10 +95,10 @@ BARRED = "be carried out as it is: `../x` is unsafe; it takes reject, edit, repl
     [
         (ask_twice, "approve US-9", "unknown story US-9; did you mean US-1?"),
         (ask_twice, "approve US-1 --sprint S9", "unknown sprint S9; did you mean S1?"),
-        (ask_twice, "approve US-2", "US-2 waits for nobody: it has not begun"),
+        (ask_twice, "approve US-2", "US-2 waits for no answer: it has not started"),
         (ask_twice, "approve US-1 --gate 1", "the plan is rejected by anna: once more; question 2 stands now: look"),
-        (ask_twice, "approve US-1 --gate 7", "US-1 has no question 7: it is question 2 that stands"),
-        (ask_twice, "replan US-2 --gate 1", "US-2 has no question 1: nothing is asked"),
+        (ask_twice, "approve US-1 --gate 7", "US-1 has no question 7: question 2 is open"),
+        (ask_twice, "replan US-2 --gate 1", "US-2 has no question 1: no question is open"),
         (ask_twice, "reject US-1 --comment=", "the comment is empty"),
         (ask_twice, "reject US-1", "--comment"),
         (ask_twice, "approve US-1 --comment \udcff", "the comment is not UTF-8"),
@@ -106,7 +106,7 @@ BARRED = "be carried out as it is: `../x` is unsafe; it takes reject, edit, repl
         (ended(StoryStatus.DONE), "approve US-2", "it is done"),
         (ended(StoryStatus.BLOCKED), "approve US-2", "it is blocked by US-1"),
         (ended(StoryStatus.FAILED), "approve US-2", REPLAN),
-        (reset, "approve US-1", "it has not begun"),
+        (reset, "approve US-1", "it has not started"),
         (ask_what_takes_little, "approve US-1", BARRED),
         (ask_what_takes_little, "reject US-2 --comment x", "which the architect does not rewrite: edit it, or"),
         (ask_what_takes_little, "edit US-3", "a conflict is not settled in the plan: approve overrides it"),
@@ -127,7 +127,7 @@ def test_after_the_deadline_nobody_answers(waiting: Waiting) -> None:
     waiting.ask("US-1", deadline=NOON + timedelta(hours=1))
     done = waiting.cli("approve", "US-1")
     assert (done.exit_code, waiting.answers()) == (2, [])
-    assert "ended at 2026-03-01 13:00:00 UTC; the story goes on as gate.on_timeout says" in done.stderr
+    assert "ended at 2026-03-01 13:00:00 UTC; the story continues as gate.on_timeout says" in done.stderr
     shown = waiting.cli("show", "US-1").stdout
     assert "until 2026-03-01 13:00:00 UTC: question 1" in shown
     assert "the time to answer ended at 2026-03-01 13:00:00 UTC" in shown
@@ -143,7 +143,7 @@ def test_an_earlier_sprint_in_which_the_story_waits_is_named(waiting: Waiting) -
     waiting.state.save(later)
     done = waiting.cli("approve", "US-1")
     assert (done.exit_code, waiting.answers()) == (2, [])
-    assert "it has not begun; in sprint S1 it waits: --sprint S1" in done.stderr
+    assert "it has not started; in sprint S1 it waits: --sprint S1" in done.stderr
     assert waiting.cli("approve", "US-1", "--sprint", "S1").exit_code == 0
 
 
@@ -159,7 +159,7 @@ def test_whoever_comes_after_the_time_is_told_so(waiting: Waiting) -> None:
     )  # fmt: skip
     done = waiting.cli("approve", "US-1")
     assert done.exit_code == 2
-    assert "nobody answered question 1 of US-1 in time, which ended at 2026-03-01 12:00:00 UTC" in done.stderr
+    assert "question 1 of US-1 was not answered in time, which ended at 2026-03-01 12:00:00 UTC" in done.stderr
     assert "nobody answered in time" in waiting.cli("show", "US-1").stdout
 
 

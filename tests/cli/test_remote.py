@@ -115,7 +115,7 @@ def _timeless(text: str) -> list[str]:
         (["approve", "US-1", "--gate", "1"], "answer", {"choice": "approve", "comment": "", "gate": 1, "by": "anna"}),
         (["reject", "US-1", "--comment", " no "], "answer", {"choice": "reject", "comment": "no", "gate": None}),
         (["cancel", "US-1"], "answer", {"choice": "cancel", "gate": None}),
-        (["replan", "US-1", "--comment", "anew"], "replan", {"comment": "anew", "gate": None, "by": "anna"}),
+        (["replan", "US-1", "--comment", "again"], "replan", {"comment": "again", "gate": None, "by": "anna"}),
     ],
 )
 def test_answers_go_to_the_daemon(waiting: Waiting, words: list[str], place: str, body: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ def test_answers_go_to_the_daemon(waiting: Waiting, words: list[str], place: str
     with fake_daemon(told_by(waiting, **{place: Said(body=GIVEN)})) as daemon:
         done = waiting.cli(*words, "--url", daemon.url)
         assert done.exit_code == 0, done.output
-        assert done.stdout == "US-1: the plan is approved by anna; pid 7 goes on with it\n"
+        assert done.stdout == "US-1: the plan is approved by anna; pid 7 resumes it\n"
         path, said = sent(daemon)
         assert path == f"/api/v1/sprints/{SPRINT}/stories/US-1/{place}"
         assert {name: said[name] for name in body} == body
@@ -164,7 +164,7 @@ def test_orders_go_to_the_daemon(waiting: Waiting, words: list[str], place: str,
 def test_a_story_that_was_answered_and_has_not_gone_on_is_given_up_by_no_order(waiting: Waiting) -> None:
     waiting.ask("US-1")
     assert waiting.cli("approve", "US-1").exit_code == 0
-    refusal = Said(status=409, body={"error": "US-1 waits for nobody: question 1 of US-1 was answered already"})
+    refusal = Said(status=409, body={"error": "US-1 waits for no answer: question 1 of US-1 was answered already"})
     with fake_daemon(told_by(waiting, answer=refusal)) as daemon:
         done = waiting.cli("cancel", "US-1", "--url", daemon.url)
     assert (done.exit_code, done.stderr) == (2, f"error: {refusal.body['error']}\n")

@@ -102,7 +102,7 @@ def test_what_goes_on_now() -> None:
     assert last(opened, running=False) == "+1 m ? A waits [for 30 s now]"
     answered = event(4, "gate_answered", "A: approved by anna", after_s=80)
     assert last(opened, answered, running=False).endswith("? A: approved by anna; it counts when the story goes on")
-    assert drawn([], finished=False) == ["  has not begun"]
+    assert drawn([], finished=False) == ["  has not started"]
 
 
 def test_foreign_text_gives_no_orders_and_fits_every_encoding() -> None:

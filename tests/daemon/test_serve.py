@@ -227,7 +227,7 @@ async def test_rows_that_come_later_are_a_sprint_of_their_own_and_done_ones_are_
             await field.until(lambda: len(field.named("sprint_ended")) == 3)
             await asyncio.sleep(0.3)
         assert len(field.named("sprint_ended")) == 3, "told once"
-    assert len(field.calls()) == 8, "a daemon that starts again does nothing anew"
+    assert len(field.calls()) == 8, "a daemon that starts again does nothing again"
 
 
 async def test_what_is_no_backlog_is_refused_with_reasons_and_what_was_good_goes_on_even_over_a_restart(
@@ -347,7 +347,7 @@ async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field
     async with field.daemon():
         await field.until(lambda: len(field.named("story_finished")) == 2 and field.asked("US-002", "delivery"))
         with pytest.raises(ConfigError, match="US-002 is executing"):
-            await commands.replan(None, "US-002", ReplanBody(comment="anew", by="ann"))
+            await commands.replan(None, "US-002", ReplanBody(comment="again", by="ann"))
         comment = "keep one file;\n" + "and say why " * 30
         done = await commands.replan(None, "US-001", ReplanBody(comment=comment, by="ann"))
         assert (done["sprint"], done["stories"]) == ("SP-001", ["US-001", "US-003"])

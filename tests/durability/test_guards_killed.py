@@ -30,5 +30,5 @@ def test_budget_and_failures_in_a_row_are_counted_over_kills(tmp_path: Path) -> 
     rows = {row["Story_ID"]: row["Execution_Status"] for row in bench.rows()}
     assert rows == {"US-001": "failed", "US-002": "failed", "US-003": "", "US-004": "", "US-005": ""}
     again = bench.finish()
-    assert "Paused: 2 stories failed in a row" in again.stdout, "counted anew"
+    assert "Paused: 2 stories failed in a row" in again.stdout, "counted again"
     assert {story: bench.journalled(story, "error") for story in STORIES} == {**counted, "US-003": 3, "US-004": 3}

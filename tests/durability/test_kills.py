@@ -94,10 +94,10 @@ def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
-    """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written anew."""
+    """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written again."""
     bench = Bench(tmp_path, {"NFR-001": "None"}, script=_attempts(tmp_path / "ran.txt"), more=MANY)
     make_repo(tmp_path / "repo", {"tests/test_old.py": "def test_old():\n    assert len('old') == 3\n"})
-    # the refused suite; its repetition; an analysis; the architect's word; another analysis; the suite written anew
+    # the refused suite; its repetition; an analysis; the architect's word; another analysis; the suite written again
     for journalled in (3, 4, 6, 7, 9, 11):
         bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
     ended = bench.finish()

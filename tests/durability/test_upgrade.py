@@ -39,7 +39,7 @@ FIRST, TESTED, GATED, ANSWERED, AFTER, MISSING = "FIRST", "TESTED", "GATED", "AN
 OUTCOMES = dict.fromkeys((*STAGES, FIRST, TESTED, GATED), "completed") | {
     ANSWERED: "cancelled", MISSING: "failed", AFTER: "blocked",
 }  # fmt: skip
-"""Story → what its cell says in the end. FIRST and MISSING have ended when the process dies, AFTER has not begun."""
+"""Story → what its cell says in the end. FIRST and MISSING have ended when the process dies, AFTER has not started."""
 WITHIN = (
     "concurrency.stories=12", "concurrency.turns=12", "gate.mode=escalations", "sprint.stop_after_failures=0",
     "sandbox.mode=plain",  # the held test looks for a file outside of its tree
@@ -90,7 +90,7 @@ def team(hold: Path) -> UnhurriedTeam:
 
 
 def write_held(script: Path, *, held: bool) -> list[str]:
-    """Makes the calls of STAGES take for ever, or no time; returns the keys of all, as the call log has them."""
+    """Makes the calls of STAGES take forever, or no time; returns the keys of all, as the call log has them."""
     lines = [json.loads(line) for line in script.read_text().splitlines()]
     for line in lines:
         if line["purpose"] == STAGES.get(line["story"]):

@@ -95,7 +95,7 @@ def own_prompts(folder: Path, files: Mapping[str, str] = OWN) -> Path:
 def analysis(
     folder: Path, team: Team | None, *settings: str, repo: Path | None = None, **options: Any
 ) -> tuple[Analysis, list[Event], list[str]]:
-    """An analysis that has not begun, and where its events and sentences go."""
+    """An analysis that has not started, and where its events and sentences go."""
     (folder / "PRD.md").write_text(PRD)
     overrides = ("provider.wait_initial_s=0.01", *settings)
     configured, environment = load(None, overrides, plain_environment(ORCHESTRATOR_HOME=str(folder / "state")), folder)

@@ -100,7 +100,7 @@ def only_commands(team: Team) -> None:
 
 
 def makes(team: Team) -> None:
-    """One command writes a file of its task anew, the other, of the next task, adds to one that was delivered."""
+    """One command writes a file of its task again, the other, of the next task, adds to one that was delivered."""
     first = "mkdir -p site && (echo 'body {}' > site/made.css) && echo more > site/map.css"
     second = "printf 'LATER = 2\\n' >> makes.py && grep -q body site/made.css"
     team.plan("MAKES", task("MAKES", 1, ["site/made.css"], first), task("MAKES", 2, ["makes.py"], second))

@@ -69,12 +69,12 @@ def test_a_run_waits_is_killed_answered_offline_and_goes_on(tmp_path: Path) -> N
     (tmp_path / "plan.json").write_text(json.dumps(breakdown("US-1", ["us_1.py"])))
     offline = person(tmp_path, "edit", "US-1", "--file", "plan.json")
     assert offline.returncode == 0, offline.stderr
-    assert "approved by anna; nobody runs the sprint now, the same run command goes on with it" in offline.stdout
+    assert "approved by anna; nobody runs the sprint now, the same run command resumes it" in offline.stdout
 
     second = Terminal(tmp_path)
     second.until("US-2 still waits for a person", "US-1 is done")
     alive = person(tmp_path, "reject", "US-2", "--comment", COMMENT, "--gate", "1")
-    assert f"rejected by anna: {COMMENT}; pid {second.pid} goes on with it" in alive.stdout
+    assert f"rejected by anna: {COMMENT}; pid {second.pid} resumes it" in alive.stdout
     second.until("US-2 waits for a person")
     late = person(tmp_path, "approve", "US-2", "--gate", "1")
     assert late.returncode == 2

@@ -64,8 +64,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
         given = OrderBody(verb=Verb.RESET, by="ann")
         assert asyncio.run(SprintCommands(environment, settings).order(None, story, given)).done
     again = Team()
-    for story, name in (("NFR-001", "anew"), ("LAST", "end")):
-        # What was merged stays in the result; a story that is made anew is built beside it.
+    for story, name in (("NFR-001", "again"), ("LAST", "end")):
+        # What was merged stays in the result; a story that is made again is built beside it.
         again.plan(story, [f"{name}.py"])
         again.deliver(story, 1, {f"{name}.py": "def value():\n    return 1\n"})
         again.suite(
@@ -73,8 +73,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
             f"from {name} import value\n\n\ndef test_{name}():\n    assert value() == 1\n",
             f"tests/test_{name}.py",
         )
-    anew = play(tmp_path / "run", again, backlog, "concurrency.stories=1")
-    assert anew.status("LAST") == "done"
+    again = play(tmp_path / "run", again, backlog, "concurrency.stories=1")
+    assert again.status("LAST") == "done"
     told = first_prompt(tmp_path / "run", "LAST@2")
     assert "snake_case names" not in told
     assert "TODO-NFR-001-01" not in told

@@ -150,7 +150,7 @@ class Stand:
 
 
 Opened = Callable[[Path, Sequence[Content]], AbstractAsyncContextManager[Stand]]
-"""(folder, what is answered in order, the last for ever) → a stand."""
+"""(folder, what is answered in order, the last forever) → a stand."""
 
 
 def real(kind: type[ModelProvider], said: Callable[[Content], Answer], fine: Answer) -> Opened:

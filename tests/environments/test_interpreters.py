@@ -40,7 +40,7 @@ def test_what_people_name_is_looked_for(path: str) -> None:
     assert str(chosen_interpreter(f"{path}/snake", path).number) == "3.98.1"
     with pytest.raises(ConfigError, match=r"environment.python: `3.97` is not installed; there are 3.10.4, .*3.99.0"):
         chosen_interpreter("3.97", path)
-    with pytest.raises(ConfigError, match="older than"):
+    with pytest.raises(ConfigError, match="too old"):
         chosen_interpreter("3.10", path)
 
 

@@ -49,7 +49,7 @@ async def test_a_lock_of_npm_follows_its_manifest(tmp_path: Path) -> None:
         failed = await locks.follow(own, ("web/package-lock.json", "poetry.lock"))
         assert failed.files == ()
         assert ["failed" in failed.told[0], "E404" in failed.told[0]] == [True, True]
-        assert failed.told[1] == "`poetry.lock` was left as it is: poetry is not installed here"
+        assert failed.told[1] == "`poetry.lock` was left unchanged: poetry is not installed here"
 
 
 async def test_a_lock_of_uv_follows_its_manifest(tmp_path: Path) -> None:

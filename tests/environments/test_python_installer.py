@@ -79,7 +79,7 @@ def test_settings_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_what_uv_does_not_know_is_refused_and_what_decides_nothing_is_left() -> None:
-    with pytest.raises(ConfigError, match="pip is set up with no-deps here"):
+    with pytest.raises(ConfigError, match="configuration has no-deps, which uv"):
         as_uv({"no-deps": "true"})
     assert as_uv({"progress-bar": "off", "pre": "1"}) == {"UV_PRERELEASE": "allow"}
     without = as_uv({"no-index": "1", "extra-index-url": "https://one.example/simple"})
@@ -151,9 +151,9 @@ async def test_what_development_asks_for_is_left_aside_where_it_does_not_go_toge
     found = await layers.ensure(wanted)
     assert isinstance(found, Path)
     [note] = (await asyncio.to_thread(notes_on, found)).told
-    assert note.startswith("the requirements for development were left aside")
+    assert note.startswith("the requirements for development that conflict")
     refused = await layers.ensure(Requirements(lines=("tiny>1", "other"), runner=False))
-    assert isinstance(refused, NotInstalled), "what the project itself needs is never left aside"
+    assert isinstance(refused, NotInstalled), "what the project itself needs is never ignored"
 
 
 def test_layers_differ_by_where_packages_come_from_and_not_by_who_asks(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def test_a_pruned_sprint_is_told_of_honestly_and_never_run_again(place: Path) ->
 
     before = cells(place / "backlog.csv")["US-1"]
     assert run_cli(["reset", "US-2"], place, env).returncode == 0
-    anew = run_cli(again, place, env)
-    assert "sprint SP-001: 1 story" in anew.stdout, "the story that was not done, under another name"
+    again = run_cli(again, place, env)
+    assert "sprint SP-001: 1 story" in again.stdout, "the story that was not done, under another name"
     assert cells(place / "backlog.csv")["US-1"] == before
 
 

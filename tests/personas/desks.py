@@ -64,7 +64,7 @@ def bench(*entries: dict[str, Any], policies: Policies | None = None) -> Bench:
 
 
 class Babbler:
-    """`ports.Provider` that says the given replies one after the other, the last one for ever, whatever is asked."""
+    """`ports.Provider` that says the given replies one after the other, the last one forever, whatever is asked."""
 
     name = "babbler"
 

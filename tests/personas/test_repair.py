@@ -158,7 +158,7 @@ async def analyse(at: Bench) -> None:
 async def test_no_loop_costs_more_than_its_budget(
     loop: Any, replies: list[tuple[str, StopReason]], repairs: int, attempts: int, builds: int
 ) -> None:
-    """Always refused, always cut, in turns or at random: the last reply goes on for ever."""
+    """Always refused, always cut, in turns or at random: the last reply goes on forever."""
     answer = {"repair_requests": repairs, "max_attempts": attempts}
     policies = Policies.model_validate({"answer": answer, "build": {"max_attempts": builds}})
     at = babble(*replies, policies=policies)

@@ -95,7 +95,7 @@ class ModelServer:
 
 @contextmanager
 def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[ModelServer]:
-    """A server that gives `answers` in order, the last one for ever; one may be a function of the request."""
+    """A server that gives `answers` in order, the last one forever; one may be a function of the request."""
     left = list(answers)
 
     def respond(asked: Asked) -> Answer:

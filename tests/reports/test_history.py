@@ -88,10 +88,10 @@ def test_all_done_is_good() -> None:
 
 
 def test_the_report_tells_the_criteria_that_a_story_began_with() -> None:
-    frozen = record(criteria={"A": ("old",), "A-1": ("not begun",)})
+    frozen = record(criteria={"A": ("old",), "A-1": ("not started",)})
     begun = event("SP-001/A:story_started", "story_started", criteria=["mended"])
     report = build_report(frozen, fold(frozen, [begun]), {})
-    assert [[row.criterion for row in story.criteria] for story in report.stories] == [["mended"], ["not begun"]]
+    assert [[row.criterion for row in story.criteria] for story in report.stories] == [["mended"], ["not started"]]
 
 
 def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:

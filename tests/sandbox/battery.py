@@ -296,8 +296,8 @@ class Heavy(NamedTuple):
 
 
 HEAVY = (
-    Heavy("runs for ever", "trap '' TERM; while :; do sleep 1; done", "timeout", {"timeout_s": 0.5}),
-    Heavy("computes for ever", "while :; do :; done", "timeout", {"timeout_s": 0.5}),
+    Heavy("runs forever", "trap '' TERM; while :; do sleep 1; done", "timeout", {"timeout_s": 0.5}),
+    Heavy("computes forever", "while :; do :; done", "timeout", {"timeout_s": 0.5}),
     Heavy("prints without end", "yes", "output", {"output_killed_kb": 64}),
     Heavy("forks without end", "while :; do sleep 60 & done", "processes", {"processes": 30}),
     Heavy(

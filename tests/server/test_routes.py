@@ -246,7 +246,7 @@ async def test_the_first_answer_counts(asking: Stand) -> None:
         late = await say(choice="cancel")
         assert late.status_code == 409
         assert "US-1 waits for nobody" in late.json()["error"]
-        other = await daemon.client.post(f"{SPRINT}/stories/US-2/replan", json={"comment": "anew", "gate": 1})
+        other = await daemon.client.post(f"{SPRINT}/stories/US-2/replan", json={"comment": "again", "gate": 1})
         assert (other.json()["choice"], other.json()["by"]) == ("replan", "somebody over HTTP")
 
 

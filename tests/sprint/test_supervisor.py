@@ -72,7 +72,7 @@ class Cells:
 
 
 class Renewals:
-    """Makes stories anew, in name only."""
+    """Makes stories again, in name only."""
 
     def __init__(self, play: "Play") -> None:
         self._play = play
@@ -227,7 +227,7 @@ async def test_a_kill_neither_forgets_failures_nor_the_pause_they_led_to(killed_
     assert play.statuses() == {**dict.fromkeys("BCD", "failed"), "A": "done", "E": "pending", "F": "pending"}
     assert len(play.sink.named("sprint_paused")) == len(play.sink.named("sprint_stopped")) == 1
     assert play.sink.named("sprint_stopped")[0].data["not_begun"] == ["E", "F"]
-    # Whoever gives the command again has seen it: all of the count begins anew.
+    # Whoever gives the command again has seen it: all of the count begins again.
     assert (await play.run(at_once=1, stop_after=3)).paused is None
     assert {play.statuses()[name] for name in "EF"} == {"failed"}
 

@@ -1,4 +1,4 @@
-"""Tests that are written anew: the story's own suite for a reason, and older tests that the plan lists."""
+"""Tests that are written again: the story's own suite for a reason, and older tests that the plan lists."""
 
 from pathlib import Path
 from typing import Any

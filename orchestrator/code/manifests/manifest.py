@@ -44,7 +44,7 @@ def read_manifest(path: str, text: str, *, code: str = "manifest.unreadable") ->
         found = _read(path, text.removeprefix("\ufeff"))
     except (ValueError, RecursionError, configparser.Error) as error:
         message = f"the manifest cannot be read: {error}"
-        problem = major(code, message, where=Where(file=path), fix="Write the whole manifest anew, well-formed.")
+        problem = major(code, message, where=Where(file=path), fix="Write the whole manifest again, well-formed.")
         return Manifest(path=path, problems=(problem,))
     problems = tuple(
         major(code, text, where=Where(file=path), fix="Write it in the manifest's form.") for text in found.bad

@@ -46,7 +46,7 @@ class Said(NamedTuple):
 class SqliteGrammar:
     """One connection to an empty database in memory. Statements are prepared to be explained, never carried out.
 
-    A query is refused by the authorizer once it is parsed, so that none is planned: planning can take for ever.
+    A query is refused by the authorizer once it is parsed, so that none is planned: planning can take forever.
     """
 
     def __init__(self) -> None:
