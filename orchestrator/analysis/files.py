@@ -64,7 +64,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What an analysis left."""
+    """Result files of an analysis."""
 
     plan: ImprovementPlan
     plan_path: Path

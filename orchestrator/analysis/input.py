@@ -1,4 +1,4 @@
-"""What an analysis starts from: prompts, requirements and the files of the repository. Nothing is asked or written."""
+"""Reads the input of an analysis: prompts, requirements and the repository's files. Asks and writes nothing."""
 
 import hashlib
 import os

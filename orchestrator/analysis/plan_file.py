@@ -149,7 +149,7 @@ def _code(text: str) -> str:
 
 
 def prd_summary(prd: str) -> str:
-    """How a PRD begins, in its own words: the first heading and the paragraphs behind it, to a sentence's end."""
+    """Returns the start of a PRD: its first heading and the following paragraphs, up to the end of a sentence."""
     text = _PRD_FENCE.sub("\n\n", prd.strip())
     headings = _PRD_HEADING.findall(text)
     lines = ["" if _PRD_HEADING.match(line) or _PRD_SKIPPED.match(line) else line.strip() for line in text.splitlines()]

@@ -164,7 +164,7 @@ class AnalysisRun:
         return record, triaged
 
     async def _ask(self, record: AnalysisRecord, prompt: StagePrompt, earlier: Sequence[StageResult]) -> StageResult:
-        """Asks one stage; what it is told of earlier ones is frozen with it."""
+        """Asks one stage; its input about earlier ones is frozen with it."""
         payload = self._payload(record, prompt.id, Purpose.STAGE, [prompt])
         payload |= {"history": render_history(earlier), "contract": record.contract}
         answered = await self._works.engine.run_analysis(record.workflow_id(prompt.id), payload)
@@ -347,8 +347,8 @@ class Analysis:
         packed = folder.packed(known.analysis) if known is not None else None
         self._outputs.check(known.wrote if known is not None else None)
         if known is not None and packed is not None:
-            begun = f"{known.started_at:%Y-%m-%d %H:%M}"
-            self._tell(f"analysis {known.analysis} of {begun} goes on, as it was begun; --id with a new ID reads again")
+            started = f"{known.started_at:%Y-%m-%d %H:%M}"
+            self._tell(f"analysis {known.analysis} of {started} goes on unchanged; --id with a new ID reads again")
             return known, packed, True
         masks = masks_of(folder, self._secrets)
         packed = self._packed(given, masks)

@@ -144,14 +144,14 @@ async def run_stages(
 
 def _not_begun(prompt: StagePrompt, why: str) -> StageResult:
     message = f"{prompt.id} was not started: {why}"
-    fix = "remove the cause; the same command goes on with the stages that are missing"
+    fix = "remove the cause; the same command resumes with the missing stages"
     said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
     return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
 
 
 @dataclass
 class Ledger:
-    """What the log says about one analysis."""
+    """The events of one analysis."""
 
     results: dict[str, StageResult] = field(default_factory=dict)
     """Stage → its result in its present generation."""
@@ -191,7 +191,7 @@ class TokenEstimate(Value):
     """Tokens of the expected calls, of about four characters each."""
 
     shared: int
-    """What every prompt begins with: role, PRD and repository. A provider's cache takes it from the second call on."""
+    """The common start of all prompts: role, PRD and repository. A provider caches it after the first call."""
     input: int
     """All prompts together, the shared part counted with each."""
     output: int

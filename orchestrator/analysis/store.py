@@ -31,7 +31,7 @@ V = TypeVar("V", bound=Value)
 JOB, RESULTS = "job.json", "results"
 BACKLOGS = {"csv": "backlog.csv", "yaml": "backlog.yaml"}
 JOB_FILES = (JOB, f"{RESULTS}/*")
-"""What a daemon keeps beside the record of an analysis, below its folder."""
+"""Files that a daemon keeps besides the record of an analysis, below its folder."""
 MAX_SHOWN = 4_000_000
 """Bytes of a file that is shown whole."""
 MAX_TRIED = 100_000
@@ -58,7 +58,7 @@ class AnalysisStore:
         self._environment, self.folder = environment, StateFolder(environment.home)
 
     def claim(self, name: str | None) -> str:
-        """`name`, or the next free id, which is the caller's from now on. Raises ConfigError."""
+        """Returns `name`, or the next free id, which is the caller's from now on. Raises ConfigError."""
         if name is not None and (problem := id_problem(name)):
             raise ConfigError(f"--id {name}: {problem}")
         taken = {record.sprint for record in self.folder.records()} | self._logged()
@@ -89,7 +89,7 @@ class AnalysisStore:
             raise ConfigError(f"analysis {name} is a daemon's, which resumes it; give another id")
         if known is not None and known.asked != asked:
             raise ConfigError(
-                f"analysis {name} was begun with another repository, PRD, profile, prompts or analysis settings; give "
+                f"analysis {name} has another repository, PRD, profile, prompts or analysis settings; give "
                 "it another id"
             )
         if known is not None and known.finished:

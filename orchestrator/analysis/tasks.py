@@ -9,7 +9,7 @@ from orchestrator.core.analysis import ImprovementTask, Mark, StageResult
 from orchestrator.core.value import same_title
 
 NEAR = 86.0
-"""How alike two titles are, of 100, that are shown as nearly the same."""
+"""Minimum similarity, of 100, of two titles that are shown as nearly the same."""
 MAX_COMPARED = 3000
 """Tasks up to which each is compared with each."""
 _PATH = re.compile(r"[\w@.+-]+(?:/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z][\w]{0,9}")
@@ -18,11 +18,11 @@ _NAME = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)
 _NO_WORD = re.compile(r"\S{300,}")
 """Longer than any path or name: left out, for the patterns above take the square of a word's length."""
 _ABOUT = 70
-"""How alike a title and a sentence must be to speak of the same thing."""
+"""Minimum similarity, of 100, of a title and a sentence about the same thing."""
 
 
 class World:
-    """What stands in the repository and the PRD."""
+    """Texts of the repository and the PRD."""
 
     def __init__(self, paths: Iterable[str], texts: Sequence[str]) -> None:
         self._paths = frozenset(paths)
@@ -37,7 +37,7 @@ class World:
         return path in self._paths or path in self._folders
 
     def shown_in(self, text: str) -> bool:
-        """Whether `text` names something that is there: a path, or a name or quotation that stands in a text."""
+        """Returns whether `text` names something that exists: a path, or a name or quotation in a text."""
         # The patterns below take the square of a word's length.
         text = _NO_WORD.sub(" ", text)
         for match in _PATH.finditer(text):
@@ -53,7 +53,7 @@ class World:
 
 
 def marks_of(task: ImprovementTask, stages: Sequence[StageResult], world: World) -> tuple[Mark, ...]:
-    """Why a person should look at the task first; none when its file exists, or what is said of it can be found."""
+    """Returns reasons for a person to check the task first: its file does not exist, or nothing supports it."""
     there = bool(task.file) and world.has(task.file)
     marks = [Mark.NO_SUCH_FILE] if task.file and not there else []
     if not there and not world.shown_in(f"{task.title}\n{task.description}") and not _said(task, stages, world):

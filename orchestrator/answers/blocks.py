@@ -267,7 +267,7 @@ def _task_value(task: _Task, item: Shape, changes: list[Change]) -> dict[str, An
 
 
 def _plain(raw: str) -> str:
-    """`raw` without Markdown decoration and quotes around it."""
+    """Returns `raw` without Markdown decoration and quotes around it."""
     text = raw.strip(" \t\r\n*_`")
     return text[1:-1] if len(text) > 1 and text[0] in "\"'“”‘’" and text[-1] in "\"'“”‘’" else text
 

@@ -168,7 +168,7 @@ class Reader:
         return [self._view(record) for record in self._folder.records() if not record.cleared]
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Returns the events after a sequence number."""
+        """Yields the events after a sequence number."""
         with open_log(self._environment, self._folder) as log:
             yield from log.read(sprint, after) if log else ()
 

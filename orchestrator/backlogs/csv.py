@@ -66,14 +66,14 @@ class CsvTable:
         self.rows = rows
 
     def text(self, cell: CsvCell) -> str:
-        """The value of one cell, as a spreadsheet shows it."""
+        """Returns the value of one cell, as a spreadsheet shows it."""
         if cell.closing < 0:
             return self.data[cell.start : cell.end].decode("utf-8")
         tail = self.data[cell.closing : cell.end].decode("utf-8")
         return _fold(self.data[cell.start + 1 : cell.closing - 1].decode("utf-8")) + (tail if tail.strip() else "")
 
     def values(self, row: CsvRow) -> list[str]:
-        """The values of one record, as many as it has."""
+        """Returns the values of one record, as many as it has."""
         return [self.text(cell) for cell in row.cells]
 
     def broken_quote(self, row: CsvRow) -> bool:
@@ -137,7 +137,7 @@ def _unterminated(source: str, line: int) -> BacklogError:
 
 
 def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[CsvCell, ...], int, int]:
-    """The cells of the record at `position`, the offset of its end, and the line that end stands on."""
+    """Returns the cells of the record at `position`, the offset of its end, and the line that end stands on."""
     cells: list[CsvCell] = []
     while True:
         match = _CELL.match(data, position)

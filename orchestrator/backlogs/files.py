@@ -71,7 +71,7 @@ class _Section(NamedTuple):
 
 
 def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, list[Finding]]:
-    """The story of `file` in the folder `source`.
+    """Returns the story of `file` in the folder `source`.
 
     The id is the front matter's, else the file's name; the title the front matter's, else the first `# ` heading's.
     Raises BacklogError naming file and line for a file without front matter, and broken YAML in it.
@@ -143,7 +143,7 @@ def _without_id(heading: str, story_id: str) -> str:
 
 
 def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding]:
-    """A note on text that no field takes, for a person may think that it is read."""
+    """Yields a note on text that no field takes, for a person may think that it is read."""
     for section in sections:
         known = section.level == 2 and field_name(section.heading) is not None
         if known or not section.body.strip():
@@ -162,12 +162,12 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def tree_reader(parse: TreeParser) -> RowReader:
-    """A reader of one file with a list of stories."""
+    """Returns a reader of one file with a list of stories."""
     return lambda path, source: story_rows(parse(read_text(path, source), source), source)
 
 
 def markdown_files(folder: Path, source: str) -> list[Path]:
-    """The story files in a folder, by name with numbers in order; sub-folders are not looked into.
+    """Returns the story files in a folder, by name with numbers in order; sub-folders are not looked into.
 
     README, index and the like, and names that begin with `.` or `_`, are no stories. Raises BacklogError.
     """
@@ -187,7 +187,7 @@ def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def markdown_rows(path: Path, source: str) -> ReadRows:
-    """A row per story file. Raises BacklogError with a finding for each file that cannot be read."""
+    """Returns a row per story file. Raises BacklogError with a finding for each file that cannot be read."""
     files = markdown_files(path, source)
     if not files:
         message = f"the folder {source} holds no story files (*.md)"
@@ -219,7 +219,7 @@ class FileBacklog(SidecarBacklog):
         return self._reader(self._path, str(self._path))
 
     def into_source(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, str | None]:
-        """All cells are the sidecar's."""
+        """Returns the cells, which are all in the sidecar."""
         return set_aside(wanted, aside, self._current()), None
 
     def _current(self) -> dict[str, Mapping[str, str]]:

@@ -50,7 +50,7 @@ class Row(NamedTuple):
         return self.cells.get("story_id", "").strip()
 
     def where(self, source: str, field: str | None = None) -> Where:
-        """The row's place for a finding."""
+        """Returns the row's place for a finding."""
         file = f"{source}/{self.file}" if self.file else source
         return Where(file=file, line=self.line, story=self.story_id or None, field=field)
 
@@ -67,7 +67,7 @@ class ReadRows(NamedTuple):
 
 
 def unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
-    """The error for a source that cannot be a backlog, with its one finding."""
+    """Returns the error for a source that cannot be a backlog, with its one finding."""
     finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
     return BacklogError(f"{message}; {fix}", findings=(finding,))
 

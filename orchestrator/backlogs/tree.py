@@ -201,7 +201,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 def parse_json(text: str, source: str) -> Node:
-    """The tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line.
+    """Returns the tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line.
 
     JSON's own reader says whether it is JSON; its lines are those that YAML's reader finds, of which JSON is a part.
     """
@@ -220,7 +220,7 @@ def parse_json(text: str, source: str) -> Node:
 
 
 def _as_yaml(string: re.Match[str]) -> str:
-    """A string of JSON without escaped halves of characters, and with what YAML takes only escaped."""
+    """Returns a string of JSON without escaped halves of characters, and with what YAML takes only escaped."""
     plain = json.dumps(_storable(json.loads(string[0])), ensure_ascii=False)
     return _ONLY_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", plain)
 
@@ -249,7 +249,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
-    """The one document of `text`; `before` lines of the file stand in front of it.
+    """Returns the one document of `text`; `before` lines of the file stand in front of it.
 
     Raises BacklogError naming source and line for broken YAML, a second document, merge keys and deep nesting.
     """
@@ -282,14 +282,14 @@ class _YamlTree:
         self._named: dict[str, Node] = {}
 
     def broken(self, problem: str, line: int, tab: bool = False) -> BacklogError:
-        """The error for what stands in `line` of the text."""
+        """Returns the error for what stands in `line` of the text."""
         line += self._before
         message = f"{self._source}, line {line}: not valid YAML ({problem})"
         fix = "YAML is indented with spaces, never with tabs" if tab else "put quotes around texts with `: `, `#`, `@`"
         return unusable("backlog.syntax", message, self._source, fix=fix, line=line)
 
     def document(self, events: Iterator[Any]) -> Node:
-        """The first document, which has to be the only one."""
+        """Returns the first document, which has to be the only one."""
         found: Node | None = None
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):

@@ -43,7 +43,7 @@ class SidecarCells(Value):
 
 
 def _load_sidecar(path: Path) -> tuple[SidecarCells, str | None]:
-    """The sidecar's cells (none when it does not exist) and why it could not be read, or None. Never raises."""
+    """Returns the sidecar's cells (none when it does not exist) and why it could not be read, or None. Never raises."""
     try:
         return SidecarCells.model_validate_json(path.read_bytes()), None
     except FileNotFoundError:
@@ -130,7 +130,7 @@ class SidecarBacklog:
 
 
 def set_aside(wanted: Wanted, aside: Wanted, current: Mapping[str, Mapping[str, str]]) -> Wanted:
-    """`aside` with `wanted` over it; `current` is what the source holds now, by story and lower-case column."""
+    """Returns `aside` with `wanted` over it; `current` is what the source holds now, by story and lower-case column."""
     cells = {story: dict(row) for story, row in aside.items()}
     for story, row in wanted.items():
         for column, cell in row.items():

@@ -54,7 +54,7 @@ class FileText:
 
 
 def needle_of(find: str) -> str:
-    """The text that a FIND block looks for: its last line end belongs to the fence."""
+    """Returns the text that a FIND block looks for: its last line end belongs to the fence."""
     return find.removesuffix("\n")
 
 
@@ -72,7 +72,7 @@ def matches(text: FileText, find: str) -> list[int]:
 
 
 def replaced(text: FileText, at: int, find: str, replace: str) -> str:
-    """The file's text with the match at `at` replaced."""
+    """Returns the file's text with the match at `at` replaced."""
     end = at + len(needle_of(find))
     if not replace:
         at, end = _whole_lines(text.lf, at, end)
@@ -91,7 +91,7 @@ def _whole_lines(lf: str, start: int, end: int) -> tuple[int, int]:
 
 
 def like(old: str, new: str) -> str:
-    """A whole new text with the old one's byte order mark, and its CRLF where all its lines end so."""
+    """Returns a whole new text with the old one's byte order mark, and its CRLF where all its lines end so."""
     if old.startswith(BOM) and not new.startswith(BOM):
         new = BOM + new
     if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
@@ -167,13 +167,13 @@ class PlanWorld:
         return frozenset(above for path in self.paths for above in folders_above(path))
 
     def near(self, path: str) -> str:
-        """The existing path most like this one, "" when none is."""
+        """Returns the existing path most like this one, "" when none is."""
         found = process.extractOne(path, sorted(self.paths), score_cutoff=70)
         return found[0] if found else ""
 
 
 def folders_above(path: str) -> Iterable[str]:
-    """The folders a path lies in."""
+    """Returns the folders a path lies in."""
     parts = path.split("/")
     return ("/".join(parts[:end]) for end in range(1, len(parts)))
 
@@ -189,7 +189,7 @@ class Walked:
     """Files that the plan itself wrote whole."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file is there now."""
+        """Returns whether a file is there now."""
         return self.changes[path] is not None if path in self.changes else path in self.world.paths
 
     def text(self, path: str) -> str | None:
@@ -197,7 +197,7 @@ class Walked:
         return self.changes[path] if path in self.changes else self.world.texts.get(path)
 
     def is_shown(self, path: str) -> bool:
-        """Whether its author can know what it holds; True where nobody knows what was shown."""
+        """Returns whether its author can know what it holds; True where nobody knows what was shown."""
         return self.world.context is None or path in self.world.context or path in self.shown
 
     def blocked(self, path: str) -> str:
@@ -225,12 +225,12 @@ class Walked:
 
 
 def place(action: Action, line: int = 0) -> Where:
-    """The action's place in the plan."""
+    """Returns the action's place in the plan."""
     return Where(line=line or action.line or None, field=f"{action.verb} {action.subject[:200]}")
 
 
 def unsafe(action: Action, path: str) -> Finding | None:
-    """A finding for a path that may never be written, however it is asked for."""
+    """Returns a finding for a path that may never be written, however it is asked for."""
     reason = unsafe_reason(path)
     if reason is None:
         return None
@@ -240,7 +240,7 @@ def unsafe(action: Action, path: str) -> Finding | None:
 
 
 def missing(action: Action, path: str, walked: Walked) -> Finding:
-    """A finding for a file that is not there."""
+    """Returns a finding for a file that is not there."""
     if path in walked.world.folders or path.rstrip("/") in walked.world.folders:
         message, fix = f"`{path}` is a folder", "Name one file."
     elif path in walked.changes:
@@ -337,7 +337,7 @@ def _nothing(action: Action, message: str, line: int = 0) -> Finding:
 
 
 def _known(action: Edit | Delete | Move, walked: Walked) -> Finding | None:
-    """Why a file that is to be changed cannot be; None when it can."""
+    """Returns why a file that is to be changed cannot be; None when it can."""
     if (found := unsafe(action, action.path)) is not None:
         return found
     if not walked.exists(action.path):

@@ -120,7 +120,7 @@ def _task(
 def _priority(
     value: object, title: str, where: Where, stage: str, words: Mapping[str, TaskPriority]
 ) -> tuple[TaskPriority, str, list[Finding]]:
-    """The priority, the word that stood in its place, and what is said of that."""
+    """Returns the priority, the word that stood in its place, and what is said of that."""
     word = one_line(value) if isinstance(value, str) else "" if value is None else _spelled(value)
     known = word.casefold() if isinstance(value, str) else ""
     if known in set(TaskPriority):
@@ -134,7 +134,7 @@ def _priority(
 
 
 def _file(value: object, title: str, where: Where, stage: str) -> tuple[str, list[Finding]]:
-    """The path without what models put around it, or "" and why it is dropped."""
+    """Returns the path without what models put around it, or "" and why it is dropped."""
     if value is None:
         return "", []
     if isinstance(value, str):
@@ -170,14 +170,14 @@ def _recommendations(value: object) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """A text trimmed; a list of texts line by line; "" for anything else."""
+    """Returns a text trimmed; a list of texts line by line; "" for anything else."""
     if isinstance(value, list):
         value = "\n".join(part for part in value if isinstance(part, str))
     return storable(value).strip() if isinstance(value, str) else ""
 
 
 def storable(text: str) -> str:
-    """The text as files and terminals take it: no half characters, no orders to a terminal, line ends `\\n`."""
+    """Returns the text as files and terminals take it: no half characters, no orders to a terminal, line ends `\\n`."""
     sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return printable(sound.replace("\r\n", "\n").replace("\r", "\n"))
 

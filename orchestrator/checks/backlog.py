@@ -22,14 +22,14 @@ SHOWN = 80
 
 
 def named(story: Story) -> str:
-    """A story for people: its id and where it stands, as far as that is known."""
+    """Returns a story for people: its id and where it stands, as far as that is known."""
     if story.file:
         return f"{story.id[:SHOWN]} ({story.file}:{story.line})"
     return f"{story.id[:SHOWN]} (line {story.line})" if story.line else story.id[:SHOWN]
 
 
 def place_of(story: Story, source: str, field: str | None = None) -> Where:
-    """Where the story stands, for a finding."""
+    """Returns where the story stands, for a finding."""
     file = f"{source}/{story.file}" if story.file else source
     return Where(file=file or None, line=story.line or None, story=story.id, field=field)
 
@@ -87,7 +87,7 @@ def all_problems(content: BacklogContent) -> tuple[Finding, ...]:
 
 
 def refusal(source: str, findings: Sequence[Finding]) -> BacklogError:
-    """The error that ends a start: its message lists the findings that block, its `findings` hold all given."""
+    """Returns the error that ends a start: its message lists the findings that block, its `findings` hold all given."""
     listed = [f"  {finding.message}{f' - {finding.fix}' if finding.fix else ''}" for finding in blocking(findings)]
     if len(listed) > MAX_LISTED:
         listed = [*listed[:MAX_LISTED], f"  … and {len(listed) - MAX_LISTED} more"]

@@ -25,7 +25,7 @@ _FREE_FIELDS = ("database_design", "api_design", "code_patterns", "conventions",
 
 
 def read_breakdown(value: object, story_id: str) -> tuple[Breakdown | None, list[Finding]]:
-    """The breakdown of story `story_id` in an extracted value, with the findings on it.
+    """Returns the breakdown of story `story_id` in an extracted value, with the findings on it.
 
     None when the structure is broken (a major finding says where). What could be corrected without guessing is, with
     a minor finding. A detected conflict needs no tasks. Rules on content are check_breakdown's.
@@ -56,7 +56,7 @@ def read_breakdown(value: object, story_id: str) -> tuple[Breakdown | None, list
 
 
 def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[Finding]]:
-    """`breakdown` with the tasks of a `breakdown_missing` answer: an object with tasks, or the list itself.
+    """Returns `breakdown` with the tasks of a `breakdown_missing` answer: an object with tasks, or the list itself.
 
     Known tasks that the answer repeats are left out: the same work under any id, or a known id. When the known task of
     an id stands in the answer under another one, the answer was renumbered: other work under that id is new and gets
@@ -252,7 +252,7 @@ def _count(value: object, otherwise: int) -> int:
 
 
 def _fresh(breakdown: Breakdown, came: Sequence[Task]) -> tuple[list[Task], dict[str, str]]:
-    """The tasks that are new, under the ids they get, and id in the answer → id in the plan."""
+    """Returns the tasks that are new, under the ids they get, and id in the answer → id in the plan."""
     known = {task.task_id: task for task in breakdown.tasks}
     same = [next((old for old, task in known.items() if _same_work(task, new)), None) for new in came]
     taken = {*known, *(task.task_id for task in came)}
@@ -275,7 +275,7 @@ def _fresh(breakdown: Breakdown, came: Sequence[Task]) -> tuple[list[Task], dict
 
 
 def _same_work(one: Task, other: Task) -> bool:
-    """Whether two tasks say the same in the same words, about files that are at least partly the same."""
+    """Returns whether two tasks say the same in the same words, about files that are at least partly the same."""
     if _words(one.description) != _words(other.description):
         return False
     if not one.files_to_create and not other.files_to_create:

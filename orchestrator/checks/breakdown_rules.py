@@ -148,7 +148,7 @@ _STRUCK_FIX = "If the path was meant, give it as a file of the project and plan 
 
 
 def mend(breakdown: Breakdown, existing_files: frozenset[str]) -> tuple[Breakdown, list[Finding]]:
-    """`breakdown` with what the rules refuse struck or dropped, and ids renumbered when they break the rules.
+    """Returns `breakdown` with what the rules refuse struck or dropped, and ids renumbered when they break the rules.
 
     That is: bad paths, packages from elsewhere, impossible dependencies. Every change is a minor finding. What names a
     task (dependencies, descriptions, todos) follows a new number. A breakdown that satisfies the rules comes back
@@ -173,7 +173,7 @@ def mend(breakdown: Breakdown, existing_files: frozenset[str]) -> tuple[Breakdow
 
 
 def _mended_packages(breakdown: Breakdown, findings: list[Finding]) -> PackageDependencies:
-    """The declared packages without those from elsewhere."""
+    """Returns the declared packages without those from elsewhere."""
     kept: dict[str, dict[str, str]] = {}
     for group, packages in breakdown.dependencies:
         kept[group] = {name: version for name, version in packages.items() if not package_source(name, version)}
@@ -185,7 +185,7 @@ def _mended_packages(breakdown: Breakdown, findings: list[Finding]) -> PackageDe
 
 
 def renamed_task(task: Task, names: Mapping[str, str]) -> Task:
-    """The task with what it says of other tasks under their new ids."""
+    """Returns the task with what it says of other tasks under their new ids."""
     update = {
         "dependencies": tuple(dict.fromkeys(names.get(needed, needed) for needed in task.dependencies)),
         "description": renamed_text(task.description, names),
@@ -223,7 +223,7 @@ def _strike(breakdown: Breakdown, existing: frozenset[str], findings: list[Findi
 
 
 def _renumber(story: str, tasks: Sequence[Task], findings: list[Finding]) -> tuple[list[Task], dict[str, str]]:
-    """The tasks, and old id → new id where they were given new ones."""
+    """Returns the tasks, and old id → new id where they were given new ones."""
     numbers = [task_number(task.task_id, story, len(tasks)) for task in tasks]
     known = [number for number in numbers if number is not None]
     if len(known) == len(tasks) and all(before < after for before, after in pairwise(known)):

@@ -169,7 +169,7 @@ def check_content(
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:
-    """A finding for each of the task's `files` that neither exists yet nor is delivered."""
+    """Returns a finding for each of the task's `files` that neither exists yet nor is delivered."""
     there = {*delivery.paths, *before}
     return [
         major(

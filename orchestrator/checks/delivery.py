@@ -23,7 +23,7 @@ _FIX = 'Answer {"files": [{"path": …, "content": …}]} with the whole text of
 
 
 def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery | None, list[Finding]]:
-    """The files in an extracted value, in order, with what was said about them; None when none is usable.
+    """Returns the files in an extracted value, in order, with what was said about them; None when none is usable.
 
     Accepts files, created_files and updated_files; each a list of {path|filename|file, content} or a map path →
     content; also `{"content": {"content": …}}`; a bare list counts as `files`. Wrong ids are corrected with a minor
@@ -134,7 +134,7 @@ def _doubled(first: str, second: str, where: Where) -> Finding:
 
 
 def _writable(text: str) -> bool:
-    """Whether UTF-8 can hold the text: half a surrogate pair it cannot."""
+    """Returns whether UTF-8 can hold the text: half a surrogate pair it cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

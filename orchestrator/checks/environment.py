@@ -227,12 +227,12 @@ def command_cause(output: str) -> Finding | None:
 
 
 def avoidable(cause: Finding) -> bool:
-    """Whether the story's files could do without what is missing, so that they are asked for once more."""
+    """Returns whether the story's files could do without what is missing, so that they are asked for once more."""
     return cause.code.removeprefix(PREFIX) in {"closed", "no_program", "no_service"}
 
 
 def broken_base(reason: str, base: str) -> Finding:
-    """The tester's word that the environment is at fault, where nothing can be run without the story either."""
+    """Returns the tester's word that the environment is at fault, where nothing can be run without the story either."""
     return major(
         "environment.base",
         f"{reason} (at the base commit: {base})",
@@ -307,7 +307,7 @@ def _native(text: str, run: str) -> Finding | None:
 
 
 def _left_out(text: str, run: str) -> Finding | None:
-    """A module of a package that has no wheel here and was not built."""
+    """Returns the finding on a module of a package that has no wheel here and was not built."""
     missing = _NO_MODULE.search(text)
     module = missing[1].partition(".")[0] if missing is not None else ""
     packages = [name for name in _UNBUILT.findall(run) if canonicalize_name(module) == canonicalize_name(name)]
@@ -420,7 +420,7 @@ def _own_package(text: str, place: Place) -> Finding | None:
 
 
 def _generated(module: str, place: Place) -> bool:
-    """Whether `module` lies in a package of the repository and was never a file of it."""
+    """Returns whether `module` lies in a package of the repository and was never a file of it."""
     first, _, rest = module.partition(".")
     paths = {f"{root}{module.replace('.', '/')}{end}" for root in ("", "src/") for end in (".py", "/__init__.py")}
     return bool(rest) and first in _packages(place.before) and paths.isdisjoint({*place.before, *place.own})
@@ -433,7 +433,7 @@ def _packages(paths: Collection[str]) -> set[str]:
 
 
 def _line(text: str, found: re.Match[str]) -> str:
-    """The line that says so, without pytest's mark."""
+    """Returns the line that says so, without pytest's mark."""
     start = text.rfind("\n", 0, found.end() - 1) + 1
     end = text.find("\n", found.end())
     return re.sub(r"^E\s+", "", text[start : end if end >= 0 else None]).strip()[:300]

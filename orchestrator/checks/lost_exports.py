@@ -91,7 +91,7 @@ def _taken(statement: str, text: str) -> Iterator[str]:
 
 
 def used_modules(path: str, text: str) -> tuple[str, ...]:
-    """The modules that a file imports; what Python takes from a package may be one as well. Never raises."""
+    """Returns the modules that a file imports; what Python takes from a package may be one as well. Never raises."""
     found: dict[str, None] = {}
     for module, name in used_names(path, text):
         found[module] = None
@@ -101,7 +101,7 @@ def used_modules(path: str, text: str) -> tuple[str, ...]:
 
 
 def is_module(module: str, importer: str, path: str) -> bool:
-    """Whether `module`, as `importer` writes it, is the file `path`."""
+    """Returns whether `module`, as `importer` writes it, is the file `path`."""
     stem = splitext(path)[0]
     names = {stem, dirname(stem)} if basename(stem) in {"index", "__init__"} else {stem}
     if not importer.lower().endswith(PYTHON):
@@ -281,7 +281,7 @@ def _advice(file: str, gone: Sequence[Lost]) -> Finding:
 
 
 def _may_use(text: str, one: Lost) -> bool:
-    """Whether it pays to read the text's imports: it names what was lost and the file, or the file's folder."""
+    """Returns whether it pays to read the text's imports: it names what was lost and the file, or the file's folder."""
     stem = splitext(basename(one.file))[0]
     in_folder = stem in {"index", "__init__"}  # a folder may be named by dots alone
     if not in_folder and stem not in text:
@@ -296,7 +296,7 @@ def _is_code(path: str) -> bool:
 
 
 def _is_read(path: str, text: str) -> bool:
-    """Whether what the text offers can be seen; a Python newer than ours is read as well."""
+    """Returns whether what the text offers can be seen; a Python newer than ours is read as well."""
     return python_source.parse_python(text) is not None if path.lower().endswith(PYTHON) else is_well_formed(path, text)
 
 
@@ -314,7 +314,7 @@ def _routes(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _mounted(path: str, text: str) -> Iterator[str]:
-    """Where the routes of other files are put."""
+    """Returns where the routes of other files are put."""
     for one in _endpoints(path, text):
         if one.method == "MOUNT":
             yield _PARAMETER.sub(":", one.path).rstrip("/")

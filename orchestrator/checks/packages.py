@@ -74,7 +74,7 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
 
 
 def _stated(version: object) -> str:
-    """The version in what stands behind a name: a text, a number, or a table as package managers know them."""
+    """Returns the version in what stands behind a name: a text, a number, or a table as package managers know them."""
     if isinstance(version, Mapping):
         sources = (version.get(how) for how in ("git", "url", "path", "file", "registry", "index", "source"))
         places = (place for place in sources if isinstance(place, str) and place.strip())

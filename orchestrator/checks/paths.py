@@ -52,7 +52,7 @@ class PathProblem(NamedTuple):
 
 
 def tidy(path: str) -> str:
-    """The path without the blanks around it and the `./` before it that mean nothing."""
+    """Returns the path without the blanks around it and the `./` before it that mean nothing."""
     path = path.strip()
     while path.startswith("./") and len(path) > 2:
         path = path[2:]
@@ -196,14 +196,14 @@ def _values(examples: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(text: object) -> str:
-    """The words alone."""
+    """Returns the words alone."""
     return (
         " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split()) if isinstance(text, str) else ""
     )
 
 
 def _telling(text: object) -> list[str]:
-    """The lines that hardly stand anywhere else."""
+    """Returns the lines that hardly stand anywhere else."""
     lines = [line.strip() for line in text.splitlines()] if isinstance(text, str) else []
     return [line for line in lines if len(line) >= _LINE_CHARS]
 

@@ -25,7 +25,7 @@ from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 
 
 def check_older(suite: TestSuite, older: str | None) -> list[Finding]:
-    """A major finding when the suite would take or change anything of `older`, the present text of its file.
+    """Returns a major finding when the suite would take or change anything of `older`, the present text of its file.
 
     Adding is fine. None stands for a file that cannot be read as text, or read at all: nothing may replace it.
     """
@@ -167,7 +167,7 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
 
 
 def is_suite(path: str, *, any_language: bool = False) -> bool:
-    """Whether a file is named like tests that can be checked and run here, or like tests of any language."""
+    """Returns whether a file is named like tests that can be checked and run here, or like tests of any language."""
     known = _PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path)
     return bool(known or (any_language and is_test_file(path)))
 
@@ -225,7 +225,7 @@ def _cases(value: object, where: Where, findings: list[Finding], *, of_node: boo
 
 
 def _function_named(text: str) -> str:
-    """The function in `file::Class::test_x[1]`, `Class.test_x` and `test_x()`; a sentence stays as it is."""
+    """Returns the function in `file::Class::test_x[1]`, `Class.test_x` and `test_x()`; a sentence stays as it is."""
     name = re.sub(r"\[.*\]$|\(\)$", "", text).split("::")[-1]
     return name.rpartition(".")[2] if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", name) else name
 
@@ -244,7 +244,7 @@ def _file_name(path: str, where: Where, any_language: bool) -> Iterator[Finding]
 
 
 def _is_passed_over(folder: str, path: str) -> bool:
-    """Whether the runner that the file is for looks for no tests in folders of this name."""
+    """Returns whether the runner that the file is for looks for no tests in folders of this name."""
     if path.endswith(".py"):
         return folder.startswith(".") or folder in _NOT_COLLECTED  # pytest's own `norecursedirs`
     return folder == "node_modules"  # all that the runners of JavaScript have in common: `examples/.test/` is searched
@@ -315,7 +315,7 @@ def _check_node(tree: Node, where: Where) -> list[Finding]:
 
 
 def _suspicions(test: Function, where: Where) -> Iterator[Finding]:
-    """Where an `assert` was forgotten, and where a failed one would not be seen."""
+    """Returns where an `assert` was forgotten, and where a failed one would not be seen."""
     waiting: list[ast.AST] = list(test.body)
     while waiting:
         node = waiting.pop()
@@ -341,7 +341,7 @@ def _asserts(body: Iterable[ast.stmt]) -> bool:
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler catches a failed assertion and does nothing at all."""
+    """Returns whether the handler catches a failed assertion and does nothing at all."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {"" if kind is None else dotted(kind).rpartition(".")[2] for kind in caught}
     idle = all(isinstance(one, ast.Pass | ast.Expr) and _is_plain(one) for one in handler.body)

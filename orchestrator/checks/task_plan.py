@@ -45,7 +45,7 @@ _FILLERS = frozenset(
 
 
 def check_task_plan(plan: TaskPlan, story_id: str) -> list[Finding]:
-    """The structural checks but that of its length: tasks, a goal, numbers, what depends on what, packages."""
+    """Runs the structural checks except that of its length: tasks, a goal, numbers, what depends on what, packages."""
     findings = [*_tasks(plan), *_goal(plan, story_id), *_numbers(plan)]
     findings += _needs(plan)
     for entry in _packages(plan)[1]:
@@ -284,7 +284,7 @@ def _task(
 
 
 def _files(paths: Sequence[str], task: PlannedTask, where: Where, findings: list[Finding]) -> tuple[str, ...]:
-    """The files of a task that names none by `Create:` or `Modify:`."""
+    """Returns the files of a task that names none by `Create:` or `Modify:`."""
     kept: dict[str, None] = {}
     for path in map(tidy, paths):
         if not path or not _stands(path, task.text):
@@ -317,19 +317,19 @@ def _read_packages(value: Mapping[str, Any], field: str, text: str, at: Where) -
 
 
 def _named_with(name: str, version: str, text: str) -> bool:
-    """Whether a line of the text names the package, and with it each number of its version."""
+    """Returns whether a line of the text names the package, and with it each number of its version."""
     numbers = re.findall(r"\d[\w.]*", version)
     return any(_stands(name, line) and all(number in line for number in numbers) for line in text.splitlines())
 
 
 def _stands(name: str, text: str) -> bool:
-    """Whether a path or a package stands in a text as itself, not inside of another one."""
+    """Returns whether a path or a package stands in a text as itself, not inside of another one."""
     whole = rf"(?<![\w@./-])(?:\./)?{re.escape(name)}(?![\w/-]|\.\w)"
     return re.search(whole, text, re.IGNORECASE) is not None
 
 
 def _joined(own: Sequence[str], more: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """The plan's own packages, and those of the others that it does not name."""
+    """Returns the plan's own packages, and those of the others that it does not name."""
     there = {read[0].lower() for entry in (*own, *others) if (read := requirement(entry))}
     return (*own, *(entry for entry in more if (read := requirement(entry)) and read[0].lower() not in there))
 

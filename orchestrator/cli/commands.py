@@ -208,7 +208,7 @@ def replan_command(
     if context.as_json:
         print_json({"sprint": done["sprint"], "stories": stories})
         return Exit.GOOD
-    print(safe(f"to be planned again in sprint {done['sprint']}: {story}; {_resumer(done)} with it"))
+    print(safe(f"to be planned again in sprint {done['sprint']}: {story}; {_resumer(done)} it"))
     if len(stories) > 1:
         print(safe(f"reset with it: {', '.join(other for other in stories if other != story)}"))
     return Exit.GOOD
@@ -229,8 +229,8 @@ def print_answer(context: Context, given: Mapping[str, Any]) -> int:
         print_json(dict(given))
     elif first:
         pid = given.get("running_pid")
-        alive = f"pid {pid} goes on" if pid is not None else f"nobody runs the sprint now, {_resumer(given)}"
-        print(safe(f"{given['message']}; {alive} with it"))
+        alive = f"pid {pid} resumes" if pid is not None else f"nobody runs the sprint now, {_resumer(given)}"
+        print(safe(f"{given['message']}; {alive} it"))
     if not first:
         say(f"error: {given['message']}")
     return Exit.GOOD if first else Exit.NOT_DONE
@@ -249,7 +249,7 @@ def clean_comment(comment: str) -> str:
 
 def _resumer(done: Mapping[str, Any]) -> str:
     """Returns which command resumes a sprint that no process works on."""
-    return "`orchestrator serve` goes on" if done.get("begun_by") == "serve" else "the same run command goes on"
+    return "`orchestrator serve` resumes" if done.get("begun_by") == "serve" else "the same run command resumes"
 
 
 @command(app, "submit")

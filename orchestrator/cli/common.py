@@ -1,4 +1,4 @@
-"""What every command shares: the options for configuration, daemon and JSON, exit codes, output and error output."""
+"""Shared parts of all commands: options for configuration, daemon and JSON, exit codes, output and error output."""
 
 import inspect
 import json
@@ -66,7 +66,7 @@ def command_group(**more: Any) -> typer.Typer:
 
 
 class Exit(IntEnum):
-    """What the process tells its caller."""
+    """Exit codes of the process."""
 
     GOOD = 0
     NOT_DONE = 1
@@ -105,7 +105,7 @@ GateOption = Annotated[
 
 @dataclass(frozen=True)
 class Context:
-    """What every command is called with: the first parameter of each."""
+    """The first parameter of every command."""
 
     config: Path | None = None
     overrides: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a person sees while a sprint runs: live on a terminal, plain lines otherwise, JSON lines on request.
+"""Shows a running sprint: live on a terminal, plain lines otherwise, JSON lines on request.
 
 A story's question and its answers, as lines for people (`show`, `status`, the live table).
 """
@@ -132,7 +132,7 @@ class _Console(Console):
 class EventPrinter:
     """Prints events as they are recorded. `with` keeps a live table of the running stories on a terminal.
 
-    When nobody reads the stream any more (`| head`), `closed` turns true and nothing is printed from then on.
+    When the reader of the stream has gone (`| head`), `closed` becomes true and nothing is printed any more.
     """
 
     def __init__(self, settings: Settings, *, form: str, stream: TextIO) -> None:

@@ -43,7 +43,7 @@ def prune_command(
     for line in _lines(pruned):
         print(line)
     for name in pruned.skipped:
-        why = "" if " " in name else ": somebody is at work on it"
+        why = "" if " " in name else ": a process works on it"
         say(f"warning: {name} is left as it is{why}")
     return Exit.GOOD
 

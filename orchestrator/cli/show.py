@@ -92,8 +92,8 @@ def _unknown(context: Context, story: str) -> Exception:
 def draw(story: str, steps: Sequence[PathStep]) -> None:
     """Prints the drawing, in colours on a terminal, with signs that its encoding has."""
     console = Console(highlight=False, soft_wrap=True)
-    begun = f", begun {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
-    console.print(Text(f"Path of {story}{begun}:"))
+    started = f", started {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
+    console.print(Text(f"Path of {story}{started}:"))
     for line in draw_lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
         console.print(line)
     console.print()
@@ -162,7 +162,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines += [*format_question(shown), *_decision_lines(shown)]
     if shown["pruned"]:
         lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
-    lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
+    lines += ["", f"Plan: {shown['plan_file']} (written by a person)" if shown["plan_file"] else "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
         lines.append(f"  {task['task_id']} [{state}] {cut(task['description'])}")

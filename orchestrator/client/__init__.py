@@ -1,1 +1,1 @@
-"""Where commands of people go: to a daemon over HTTP, or to the state folder itself; both answer the same methods."""
+"""Sends people's commands to a daemon over HTTP, or to the state folder itself, by the same methods."""

@@ -1,4 +1,4 @@
-"""Which process carries a command out: a named daemon, or the command itself in its state folder."""
+"""Finds the process that runs a command: a named daemon, or the command itself in its state folder."""
 
 import json
 from contextlib import suppress

@@ -61,7 +61,7 @@ class DaemonClient:
         private = own or _loopback(host) or host.lower().endswith(".internal")
         if token and self.url.startswith("http:") and not private and variables.get(PLAIN_HTTP) != "1":
             raise ConfigError(
-                f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where nobody can listen"
+                f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where no one can listen"
             )
         if not token.isascii() or not token.isprintable() or " " in token:
             raise ConfigError(f"{TOKEN} holds something that no header can: it is letters, digits and signs")
@@ -263,11 +263,11 @@ class RemoteLog:
 
     def recorded(self) -> Iterator[tuple[int, Event]]:
         """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError."""
-        begun = self.seen
+        start = self.seen
         try:
             yield from self._behind(follow=False, opened=lambda: None)
         except DaemonAway as error:
-            goes_on = f"; --after {self.seen} goes on from there" if self.seen > begun else ""
+            goes_on = f"; --after {self.seen} goes on from there" if self.seen > start else ""
             raise ConfigError(f"{error.message}{goes_on}") from error
 
     def followed(self, tell: Tell) -> Iterator[tuple[int, Event]]:
@@ -303,7 +303,7 @@ class RemoteLog:
 
     @property
     def _lasted(self) -> bool:
-        """Whether the connection that has just ended was a good one."""
+        """Returns whether the connection that has just ended had worked."""
         return not self._lost and self._opened_at is not None and time.monotonic() - self._opened_at > LASTING_S
 
     def _behind(self, *, follow: bool, opened: Callable[[], None]) -> Iterator[tuple[int, Event]]:

@@ -166,7 +166,7 @@ CHECKED_SUFFIXES = tuple(suffix for suffix, language in _BY_SUFFIX.items() if la
 
 
 def language_of(path: str, text: str = "") -> str | None:
-    """The language whose parser judges this file; None when there is none for it."""
+    """Returns the language whose parser judges this file; None when there is none for it."""
     lowered = path.lower()
     name = basename(lowered)
     if name in _BY_NAME:
@@ -251,17 +251,17 @@ _RAW_END = re.compile(r"#\}|\{%[-+~]?\s*end(raw|verbatim|comment)\b")
 
 
 def is_steered(text: str) -> bool:
-    """Whether a template's conditions and loops stand in the text: its elements cannot be matched then."""
+    """Returns whether a template's conditions and loops stand in the text: its elements cannot be matched then."""
     return _STEERING.search(text) is not None
 
 
 def has_template(text: str) -> bool:
-    """Whether anything of a template stands in the text."""
+    """Returns whether anything of a template stands in the text."""
     return _MARKS.search(text) is not None
 
 
 def is_generated(path: str, text: str) -> bool:
-    """Whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
+    """Returns whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
     *folders, name = path.lower().split("/")
     # cookiecutter and its like put marks into the paths as well.
     among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name
@@ -269,7 +269,7 @@ def is_generated(path: str, text: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """The text with letters where a template puts something in; every other character keeps its place."""
+    """Returns the text with letters where a template puts something in; every other character keeps its place."""
     return _MARKS.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), text)
 
 
@@ -342,7 +342,7 @@ def check_syntax(
 
 
 def is_well_formed(path: str, text: str) -> bool:
-    """Whether `check_syntax` finds nothing, at less cost: nothing is told of what it would find."""
+    """Returns whether `check_syntax` finds nothing, at less cost: nothing is told of what it would find."""
     language = None if path.lower().endswith(".sql") else language_of(path, text)
     if language not in ("JavaScript", "TypeScript") or is_generated(path, text):
         return not check_syntax(path, text)

@@ -112,7 +112,7 @@ _PIECES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?>\s|//[^\n]*
 
 
 def without_comments(text: str) -> str:
-    """The same as plain JSON, what stays at its old place."""
+    """Returns the same as plain JSON, what stays at its old place."""
     return _PIECES.sub(_blank, text.removeprefix("\ufeff"))
 
 
@@ -159,7 +159,7 @@ def json5(text: str) -> list[Problem]:
 
 
 def by_line(text: str) -> list[Problem]:
-    """A strict JSON value in each line that is not blank."""
+    """Returns the problems of JSON lines: each line that is not blank must be a strict JSON value."""
     found: list[Problem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and (said := strict(line)):
@@ -192,7 +192,7 @@ def _located(text: str, error: json.JSONDecodeError) -> list[Problem]:
 
 
 def _cut(text: str, pieces: re.Pattern[str] = _BRACKETS) -> list[Problem]:
-    """The bracket that lacks its other half, by the tokens that `pieces` finds."""
+    """Returns the bracket that lacks its other half, by the tokens that `pieces` finds."""
     tokens: list[Token] = []
     line, start = 1, 0
     for match in pieces.finditer(text):

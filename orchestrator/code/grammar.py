@@ -33,7 +33,7 @@ GRAMMARS = {
 
 @cache
 def language(name: str) -> "Language":
-    """The grammar called `name` in GRAMMARS; it never changes, so threads may share it."""
+    """Returns the grammar called `name` in GRAMMARS; it never changes, so threads may share it."""
     from tree_sitter import Language
 
     module, function = GRAMMARS[name]
@@ -41,7 +41,7 @@ def language(name: str) -> "Language":
 
 
 def parse(name: str, text: str) -> Node:
-    """The root of the tree; a broken text gives error nodes, never an exception.
+    """Returns the root of the tree; a broken text gives error nodes, never an exception.
 
     Each call has a parser of its own: a parser keeps the state of what it reads and may not be shared by threads.
     """
@@ -60,7 +60,7 @@ def below(node: Node) -> Iterator[Node]:
 
 
 def node_text(node: Node | None) -> str:
-    """The text the node stands for, "" for None."""
+    """Returns the text the node stands for, "" for None."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
@@ -87,7 +87,7 @@ def place(text: str, offset: int) -> tuple[int, int]:
 
 
 def shown(text: str) -> str:
-    """A piece of a text on one line, short enough for a message, without what would break its quotes."""
+    """Returns a piece of a text on one line, short enough for a message, without what would break its quotes."""
     return " ".join(text.split())[:60].replace("`", "'")
 
 
@@ -115,7 +115,7 @@ class _Found(NamedTuple):
 
 
 def unbalanced(tokens: Sequence[Token], text: str) -> list[Problem]:
-    """The brackets among `tokens` that lack their other half, the first one first; [] when all have theirs.
+    """Returns the brackets among `tokens` that lack their other half, the first one first; [] when all have theirs.
 
     A bracket that closes one further out tells that those in between were left open; so does one that stands at the
     start of its line as far left as the line of one further out.
@@ -135,7 +135,7 @@ def unbalanced(tokens: Sequence[Token], text: str) -> list[Problem]:
 
 
 def _never_closed(unclosed: Sequence[Token]) -> Problem:
-    """The innermost one at the end of a file that was cut; those around it are named."""
+    """Returns the innermost one at the end of a file that was cut; those around it are named."""
     first = unclosed[-1]
     others = [f"`{token.text}` of line {token.line}" for token in unclosed[:-1]][-4:]
     nor = f", nor {'is' if len(others) == 1 else 'are'} {' and '.join(others)}" if others else ""
@@ -236,7 +236,7 @@ def _token(node: Node, lines: Lines) -> Token:
 
 
 def _open_comment(text: str) -> Iterator[Problem]:
-    """A comment that swallows the rest; trees make of it whatever they can."""
+    """Yields a problem for an unclosed comment, which syntax trees do not report reliably."""
     begun = [match.start(1) for match in _COMMENT.finditer(text, text.rfind("*/") + 1)]
     if begun:
         line, column = place(text, begun[0])
@@ -245,7 +245,7 @@ def _open_comment(text: str) -> Iterator[Problem]:
 
 
 def _open_string(nodes: Sequence[tuple[Node, Node | None]], lines: Lines) -> Iterator[Problem]:
-    """A quote that begins no string is one that nothing ends."""
+    """Yields a problem for each quote that starts no string, because nothing closes it."""
     loose = ((node, at) for node, at in nodes if node.type in _QUOTES and at is not None and at.is_error)
     for node, parent in islice(loose, _MOST_QUOTES):
         if _is_alone(node, parent):

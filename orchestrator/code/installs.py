@@ -267,7 +267,7 @@ def _takes_value(tool: str, option: str) -> bool:
 
 
 def _tool(word: _Word) -> str:
-    """The tool that a command's first word names: `/usr/bin/pip3.11`, `npm.cmd`, `$(PIP)`, `${NPM:-npm}`."""
+    """Returns the tool that a command's first word names: `/usr/bin/pip3.11`, `npm.cmd`, `$(PIP)`, `${NPM:-npm}`."""
     name = basename(word.text.replace("\\", "/")).lower()
     if "$" in name:
         found = re.fullmatch(r"\$[({]?(\w+?)(?:[:?-][^)}]*)?[)}]?", name)
@@ -278,7 +278,7 @@ def _tool(word: _Word) -> str:
 
 
 def _verb(tool: str, rest: Sequence[_Word]) -> tuple[str, list[_Word]]:
-    """The first word that is no option's, and what stands behind it; options before it are the tool's."""
+    """Returns the first word that is no option's, and what stands behind it; options before it are the tool's."""
     if "" in _VERBS.get(tool, ()) or (tool, "") in _RUNNERS:
         return "", list(rest)
     at = 0
@@ -288,7 +288,7 @@ def _verb(tool: str, rest: Sequence[_Word]) -> tuple[str, list[_Word]]:
 
 
 def _unwrapped(words: Sequence[_Word]) -> list[_Word]:
-    """The command without assignments, keywords and programs such as `sudo` and `timeout 60` before it."""
+    """Returns the command without assignments, keywords and programs such as `sudo` and `timeout 60` before it."""
     rest, wrapper = list(words), ""
     while rest:
         text = basename(rest[0].text).lstrip("@")
@@ -308,7 +308,7 @@ def _unwrapped(words: Sequence[_Word]) -> list[_Word]:
 
 
 def _commands(text: str, depth: int) -> Iterator[_Command]:
-    """The simple commands of a text, and those of its substitutions behind each."""
+    """Yields the simple commands of a text, and those of its substitutions behind each."""
     text = text.replace("\r\n", "\n")
     words: list[_Word] = []
     inner: list[str] = []
@@ -354,7 +354,7 @@ def _inner(texts: Sequence[str], depth: int) -> Iterator[_Command]:
 
 
 def _word(text: str, at: int, inner: list[str]) -> tuple[_Word, int]:
-    """The word at `at` without its quotes, and where it ends; texts of substitutions go to `inner`."""
+    """Returns the word at `at` without its quotes, and where it ends; texts of substitutions go to `inner`."""
     parts: list[str] = []
     plain, start = True, at
     while found := _PIECE.match(text, at):

@@ -48,7 +48,7 @@ class Tags(NamedTuple):
 
 
 def read_tags(text: str) -> Tags:
-    """The tags in order; the one problem that ended the reading early, when there is one."""
+    """Returns the tags in order; the one problem that ended the reading early, when there is one."""
     tags: list[Tag] = []
     at = 0
     while found := _START.search(text, at):
@@ -103,7 +103,7 @@ def _tag(text: str, start: int) -> Tag | Problem:
 
 
 def _wrong(text: str, match: re.Match[str]) -> Problem | None:
-    """A quote that nothing closes, or that closes much later: the text behind it then sticks to it."""
+    """Returns a quote that nothing closes, or that closes much later: the text behind it then sticks to it."""
     value = match["double"] if match["double"] is not None else match["single"]
     name = match["name"]
     if value is not None:
@@ -418,7 +418,7 @@ def _style(tag: Tag, held: str) -> list[Problem]:
 
 
 def _component(text: str, language: str) -> list[Problem]:
-    """The scripts and styles at the top; what stands between them is the component's own language."""
+    """Returns the scripts and styles at the top; what stands between them is the component's own language."""
     said: list[Problem] = []
     if language == "Astro" and (front := _FRONT.match(text)):
         said += [_moved(one, text, front.start(1)) for one in tree.problems(front[1], "tsx")]

@@ -72,7 +72,7 @@ def _stands_for(name: str, qualified: str, module: str) -> bool:
 
 
 def _docstrings(scope: _Scope, prefix: str) -> Iterator[tuple[str, ast.Constant]]:
-    """The qualified name and the node of each docstring with examples; functions within functions have none."""
+    """Yields the qualified name and the node of each docstring with examples; functions within functions have none."""
     first = scope.body[0] if scope.body else None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         try:

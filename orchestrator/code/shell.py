@@ -43,7 +43,7 @@ def steps(command: str) -> tuple[str, ...]:
 
 
 def _joined(step: str) -> str:
-    """The step without the backslash that continued its line."""
+    """Returns the step without the backslash that continued its line."""
     slashes = len(step) - len(step.rstrip("\\"))
     return step[:-1].rstrip() if slashes % 2 else step
 
@@ -80,12 +80,12 @@ def failed_step(command: str, token: str, output: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The text without what stands in quotes and comments."""
+    """Returns the text without what stands in quotes and comments."""
     return "".join(char for char, quoted in _marked(text) if not quoted)
 
 
 def _split(text: str, signs: tuple[str, ...]) -> list[str]:
-    """The parts of a text between signs that stand in no quotes, comments or brackets."""
+    """Returns the parts of a text between signs that stand in no quotes, comments or brackets."""
     parts, start, at, depth = [], 0, 0, 0
     quoted = [mark for _, mark in _marked(text)]
     while at < len(text):
@@ -130,7 +130,7 @@ _RECIPE = re.compile(r"^(?:\t|[ ]{2,}|[^\s#:=][^=\n:]*:[^=\n;]*;)[ \t]*[@+-]*(?P
 
 
 def is_script(path: str) -> bool:
-    """Whether the name of a file says that it runs commands of the project, not of a pipeline or an editor."""
+    """Returns whether the name of a file says that it runs commands of the project, not of a pipeline or an editor."""
     lowered = path.lower()
     return not _TOOLS.search(lowered) and any(kind.search(lowered) for kind in (_SHELL, _MAKE, _DOCKER, _COMPOSE))
 
@@ -232,7 +232,7 @@ def _plain(value: object) -> str:
 
 
 def is_ignore_file(path: str) -> bool:
-    """Whether git reads this file for patterns."""
+    """Returns whether git reads this file for patterns."""
     return basename(path) == ".gitignore"
 
 
@@ -252,7 +252,7 @@ def ignored_patterns(path: str, text: str) -> tuple[str, ...]:
 
 
 def is_ignored(path: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns covers the path, or a folder above it."""
+    """Returns whether one of the patterns covers the path, or a folder above it."""
     parts = path.split("/")
     places = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return any(fnmatchcase(f"/{place}", f"/{pattern}") for pattern in patterns for place in places)

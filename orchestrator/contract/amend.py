@@ -37,12 +37,12 @@ class Wanted(Value):
 
 
 def is_for_architect(finding: Finding) -> bool:
-    """Whether a finding asks for a file or a package, which the architect decides."""
+    """Returns whether a finding asks for a file or a package, which the architect decides."""
     return finding.ask and finding.code in {FILE, OTHER_TASK, *PACKAGES}
 
 
 def subject(finding: Finding) -> str:
-    """The path or the package that a question is about."""
+    """Returns the path or the package that a question is about."""
     return (finding.where.field if finding.code in PACKAGES else finding.where.file) or ""
 
 
@@ -67,7 +67,7 @@ def grantable(contract: ArchitectureContract, asked: Wanted) -> tuple[Wanted, di
 
 
 def _file_problem(world: World, path: str) -> str:
-    """Why no amendment may name this path, "" when it may: it need not be new, but no task has it."""
+    """Returns why no amendment may name this path, "" when it may: it need not be new, but no task has it."""
     if unsafe_reason(path) is not None:
         return "is unsafe"
     if is_test_file(path):
@@ -147,13 +147,13 @@ def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
 
 
 def brings(name: str, module: str) -> bool:
-    """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
+    """Returns whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
     return same or distributions.python_allowed(module, both_spellings([name]))
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:
-    """The contract with the amendment in it, sealed again."""
+    """Returns the contract with the amendment, sealed again."""
     own = {*contract.task_files.get(amendment.task_id, ()), *amendment.files}
     return contract.model_copy(
         update={

@@ -197,12 +197,12 @@ def _masked(what: str, text: str, before: str | None, where: Where) -> Iterator[
 
 
 def _of(where: Where, name: str) -> Where:
-    """The place with the package's name, by which an amendment can ask for it."""
+    """Returns the place with the package's name, by which an amendment can ask for it."""
     return where.model_copy(update={"field": name[:160]})
 
 
 def allowed(world: World) -> str:
-    """The fix of a package that may not be used: the list of those that may."""
+    """Returns the fix of a package that may not be used: the list of those that may."""
     return f"Allowed dependencies: {', '.join(sorted(world.dependencies)) or 'none'}."
 
 
@@ -257,7 +257,7 @@ def _fresh(patterns: Mapping[str, re.Pattern[str]], path: str, text: str, before
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
-    """The whole lines that `pattern` finds something in."""
+    """Returns the whole lines that `pattern` finds something in."""
     return {line.strip() for line in text.splitlines() if pattern.match(line)}
 
 

@@ -18,7 +18,7 @@ _PLAIN = {"100664": "100644"}
 
 
 def only(files: Sequence[str]) -> str:
-    """The fix of a file that may not be written: the list of those that may."""
+    """Returns the fix of a file that may not be written: the list of those that may."""
     return f"Deliver these files only: {', '.join(files)}." if files else "Deliver no file outside the contract."
 
 
@@ -63,7 +63,7 @@ def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[
 
 
 def check_removal(path: str, where: Where, own: Sequence[str]) -> Iterator[Finding]:
-    """A task takes away only what it names itself, and never a test or a manifest."""
+    """Yields findings on removals: a task may remove only files that it names, and never a test or a manifest."""
     fix = f"Leave the file; this task may take away: {', '.join(own) or 'nothing'}."
     if is_test_file(path):
         message = f"`{path}` is a test file; the tester decides what becomes of those"
@@ -77,7 +77,7 @@ def check_removal(path: str, where: Where, own: Sequence[str]) -> Iterator[Findi
 
 
 def may_go(entry: DiffEntry, owned: frozenset[str]) -> bool:
-    """Whether an entry is a plain file that a task of the plan took away, as it may."""
+    """Returns whether an entry is a plain file that a task of the plan took away, as it may."""
     plain = _PLAIN.get(entry.old_mode, entry.old_mode) in {"100644", "100755"}
     gone = entry.new_mode == ABSENT and entry.status == "D" and plain
     return gone and entry.path in owned and not is_test_file(entry.path) and not is_manifest(entry.path)

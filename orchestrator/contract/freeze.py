@@ -18,7 +18,7 @@ from orchestrator.core.paths import is_manifest, spelling, unsafe_reason
 def freeze(
     *, breakdown: Breakdown, base_commit: str, files: Sequence[str], manifests: Mapping[str, str]
 ) -> ArchitectureContract:
-    """The sealed contract of an accepted breakdown.
+    """Returns the sealed contract of an accepted breakdown.
 
     `files` are the tracked files at `base_commit`, `manifests` the texts of those among them that declare dependencies
     or name modules (`worth_freezing`); what cannot be read in them allows nothing. A declared path that is another one
@@ -58,7 +58,7 @@ def rebased(
 
 
 def widened(contract: ArchitectureContract, task_id: str, files: Iterable[str]) -> ArchitectureContract:
-    """The contract under which one task may write all files of the story, and `files` that the baseline has."""
+    """Returns the contract under which one task may write all files of the story, and `files` that the baseline has."""
     own = {*contract.declared_files, *files}
     return contract.model_copy(update={"task_files": {**contract.task_files, task_id: tuple(sorted(own))}}).sealed()
 
@@ -79,7 +79,7 @@ def _baseline(base_commit: str, files: Sequence[str], manifests: Mapping[str, st
 
 
 def worth_freezing(path: str) -> bool:
-    """Whether `freeze` wants the text of this file."""
+    """Returns whether `freeze` wants the text of this file."""
     return is_manifest(path) or names_modules(path) or is_ignore_file(path)
 
 

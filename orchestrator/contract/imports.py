@@ -31,7 +31,7 @@ def undeclared(world: World, item: Import, name: str, where: Where) -> Finding:
 
 
 def transitive(module: str, name: str, where: Where) -> Finding:
-    """A package that is there because another one requires it."""
+    """Returns the finding on a package that is installed only because another one requires it."""
     message = (
         f"`{module[:_SHOWN]}` is imported, and `{name[:_SHOWN]}` is there only because another package requires it"
     )
@@ -40,7 +40,7 @@ def transitive(module: str, name: str, where: Where) -> Finding:
 
 
 def missing_module(module: str, where: Where) -> Finding:
-    """A module of the project itself that is nowhere."""
+    """Returns the finding on a missing module of the project itself."""
     message = f"`{module[:_SHOWN]}` is imported, but the project has no such file, and the plan brings none"
     place = where.model_copy(update={"field": module[:160]})
     fix = "Import a module that is there, or put what is needed into one of this task's files."
@@ -150,7 +150,7 @@ def foreign_module(world: World, path: str, module: str, *, types: bool = False)
 
 
 def _by_path(world: World, path: str, module: str) -> Foreign | None:
-    """A path: it must stay in the project; inside a folder of installed packages it names one."""
+    """Returns a path: it must stay in the project; inside a folder of installed packages it names one."""
     target = _target(path, module)
     if target is None:
         return None
@@ -165,7 +165,7 @@ def _by_path(world: World, path: str, module: str) -> Foreign | None:
 
 
 def _target(path: str, module: str) -> str | None:
-    """The path from the root that a relative module stands for; None for one from a server's root."""
+    """Returns the path from the root that a relative module stands for; None for one from a server's root."""
     plain = re.split(r"[?*{]", unquote(module).replace("\\", "/"))[0]
     return None if plain.startswith("/") else normpath(join(dirname(path), plain))
 
@@ -284,12 +284,12 @@ _TEMPLATE = re.compile(r"(^|/)(_?templates?|(__)?fixtures(__)?|cookiecutter)/|\{
 
 
 def is_source(path: str) -> bool:
-    """Whether imports of this file are judged."""
+    """Returns whether imports of this file are judged."""
     return is_python(path) or path.lower().endswith((*source.SUFFIXES, *source.MIXED))
 
 
 def seen_as(path: str, text: str) -> str:
-    """The path with the suffix that a script without one would have by its first line, else as it is."""
+    """Returns the path with the suffix that a script without one would have by its first line, else as it is."""
     first = text.split("\n", 1)[0]
     if "." in path.rsplit("/", 1)[-1] or not first.startswith("#!"):
         return path

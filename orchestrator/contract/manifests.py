@@ -51,7 +51,7 @@ def add_packages(packages: Mapping[str, str], texts: Mapping[str, str], near: Se
 
 
 def _nearest(names: Sequence[str], texts: Mapping[str, str], near: Sequence[str]) -> str:
-    """The manifest in the deepest folder above the first of `near`; of several the one that can take a line."""
+    """Returns the manifest in the deepest folder above the first of `near`; of several the one that can take a line."""
     folder = dirname(near[0]) if near else ""
     while True:
         here = [join(folder, name) for name in names]
@@ -91,7 +91,7 @@ def _indented(rest: str, first: str) -> str:
 
 
 def _version(told: str) -> str:
-    """A version of a plan as Python writes it: `^1.2` and a bare number are a lower limit."""
+    """Returns a version of a plan as Python writes it: `^1.2` and a bare number are a lower limit."""
     told = told.strip()
     if re.match(r"^([<>=!~]=|[<>])", told):
         return told

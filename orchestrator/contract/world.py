@@ -65,7 +65,7 @@ class World:
         return frozenset("/".join(names[:end]) for names in parts for end in range(1, len(names)))
 
     def tests_below(self, folders: Sequence[str]) -> bool:
-        """Whether every Python test that was there lies below one of `folders`."""
+        """Returns whether every Python test that was there lies below one of `folders`."""
         prefixes = tuple("" if folder in {".", "./"} else f"{folder.rstrip('/')}/" for folder in folders)
         return all(path.startswith(prefixes) for path in self.contract.baseline_files if _PYTHON_TEST.search(path))
 
@@ -103,15 +103,15 @@ class World:
         return frozenset("/".join(names[start:]) for names in parts for start in range(len(names)))
 
     def ends_with_module(self, inside: str) -> bool:
-        """Whether a Python file of the project, wherever it lies, is called so."""
+        """Returns whether a Python file of the project, wherever it lies, is called so."""
         return inside in self._python_stems
 
     def is_package(self, folder: str) -> bool:
-        """Whether a folder of the project is a Python package with an `__init__`."""
+        """Returns whether a folder of the project is a Python package with an `__init__`."""
         return f"{folder}/__init__.py" in self.files
 
     def compiles(self, path: str) -> bool:
-        """Whether a compiler makes modules in the Python project of this file, named by its build alone.
+        """Returns whether a compiler makes modules in the Python project of this file, named by its build alone.
 
         A module of Cython has its source's name, and stands there as a file.
         """
@@ -146,7 +146,7 @@ class World:
         return frozenset(name for name in self.contract.local_names if not name.endswith("*"))
 
     def is_local_module(self, module: str) -> bool:
-        """Whether a JavaScript module that is named by no path is one of the project's own.
+        """Returns whether a JavaScript module that is named by no path is one of the project's own.
 
         By the names and aliases that were frozen; or by those that the texts at hand bring, or a folder for bare names,
         where a file is found by them. Where the story brings such a configuration whose text is not at hand, a file
@@ -179,7 +179,7 @@ class World:
         return declared - self.texts.keys()
 
     def _may_be_local(self, module: str) -> bool:
-        """Whether a configuration that is not at hand, or a program, may make this a module of the project."""
+        """Returns whether a configuration that is not at hand, or a program, may make this a module of the project."""
         if module[:1] in "@~$" and any(_BUILDS.search(path) for path in self.files) and self._ends_stem(module[1:]):
             return True
         own = [basename(dirname(path)) for path in self._unseen if basename(path) == "package.json"]
@@ -192,7 +192,7 @@ class World:
         return bool(rest) and self._ends_stem("/".join(rest))
 
     def _ends_stem(self, name: str) -> bool:
-        """Whether a file of the project is called so, folders before it left out."""
+        """Returns whether a file of the project is called so, folders before it left out."""
         wanted = f"/{_SCRIPT.sub('', name)}"
         return any(f"/{stem}".endswith(wanted) for stem in self._modules)
 

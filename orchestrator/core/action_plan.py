@@ -26,12 +26,12 @@ class Verb(StrEnum):
 
 
 def with_lf(text: str) -> str:
-    """The text with every line end as LF, as Markdown reads it."""
+    """Returns the text with every line end as LF, as Markdown reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def as_block(text: str) -> str:
-    """The text as a code block holds it: lines that all end with LF, or nothing at all.
+    """Returns the text as a code block holds it: lines that all end with LF, or nothing at all.
 
     A block cannot say that its last line has no line end, nor that line ends are CRLF.
     """
@@ -186,7 +186,7 @@ URL_STARTS = ("http://", "https://")
 
 
 def is_url(resource: str) -> bool:
-    """Whether a resource is a page and no file."""
+    """Returns whether a resource is a page and no file."""
     return resource.lower().startswith(URL_STARTS)
 
 

@@ -205,7 +205,7 @@ class AnalysisRecord(Value):
     started_at: datetime
 
     def workflow_id(self, stage: str) -> str:
-        """`<analysis>/<stage>`, with `@N` behind it when it was begun again."""
+        """Returns `<analysis>/<stage>`, with `@N` after it when it was restarted."""
         generation = self.generations.get(stage, 1)
         return f"{self.analysis}/{stage}" + (f"@{generation}" if generation > 1 else "")
 

@@ -116,7 +116,7 @@ class Breakdown(AnswerValue):
     technical_notes: Any = None
 
     def task(self, task_id: str) -> Task | None:
-        """The task with this id, or None."""
+        """Returns the task with this id, or None."""
         return next((task for task in self.tasks if task.task_id == task_id), None)
 
 
@@ -185,7 +185,7 @@ class PlanValidationResult(Value):
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> "PlanValidationResult":
-        """The result that these findings mean."""
+        """Returns the result that these findings mean."""
         found = tuple(findings)
         return cls(issues=blocking(found), notes=tuple(finding for finding in found if not finding.severity.blocks))
 

@@ -84,7 +84,7 @@ def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
-    """The same object for the same path and names, as long as some thousand others were not asked for since."""
+    """Returns the same object for the same path and names, as long as some thousand others were not asked for since."""
     return _exports(sys.intern(str(path)), tuple(map(sys.intern, names)))
 
 
@@ -137,7 +137,7 @@ class ArchitectureContract(Value):
     """sha256 over everything above, hexadecimal; empty local names, roots, patterns and amendments left out."""
 
     def sealed(self) -> "ArchitectureContract":
-        """The same contract with its hash filled in."""
+        """Returns the same contract with its hash filled in."""
         return self.model_copy(update={"hash": self.digest()})
 
     def sharing(self) -> "ArchitectureContract":

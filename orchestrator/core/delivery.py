@@ -60,12 +60,12 @@ class LockFiles(Value):
 
 
 def is_read(path: str) -> bool:
-    """Whether a tool reads the file to make a lock file."""
+    """Returns whether a tool reads the file to make a lock file."""
     return basename(path) in _READ
 
 
 def is_lock(path: str) -> bool:
-    """Whether the file follows manifests."""
+    """Returns whether the file follows manifests."""
     return basename(path) in LOCKS
 
 

@@ -66,7 +66,7 @@ _ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u20
 def json_line(
     event: Event, cap: int, *, seq: int | None = None, more: Mapping[str, Any] | None = None, known: Iterable[str] = ()
 ) -> str:
-    """The event as one JSON object in one line, without its end.
+    """Returns the event as one JSON object in one line, without its end.
 
     Texts beyond `cap` characters are cut and say so; what is longer than `LONGEST_LINE` all the same is cut further,
     with `"cut": true`. `seq` is the event's number in the log; `more` are names that stand at the end of each line and
@@ -122,7 +122,7 @@ class _Cut:
             raise _TooLong
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """A JSON-able value; lists and objects keep their first entries."""
+        """Returns a JSON-able value; lists and objects keep their first entries."""
         if isinstance(value, str):
             return self.text(value)
         self._count(1)
@@ -159,6 +159,6 @@ def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> 
 
 
 def line_of(told: Mapping[str, Any]) -> str:
-    """A JSON object as one line that a terminal and a collector can be given."""
+    """Returns a JSON object as one line that a terminal and a collector can be given."""
     text = json.dumps(told, ensure_ascii=False, default=str)
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

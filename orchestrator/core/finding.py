@@ -85,20 +85,20 @@ def questions(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def policy(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A question: nothing is wrong, but the plan or the settings do not allow it. Never refuses by itself."""
+    """Returns a question: nothing is wrong, but the plan or the settings do not allow it. Never refuses by itself."""
     return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix, ask=True)
 
 
 def minor(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A suspicion or a note: advice that never refuses."""
+    """Returns a suspicion or a note: advice that never refuses."""
     return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix)
 
 
 def major(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A proven fault that makes its subject invalid."""
+    """Returns a proven fault that makes its subject invalid."""
     return Finding(code=code, severity=Severity.MAJOR, message=message, where=where or Where(), fix=fix)
 
 
 def critical(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A proven fault that no retry budget may wave through."""
+    """Returns a proven fault that no retry budget may wave through."""
     return Finding(code=code, severity=Severity.CRITICAL, message=message, where=where or Where(), fix=fix)

@@ -98,7 +98,7 @@ class StoryHistory:
 
 
 def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
-    """The conflict that the story ended in, if it did."""
+    """Returns the conflict that the story ended in, if it did."""
     if history.status is not StoryStatus.CONFLICTED:
         return None
     found = [event.data["conflict"] for event in history.events if event.name == CONFLICT]
@@ -106,7 +106,7 @@ def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
 
 
 def in_short(event: Event) -> Event:
-    """The event, without the contract, which neither a report nor going on with a sprint asks for."""
+    """Returns the event, without the contract, which neither a report nor going on with a sprint asks for."""
     return event.model_copy(update={"data": {}}) if event.name in _CONTRACTS else event
 
 
@@ -123,7 +123,7 @@ def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistor
 
 
 def is_finished(histories: dict[str, StoryHistory]) -> bool:
-    """Whether every story has its outcome."""
+    """Returns whether every story has its outcome."""
     return all(history.outcome is not None for history in histories.values())
 
 

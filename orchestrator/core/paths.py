@@ -39,7 +39,7 @@ def _segment_problem(segment: str) -> str | None:
 
 
 def unsafe_reason(path: object) -> str | None:
-    """Why `path` must never be written below a repository root, or None when it may.
+    """Returns why `path` must never be written below a repository root, or None when it may.
 
     Judged by segments, so `a..b.js` is fine. A trailing slash is a directory and therefore no file path. Never raises.
     """
@@ -92,7 +92,7 @@ class RepoPath(str):
     __slots__ = ()
 
     def __new__(cls, path: str) -> Self:
-        """The checked path."""
+        """Returns the checked path."""
         reason = unsafe_reason(path)
         if reason is not None:
             raise ValueError(f"unsafe path {path!r}: {reason}")
@@ -141,12 +141,12 @@ _FOR_PEOPLE = re.compile(
 
 
 def is_for_people(path: str) -> bool:
-    """Whether a change to this file says what runs with a project's rights, or holds such rights."""
+    """Returns whether a change to this file says what runs with a project's rights, or holds such rights."""
     return _FOR_PEOPLE.search(path.lower()) is not None
 
 
 def is_test_file(path: str) -> bool:
-    """Whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
+    """Returns whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
 
     Judged by folder (`tests/`, `__tests__/`, `spec/` …) and by name (`test_x.py`, `x.spec.ts`, `conftest.py` …), not
     by case, so that a file system without case is no way around it.
@@ -168,7 +168,7 @@ def is_manifest(path: str) -> bool:
 
 
 def is_binary_file(path: str) -> bool:
-    """Whether the suffix says that no text editor writes this file."""
+    """Returns whether the suffix says that no text editor writes this file."""
     return bool(_BINARY.search(path.lower()))
 
 
@@ -189,5 +189,5 @@ def is_private_file(path: str) -> bool:
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a private key in the usual armour stands in the text."""
+    """Returns whether a private key in the usual armour stands in the text."""
     return bool(_KEY_BLOCK.search(text))

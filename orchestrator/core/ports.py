@@ -65,7 +65,7 @@ class EventSink(Protocol):
     """The append-only record."""
 
     async def find(self, ids: Sequence[str]) -> Mapping[str, Event]:
-        """Those of the events that are recorded, by id; also what other processes recorded."""
+        """Returns those of the events that are recorded, by id; also what other processes recorded."""
         ...
 
     async def emit(self, event: Event) -> bool:
@@ -133,7 +133,7 @@ class TurnJournal(Protocol):
         ...
 
     def reply(self, step: int) -> Reply | None:
-        """The journalled reply of this step, if its call ended with one."""
+        """Returns the journalled reply of this step, if its call ended with one."""
         ...
 
     def failures(self, step: int) -> tuple[FailedCall, ...]:
@@ -189,14 +189,14 @@ class Architect(Protocol):
         ...
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
-        """A person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
+        """Returns a person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
 
         What the checks of the text say stands in its findings.
         """
         ...
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
-        """The feedback for the next plan."""
+        """Returns the feedback for the next plan."""
         ...
 
     async def amendment(self, brief: AmendmentBrief) -> Amended:
@@ -228,7 +228,7 @@ class Tester(Protocol):
     """Writes a story's suite and reads its failures. Bound to one story and its Step."""
 
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
-        """A suite that satisfies the checks and about which `judge` says nothing major, or None."""
+        """Returns a suite that satisfies the checks and about which `judge` says nothing major, or None."""
         ...
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
@@ -401,18 +401,18 @@ class Workspace(Protocol):
         ...
 
     async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
-        """What these `paths` became from the commit `since` to the branch's head, as a unified git diff.
+        """Returns the changes of these `paths` from `since` to the branch's head, as a unified git diff.
 
         Per file, without renames; a file that is no text is named and not shown. "" when nothing differs.
         """
         ...
 
     async def diff_stat(self, story_id: str) -> str:
-        """The same as `git diff --stat` tells it, for people."""
+        """Returns the output of `git diff --stat`, for people."""
         ...
 
     async def sides(self, story_id: str, onto: str) -> Sides:
-        """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        """Returns the branch and a commit of the result branch brought together as far as git can; nothing moves."""
         ...
 
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:

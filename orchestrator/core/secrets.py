@@ -49,7 +49,7 @@ _NAMES_A_THING = re.compile(
 
 
 def _dense(value: str) -> bool:
-    """Whether letters and digits are mixed as only a generator mixes them."""
+    """Returns whether letters and digits are mixed as only a generator mixes them."""
     if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
     return any(_mixed(run) for run in _RUN.findall(value))
@@ -259,7 +259,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
 
 
 def redacted(value: Any, known: Iterable[str] = ()) -> Any:
-    """A JSON-able value with every text in it redacted, names of objects included."""
+    """Returns a JSON-able value with every text in it redacted, names of objects included."""
     known = tuple(known)
     if isinstance(value, str):
         return redact(value, known)
@@ -271,12 +271,12 @@ def redacted(value: Any, known: Iterable[str] = ()) -> Any:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a secret, as people name them."""
+    """Returns whether a variable of this name holds a secret, as people name them."""
     return bool(_SECRET_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
 def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the variables that hold secrets, and the passwords in addresses; the longest first."""
+    """Returns the values of the variables that hold secrets, and the passwords in addresses; the longest first."""
     held = {value.strip() for name, value in variables.items() if is_secret_name(name)}
     for value in variables.values():
         held |= {value[one.start : one.end] for one in secrets_in(value)}
@@ -284,7 +284,7 @@ def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def worth_hiding(values: Iterable[str]) -> Iterator[str]:
-    """Those of `values` that are no words: a password that is one would take the word out of every text."""
+    """Yields those of `values` that are no words: a password that is one would take the word out of every text."""
     for value in values:
         plain = value.isalpha() and (value.islower() or value.istitle())
         if len(value) >= SHORTEST_KNOWN and not plain and not value.isdigit() and len(set(value)) >= 4:
@@ -326,7 +326,7 @@ class Masks:
     known: tuple[str, ...] = field(default=(), repr=False)
 
     def masked(self, text: str) -> Masked:
-        """`text` with a name in place of each secret; masking it again changes nothing."""
+        """Returns `text` with a name in place of each secret; masking it again changes nothing."""
         found = secrets_in(text)
         if found:
             pieces, at = [], 0
@@ -340,7 +340,7 @@ class Masks:
         return Masked(text, found)
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":
-        """The same with more secrets that are masked wherever they stand; words are left out."""
+        """Returns the same with more secrets that are masked wherever they stand; words are left out."""
         more = {*self.known, *worth_hiding(secrets)}
         if len(more) == len(self.known):
             return self
@@ -352,7 +352,7 @@ class Masks:
         return MASK + hmac.new(self.key, spelt, hashlib.sha256).hexdigest()[:_TAG_DIGITS]
 
     def restored(self, text: str, before: str | None) -> Restored:
-        """`text` with the secrets of `before`, the file that it replaces, where it names them.
+        """Returns `text` with the secrets of `before`, the file that it replaces, where it names them.
 
         A name that stands in that file itself is its own text. One for which the file holds no secret, or several, is
         unknown: a secret is put back where it was, and copied nowhere else.
@@ -384,5 +384,5 @@ class Masks:
 
 
 def masks_in(text: str) -> tuple[str, ...]:
-    """The names of secrets that stand in `text`, each once, in order."""
+    """Returns the names of secrets that stand in `text`, each once, in order."""
     return tuple(dict.fromkeys(_MASKS.findall(text)))

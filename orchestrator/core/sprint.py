@@ -214,7 +214,7 @@ class SprintRecord(Value):
         return f"{self.workflow_id(story_id)}{PLAN_READING}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
-        """The record with a new generation for these stories, and nothing that was said of the one before."""
+        """Returns the record with a new generation for these stories, and nothing that was said of the one before."""
         raised = {story: self.generations.get(story, 1) + 1 for story in story_ids}
         replans = {story: said for story, said in self.replans.items() if story not in story_ids}
         return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})

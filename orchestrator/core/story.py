@@ -63,7 +63,7 @@ class BacklogContent(Value):
     problems: tuple[Finding, ...] = ()
 
     def story(self, story_id: str) -> Story | None:
-        """The row with this id, or None."""
+        """Returns the row with this id, or None."""
         return next((story for story in self.stories if story.id == story_id), None)
 
 
@@ -112,7 +112,7 @@ def topological(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tup
 
 
 def find_cycle(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """A cycle as a closed path (`A, B, A`), or () when there is none. Deterministic for the same input."""
+    """Returns a cycle as a closed path (`A, B, A`), or () when there is none. Deterministic for the same input."""
     _, stuck = waves(order, needs)
     if not stuck:
         return ()
@@ -148,7 +148,7 @@ _PRIORITY_OF = {word: priority for priority, words in _PRIORITIES.items() for wo
 
 
 def id_problem(identifier: str) -> str | None:
-    """Why `identifier` cannot be a story or sprint id (it names branches and files), or None when it can."""
+    """Returns why `identifier` cannot be a story or sprint id (it names branches and files), or None when it can."""
     if not _ID.fullmatch(identifier):
         return "ids are 1 to 64 of the characters A-Z a-z 0-9 . _ -"
     if identifier.startswith(".") or identifier.endswith("."):
@@ -171,7 +171,7 @@ def priority_of(text: str) -> Priority | None:
 
 
 def is_yes(text: str) -> bool:
-    """Whether a flag cell says yes (true, yes, 1, y, x in any case); everything else is no."""
+    """Returns whether a flag cell says yes (true, yes, 1, y, x in any case); everything else is no."""
     return text.strip().lower() in _YES
 
 
@@ -197,11 +197,11 @@ class IdIndex:
         self._families = frozenset(family for identifier in self._exact if (family := _family(identifier)))
 
     def find(self, token: str) -> str | None:
-        """The id that `token` names: exactly, else the only one that differs in case alone, else None."""
+        """Returns the id that `token` names: exactly, else the only one that differs in case alone, else None."""
         return token if token in self._exact else self._folded.get(token.lower())
 
     def same_series(self, token: str) -> bool:
-        """Whether `token` looks like an id of a series some row uses (US-777 beside US-001)."""
+        """Returns whether `token` looks like an id of a series some row uses (US-777 beside US-001)."""
         return _family(token) in self._families
 
 

@@ -128,7 +128,7 @@ class TestReport(Value):
     """Why it was not tried whether these tests can fail; "" where it was, or nobody asked."""
 
     def count(self, *results: CaseResult) -> int:
-        """How many cases have one of these results."""
+        """Returns how many cases have one of these results."""
         return sum(case.result in results for case in self.cases)
 
     @property
@@ -282,7 +282,7 @@ class TriedBase(Value):
 
 
 def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial:
-    """The trial that `report`, a run of the whole suite, comes to.
+    """Returns the trial that `report`, a run of the whole suite, comes to.
 
     `collected` is how many tests could be collected where the run itself says nothing of that, as after a timeout.
     """
@@ -314,7 +314,7 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
 
 
 def _is_unloaded(case: ReportedCase) -> bool:
-    """Whether it stands for a file that could not be loaded: pytest gives it no class, node the file's name."""
+    """Returns whether it stands for a file that could not be loaded: pytest gives it no class, node the file's name."""
     return case.result is CaseResult.ERROR and (case.id.startswith("::") or case.name == case.file)
 
 

@@ -31,12 +31,12 @@ def listed(names: Collection[str], most: int) -> str:
 
 
 def squeezed(text: str) -> str:
-    """The text without any blanks: equal ones differ in their layout only."""
+    """Returns the text without any blanks: equal ones differ in their layout only."""
     return "".join(text.split())
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
-    """The text, as long as before, with a blank for each character that a terminal would take as an order."""
+    """Returns the text, as long as before, with a blank for each character that a terminal would take as an order."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() or letter in keep else " " for letter in text)
@@ -48,7 +48,7 @@ _BETWEEN = re.compile(r"(?:[^\w+#]|_|(?<![\w+#])[+#])+")
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without what no terminal and no file takes; storable as UTF-8."""
+    """Returns the text on one line, without what no terminal and no file takes; storable as UTF-8."""
     sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return " ".join(printable(sound, keep="").split())
 

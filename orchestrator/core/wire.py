@@ -11,7 +11,7 @@ from orchestrator.core.value import AnswerValue
 
 
 def aliased(*others: str) -> Any:
-    """A required field that may also arrive under `others`; the schema says so as `x-aliases`."""
+    """Returns a required field that may also arrive under `others`; the schema says so as `x-aliases`."""
     return Field(json_schema_extra={"x-aliases": list(others)})
 
 

@@ -46,7 +46,7 @@ class Analyses:
         self._cancelled = self._closing = self._concluding = False
 
     def resume(self) -> None:
-        """Resumes what an earlier daemon had begun."""
+        """Resumes analyses that an earlier daemon started."""
         self._current = ""
         self._task = asyncio.create_task(self._resume(), name="analyses")
 
@@ -59,7 +59,7 @@ class Analyses:
         if self._closing:
             raise SprintLocked("the daemon is about to end", pid=os.getpid())
         if self._current is not None:
-            what = f"analysis {self._current} is" if self._current else "an analysis is being begun or resumed"
+            what = f"analysis {self._current} is" if self._current else "an analysis is being started or resumed"
             raise SprintLocked(f"{what} at work: one at a time" if self._current else what, pid=os.getpid())
         self._current = ""
         try:

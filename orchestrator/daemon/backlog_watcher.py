@@ -31,10 +31,10 @@ Signature = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True)
 class News:
-    """What a look at a backlog brought."""
+    """Result of checking a backlog."""
 
     refused: str = ""
-    """Why what stands there was not taken; "" when it was."""
+    """Why the content was refused; "" when it was accepted."""
     problems: tuple[Finding, ...] = ()
 
 
@@ -49,7 +49,7 @@ class Watched:
         self._judged: Signature | None = None
         self._unread = False
         self.content = self._last_good()
-        """What counts; None while there never was anything good."""
+        """The last good content; None if there never was one."""
         self.read_at: datetime | None = None
         self.refused = ""
         self.problems: tuple[Finding, ...] = ()
@@ -57,7 +57,7 @@ class Watched:
     def look(self, settings: Settings, now: datetime) -> News | None:
         """Returns what is new, or None.
 
-        Something that somebody may still be writing is left alone until it looks the same twice.
+        A file that may still be written is ignored until it looks the same twice.
         """
         signature = self._signature()
         settled = signature == self._seen or self._seen is None
@@ -70,7 +70,7 @@ class Watched:
 
     @property
     def is_current(self) -> bool:
-        """Whether what stands there now was judged; `content` is then no older."""
+        """Returns whether the current content was judged; `content` is then up to date."""
         return self._signature() == self._judged
 
     def look_again(self) -> None:
@@ -229,7 +229,7 @@ def withdraw(folder: StateFolder, name: str) -> None:
     kept = folder.submitted / "withdrawn"
     kept.mkdir(exist_ok=True)
     for path in found:
-        # What was good last is kept beside the daemon's own state: sprints that are at work go on with it.
+        # The last good content is kept in the daemon's state, so that running sprints continue with it.
         path.rename(kept / path.name)
 
 

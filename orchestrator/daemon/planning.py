@@ -1,4 +1,4 @@
-"""What the daemon has before it: the backlogs it watches, its sprints that have not ended, the rows for new ones."""
+"""Plans the daemon's work: watched backlogs, its unfinished sprints, and rows for new ones."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -59,7 +59,7 @@ class Planner:
                 told = path.stat()
                 stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
                 record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
-            except FileNotFoundError:  # somebody has just removed it
+            except FileNotFoundError:  # it was just removed
                 continue
             except (ConfigError, OSError) as error:
                 self.broken[name] = str(error)

@@ -58,7 +58,7 @@ async def run_within(work: Coroutine[Any, Any, object], since: asyncio.Event | N
 
 
 LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.dir", "log.format")
-"""What is read once, when the daemon starts."""
+"""Settings that are read only when the daemon starts."""
 
 
 def compare_settings(before: Settings, after: Settings) -> tuple[list[str], list[str]]:
@@ -162,7 +162,7 @@ class Daemon:
         await run_within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
         cut = await self.works.drain(grace, self._hurry)
         await self.analyses.close()
-        # What sprints leave behind in order is waited for, unless they could tell nobody of it.
+        # Waits until sprints have stopped in an orderly way, unless the log cannot be written.
         await (run_within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
@@ -177,7 +177,7 @@ class Daemon:
 
     @property
     def hurried(self) -> bool:
-        """Whether it was asked twice to stop."""
+        """True after a second request to stop."""
         return self._hurry.is_set()
 
     def wake(self) -> None:

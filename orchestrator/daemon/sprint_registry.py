@@ -140,7 +140,7 @@ AGAIN_S = 30.0
 MOMENT_S = 1.0
 """The same where another process has the sprint's lock: to apply an order there takes a moment."""
 NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
-"""What may pass by itself, or once somebody has seen to it."""
+"""Errors that may pass by themselves, or after a person's action."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a daemon opens before it does anything: each thing that may fail fails here, and closes what was opened."""
+"""Opens a daemon's resources: anything that may fail fails here, and closes what was opened before."""
 
 import asyncio
 import tempfile
@@ -27,7 +27,7 @@ from orchestrator.storage.locks import Lease, SprintLock
 from orchestrator.storage.state_folder import StateFolder
 
 DATABASE_COMES_S = 60.0
-"""How long a daemon waits at its start for a Postgres that is beginning, too."""
+"""Seconds that a starting daemon waits for a Postgres that is starting too."""
 
 
 async def open_daemon(

@@ -68,7 +68,7 @@ class ArchiveWriter:
 
     @property
     def files(self) -> int:
-        """How many were added."""
+        """Number of added files."""
         return len(self._sums)
 
     def add(self, name: str, data: bytes, mtime: float) -> None:

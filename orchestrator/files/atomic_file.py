@@ -60,7 +60,7 @@ _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether `path` must not be replaced: its mode or its folder's has no write bit, or we may not write there.
+    """Returns whether `path` must not be replaced: it or its folder has no write bit, or we may not write there.
 
     The mode counts even where it would not hinder us (an administrator's process): who removed the bits meant it.
     """
@@ -176,7 +176,7 @@ def narrow(home: Path) -> str | None:
             f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
             "name a folder of your own with ORCHESTRATOR_HOME"
         )
-    # After the folder: now nobody else can put something in a file's place.
+    # After the folder, so that no other process can replace a file.
     for path in _files(home):
         _is_narrowed(path)
     return f"the state folder {home} was open to other users (mode {mode:04o}); now only to you"

@@ -66,7 +66,7 @@ def short_of_disk(place: Path, least_mb: int) -> str:
 
 
 FULL_MB = 8
-"""With less a disk counts as full, a small one with less than a twentieth: nobody can say what would still fit."""
+"""With less a disk counts as full, a small one with less than a twentieth: it is unknown what would still fit."""
 
 
 def is_full(*places: Path) -> bool:

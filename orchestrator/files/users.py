@@ -15,7 +15,7 @@ FIRST, MOST = 20001, 512  # numbers that no distribution gives to accounts by it
 # Numbers of capabilities in <linux/capability.h>.
 CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
 COMMANDS = FIRST + MOST
-"""A group that all of them are in, and nobody else: it may pass a folder that `let_through` was called for."""
+"""A group with only these users: it may pass a folder that `let_through` was called for."""
 _PLACES = ("/run/lock", "/run")
 _SHARED_MEMORY = Path("/dev/shm")
 _OPEN = 0o775
@@ -127,7 +127,7 @@ def is_private(found: os.stat_result) -> bool:
 
 
 def let_through(folder: Path) -> None:
-    """Lets our commands' users, and nobody else, pass a private folder on the way to their tree. Raises OSError."""
+    """Lets only our commands' users pass a private folder on the way to their tree. Raises OSError."""
     found = folder.stat()
     if is_private(found) and not _is_passed(found):
         os.chown(folder, -1, COMMANDS)
@@ -136,7 +136,7 @@ def let_through(folder: Path) -> None:
 
 @contextlib.contextmanager
 def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
-    """What is ours in `tree` belongs to `uid` meanwhile, but for `.git` on top of it. Raises OSError.
+    """Gives our files in `tree`, except the top `.git`, to `uid` inside the block. Raises OSError.
 
     The folder itself as well, where there is no `.git` or something else guards it (`guarded`); else it stays ours and
     gets the sticky bit: others can work in it and cannot take `.git` away. Files with further names elsewhere are left

@@ -39,7 +39,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Moment:
-    """What must be of one moment. `end` lets go of the databases."""
+    """Snapshot of everything that must be of one moment. `end` releases the databases."""
 
     databases: SqliteMoment | PostgresMoment
     at: float
@@ -106,7 +106,7 @@ _APART = frozenset(
     {"sprints", "mirrors", "replies", "analyses", "daemon", "repositories", "environments", "bases", ".restoring"}
     | {".gitignore"}
 )
-"""What is not copied as it stands: it is looked at on its own, or made again."""
+"""Files that are not copied directly: they are handled separately, or made again."""
 
 
 async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp:
@@ -198,7 +198,7 @@ def _sprints(environment: Environment, folder: StateFolder) -> tuple[SprintKept,
 
 
 def _files(home: Path, now: Moment, mirrors: list[Path]) -> Iterator[tuple[str, Path]]:
-    """(name in the archive, file) of all that is copied as it stands."""
+    """Yields (name in the archive, file) of all files that are copied directly."""
     objects = (path for mirror in mirrors for path in object_files(mirror))
     kept = [*home.glob("analyses/*/codebase.json"), *home.glob("daemon/id"), *home.glob("daemon/backlogs/*.json")]
     served = [path for pattern in JOB_FILES for path in home.glob(f"analyses/*/{pattern}")]
@@ -242,7 +242,7 @@ def _scratch(home: Path) -> Iterator[Path]:
 
 @contextmanager
 def _stream(target: Path | IO[bytes]) -> Iterator[IO[bytes]]:
-    """Where the archive is written: beside the file first, for its owner alone."""
+    """Yields the stream for the archive: `target` itself, or a private temporary file beside that path."""
     if not isinstance(target, Path):
         yield target
         return

@@ -14,7 +14,7 @@ from orchestrator.storage.snapshots import read_in
 from orchestrator.storage.state_folder import RESTORING, StateFolder
 
 NOT_COUNTED = frozenset({".gitignore", "daemon", "lost+found"})
-"""What a folder may hold and still be empty: also the root of a disk of its own."""
+"""Names that an empty folder may contain, because it may be the root of a separate disk."""
 LAST = "sprints"
 """Moved into place last: until it is there, no command finds a sprint."""
 

@@ -36,9 +36,9 @@ from orchestrator.storage.snapshots import shrink
 from orchestrator.storage.state_folder import StateFolder
 
 KEPT = frozenset({"sprint.json", "analysis.json", JOB, "lock", ".trash"})
-"""What stays in the folder of a pruned sprint or analysis; its trash is emptied."""
+"""Files that stay in the folder of a pruned sprint or analysis; its trash is emptied."""
 TREES = ("worktrees", "environments")
-"""What no one needs once a sprint is finished."""
+"""Files that a finished sprint does not need."""
 MB = 1024 * 1024
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -78,7 +78,7 @@ class _Past:
 
     @property
     def has_trees(self) -> bool:
-        """Whether its trees are there, or a kill left some of them in its trash. Blocks."""
+        """Returns whether its trees exist, or a kill left some in its trash. Blocks."""
         trash = self.place / ".trash"
         return any((self.place / name).exists() for name in TREES) or (trash.is_dir() and any(trash.iterdir()))
 
@@ -130,7 +130,7 @@ class _Pruner:
         return chosen
 
     def _ended(self, past: _Past) -> datetime | None:
-        """Returns when it ended; None while it may go on, or when it was pruned."""
+        """Returns when it ended; None while it may continue, or when it was pruned."""
         record = past.record
         if record.pruned is not None:
             return None
@@ -217,7 +217,7 @@ class _Pruner:
         return True
 
     def _read_again(self, past: _Past) -> SprintRecord | AnalysisRecord | None:
-        """Returns the record as it is now; None when it was reset as a whole, is gone, or may go on again."""
+        """Returns the current record; None when it was reset as a whole, is gone, or may continue again."""
         now = next((one for one in self._all() if (one.kind, one.name) == (past.kind, past.name)), None)
         if now is None or (now.record.pruned is None and self._ended(now) is None):
             return None

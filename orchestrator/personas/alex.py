@@ -155,7 +155,7 @@ async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
-    """Refuses a resolution that was cut: what its end would have said, nobody knows."""
+    """Refuses a cut-off resolution, because its missing end is unknown."""
     if not heard.cut_off and not (heard.at_limit and heard.is_plan):
         return delivery, [], 0
     return delivery, [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")], 0
@@ -229,7 +229,7 @@ class _Build:
         return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
 
     def _missing(self, delivery: Delivery | None, heard: Heard) -> tuple[list[str], list[str]]:
-        """Returns the task's files that did not come, and what nobody knows of behind the end of a cut plan.
+        """Returns the task's files that did not come, and unknown parts after the end of a cut-off plan.
 
         A plan leaves alone what need not change, so files that are there may have come behind its end; so may the
         rest of the action it ends in.
@@ -321,7 +321,7 @@ class _Build:
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:
-    """What came whole, and what came after it: the later word on a file counts, no command is run twice for it."""
+    """Joins complete parts with later ones: the later change of a file counts, and no command runs twice."""
     if first is None:
         return rest
     files = {change.path: change for change in (*first.files, *rest.files) if change.path not in rest.removed}

@@ -20,7 +20,7 @@ from orchestrator.prompts.analysis import render_offered
 NAME = "analyst"
 CONTRACT = "notes/stage_contract"
 MAX_TOLD = 50
-"""Findings of one stage that are told one by one."""
+"""Limit on the findings of one stage that are listed individually."""
 MAX_PROSE = 20_000
 """Characters of an answer without a value that are kept as a summary."""
 
@@ -119,7 +119,7 @@ def _cut(heard: Heard) -> list[Finding]:
 
 
 def _answered(prompt: StagePrompt, asked: Asked[StageReading]) -> StageResult:
-    """What the last answer holds; one that is not as asked and holds no task is a failure, whatever its summary."""
+    """Returns the stage's result; a refused answer without a task is a failure, whatever its summary."""
     reading = asked.value
     return StageResult(
         id=prompt.id,
@@ -154,8 +154,9 @@ def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: Orchestra
 def _is_prose(heard: Heard) -> bool:
     """Returns whether the text speaks to people: no refusal, nothing cut off, and no JSON that could not be read."""
     text = heard.reply.text.strip()
-    begun = text.removeprefix("```json").lstrip().startswith(("{", "["))
-    return bool(text) and heard.extraction.status is Status.REFUSED and not (heard.broken_off or heard.cut_off or begun)
+    is_json = text.removeprefix("```json").lstrip().startswith(("{", "["))
+    partial = heard.broken_off or heard.cut_off or is_json
+    return bool(text) and heard.extraction.status is Status.REFUSED and not partial
 
 
 def _failed(stage: str, error: OrchestratorError) -> Finding:

@@ -40,7 +40,7 @@ Look = Callable[[Heard, Request], Awaitable[Looked | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Generic[T]):
-    """How an answer loop ended, with a value."""
+    """Result of an answer loop that found a value."""
 
     value: T
     """The last value that had the right structure in the last reply."""
@@ -94,7 +94,7 @@ class _Answer(Generic[T]):
 
 
 class _Answers(Generic[T]):
-    """What an answer loop knows between its rounds."""
+    """State of an answer loop between its rounds."""
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ async def _by_model(
     try:
         asked = await ask(desk, request, read=read)
     except OrchestratorError as error:
-        # No answer, nobody to answer, a budget used up: what ails more than this reading shows in the next call.
+        # No answer, no provider, or no budget: a problem beyond this reading will show in the next call.
         return reading.plan, [_by_rules(reading.plan, error.message)]
     if asked.value is None or not asked.accepted:
         return reading.plan, [_by_rules(reading.plan, blocking(asked.findings)[0].message)]
@@ -97,7 +97,7 @@ def _still_true(findings: Sequence[Finding], plan: TaskPlan) -> list[Finding]:
 
 NAME = "mike"
 Slots = Mapping[str, str]
-"""What the prompts of one plan are filled with."""
+"""Slots of the prompts of one plan."""
 
 
 class Mike:

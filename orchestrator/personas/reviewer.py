@@ -20,7 +20,7 @@ NAME = "reviewer"
 PROMPT = "reviewer/review"
 # Some compatible servers name no stop reason at all.
 _WHOLE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
-"""Ends behind which a text is whole, as far as anybody knows."""
+"""Stop reasons after which a text counts as complete."""
 
 
 class Reviewer:
@@ -116,7 +116,7 @@ def _settled(review: Review) -> bool:
 
 
 def _diff_cut(files: Sequence[str]) -> list[Finding]:
-    """Nobody can approve what nobody saw."""
+    """Returns a finding on files that were not shown whole, because an unseen change must not be approved."""
     if not files:
         return []
     told = f"the change is too long or no text, so no reviewer saw it whole, and it is not approved: {', '.join(files)}"

@@ -16,7 +16,7 @@ FIX = (
 
 
 class Secrecy:
-    """What one story's personas are not shown; each secret is reported once, by its place.
+    """Hides secrets from one story's personas; reports each secret once, by its place.
 
     One that was known by its shape once is masked from then on wherever it stands, as in what a command prints.
     """

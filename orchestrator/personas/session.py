@@ -158,17 +158,17 @@ class Heard:
 
     @property
     def declined(self) -> bool:
-        """Returns whether the model, or a filter between it and us, refused to answer or to go on."""
+        """Returns whether the model, or a filter between it and us, refused to answer or to continue."""
         return self.reply.stop_reason is StopReason.REFUSAL
 
     @property
     def broken_off(self) -> bool:
-        """Whether it ended in something else than an answer: a refusal, or a call of a tool that nobody offered."""
+        """Returns whether the reply is not an answer: a refusal, or a call of a tool that was not offered."""
         return self.declined or self.reply.stop_reason is StopReason.TOOL_USE
 
     @property
     def stopped_inside(self) -> bool:
-        """Returns whether the model was stopped in an answer that it had begun, so that more of it may be to come."""
+        """Returns whether the model was stopped within an answer, so that a continuation may follow."""
         return self.at_limit or (self.declined and not self.unreadable)
 
     @property
@@ -208,7 +208,7 @@ class Desk:
     schemas: Mapping[str, str] = field(default_factory=dict)
     """Schema name → its JSON text, for the prompts."""
     masks: Masks = field(default_factory=Masks)
-    """What stands for secrets in the prompts."""
+    """Masks for secrets in the prompts."""
 
     @cached_property
     def secrecy(self) -> Secrecy:
@@ -251,7 +251,7 @@ class Desk:
         return await self._repaired(request, heard, repair) if repair else heard
 
     async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
-        """What the one repair request gave; the broken reply, with the request spent, when it gave nothing whole."""
+        """Returns the reply of the one repair request; the broken reply, with the request spent, if it is unusable."""
         reply = await self._turn(request, Purpose.REPAIR, "repair", slots, request.schema_name)
         extraction = extract(reply.text, request.answer)
         if extraction.status not in {Status.OK, Status.REPAIRED}:

@@ -19,7 +19,7 @@ _LONGEST_SUMMARY = 2000
 
 
 def render_prd(prd: str, budget_tokens: int) -> str:
-    """The PRD in a fence that holds, its end left out and told where it is too long."""
+    """Returns the PRD in a fence that holds, its end left out and told where it is too long."""
     if not prd.strip():
         return "There is no document with requirements: judge by what the project itself says that it is for."
     return fence(cap(prd.strip(), budget_tokens * CHARS_PER_TOKEN), "markdown")
@@ -111,7 +111,7 @@ def words_of(prd: str) -> frozenset[str]:
 
 
 def pack(sources: Sequence[Source], read: Read, mask: Mask, *, budget_tokens: int, prd: str = "") -> Packed:
-    """The repository as one text of at most about `budget_tokens`; the same files give the same text.
+    """Returns the repository as one text of at most about `budget_tokens`; the same files give the same text.
 
     Files are taken in by what they tell, then from small to large, and stand in it by path; of those that are too long
     for their share the beginning is shown while there is room.
@@ -150,7 +150,7 @@ class _Desk:
         self.masked: set[str] = set()
 
     def admits(self, source: Source) -> bool:
-        """Whether the name speaks for text that may be seen; otherwise it is noted why not."""
+        """Returns whether the name speaks for text that may be seen; otherwise it is noted why not."""
         why = SECRET if is_private_file(source.path) else BINARY if is_binary_file(source.path) else ""
         if why:
             self._leave(source, why)
@@ -202,7 +202,7 @@ class _Desk:
 
 
 def _listing(paths: Sequence[str], room: int) -> str:
-    """All paths by folder; those for which there is no room are counted."""
+    """Returns all paths by folder; those for which there is no room are counted."""
     folders: dict[str, list[str]] = {}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")

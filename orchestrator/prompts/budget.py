@@ -38,7 +38,7 @@ def tokens(text: str) -> int:
 
 
 def fence(text: str, language: str = "") -> str:
-    """`text` verbatim in a code fence that is longer than any run of backticks in it."""
+    """Returns `text` verbatim in a code fence that is longer than any run of backticks in it."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     bar = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") or not text else "\n"
@@ -46,20 +46,20 @@ def fence(text: str, language: str = "") -> str:
 
 
 def language_of(path: str) -> str:
-    """The language that a fence names for a file: its suffix, where that is a plain word."""
+    """Returns the language that a fence names for a file: its suffix, where that is a plain word."""
     suffix = PurePosixPath(path).suffix.lower().lstrip(".")
     return suffix if suffix.isalnum() and len(suffix) <= 10 else ""
 
 
 def cap(text: str, limit: int) -> str:
-    """`text`, or its first `limit` characters followed by a note of how many were left out."""
+    """Returns `text`, or its first `limit` characters followed by a note of how many were left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit].rstrip()} … ({len(text) - limit} more characters left out)"
 
 
 def cap_middle(text: str, limit: int) -> str:
-    """`text`, or its head and tail of `limit` characters together with a note between them."""
+    """Returns `text`, or its head and tail of `limit` characters together with a note between them."""
     if len(text) <= limit:
         return text
     head, tail = limit - limit // 2, limit // 2
@@ -68,7 +68,7 @@ def cap_middle(text: str, limit: int) -> str:
 
 
 def _open_fence(text: str) -> str:
-    """The bar of the fence that is open at the end of `text`, or ""."""
+    """Returns the bar of the fence that is open at the end of `text`, or ""."""
     bar = ""
     for line in text.split("\n"):
         run = _BACKTICKS.match(line)
@@ -134,7 +134,7 @@ def _fill(blocks: Sequence[ContextBlock], room: _Room) -> None:
 
 
 def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
-    """The blocks' texts in the given order, together at most `budget_tokens`; blank blocks vanish.
+    """Returns the blocks' texts in the given order, together at most `budget_tokens`; blank blocks vanish.
 
     When they do not fit: heavier blocks first, among equals whole ones before cut ones; a cut block ends at a line, its
     open fence closed, with a note; blocks that are missing are named in a last line.
@@ -160,7 +160,7 @@ WIDTH = 160
 
 
 def render_excerpt(text: str, line: int, column: int) -> str:
-    """The lines around a 1-based place, in a fence; a place behind the text is its end."""
+    """Returns the lines around a 1-based place, in a fence; a place behind the text is its end."""
     lines = text.split("\n")
     at = min(max(line, 1), len(lines))
     first, last = max(at - AROUND_LINES, 1), min(at + AROUND_LINES, len(lines))
@@ -193,7 +193,7 @@ _SIDE = re.compile(r", (where both began|merged meanwhile|your story)$")
 
 
 def as_data(text: str, source: str) -> str:
-    """`text` verbatim between an opening and a closing mark; "" for a blank one. The same for the same text.
+    """Returns `text` verbatim between an opening and a closing mark; "" for a blank one. The same for the same text.
 
     A text that holds such a mark gets one with a number that it does not hold.
     """
@@ -215,7 +215,7 @@ class Place(NamedTuple):
 
 
 def place_in(text: str, offset: int) -> Place:
-    """Where `offset` lies in a text that shows files as `prompts.project.render_files` does."""
+    """Returns where `offset` lies in a text that shows files as `prompts.project.render_files` does."""
     lines = text[:offset].split("\n")
     bar, file, inside = "", None, 0
     for one in lines:

@@ -29,7 +29,7 @@ _AROUND = 4
 
 
 def render_merged(stories: Sequence[MergedStory]) -> str:
-    """A line per story with the subjects of its commits."""
+    """Returns a line per story with the subjects of its commits."""
     return "\n".join(f"- {one.story or 'others'}: {_subjects(one.subjects)}" for one in stories)
 
 
@@ -61,7 +61,7 @@ def _side_by_side(conflict: Conflict, room: int) -> str:
 
 
 def _windows(texts: Sequence[str], room: int) -> list[str]:
-    """The texts without the lines at head and end that are the same in all, but for a few."""
+    """Returns the texts without the lines at head and end that are the same in all, but for a few."""
     lines = [text.splitlines(keepends=True) for text in texts]
     shortest = min(map(len, lines))
     head = next((at for at in range(shortest) if len({one[at] for one in lines}) > 1), shortest)
@@ -78,7 +78,7 @@ _NAMES_PER_FILE = 40
 
 
 def _shown(path: str) -> str:
-    """A path on one line, whatever is in it."""
+    """Returns a path on one line, whatever is in it."""
     return path if path.isprintable() else repr(path)
 
 
@@ -258,7 +258,7 @@ def render_acceptance_tests(tests: Sequence[AcceptanceTest]) -> str:
 
 
 def _free(value: Any) -> str:
-    """A free-form field of an answer: text as it is, anything else as JSON; empty containers are nothing."""
+    """Returns a free-form field of an answer: text as it is, anything else as JSON; empty containers are nothing."""
     if value is None or value == {} or value == []:
         return ""
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
@@ -295,7 +295,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
 
 
 def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """The test file's path and text."""
+    """Returns the test file's path and text."""
     return render_files({suite.test_file: suite.test_content}, budget_tokens)
 
 

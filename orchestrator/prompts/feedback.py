@@ -38,7 +38,7 @@ def render_feedback(findings: Sequence[Finding], previous: str | None) -> str:
 
 
 def render_revision(findings: Sequence[Finding], previous: str | None) -> str:
-    """The same of an architect's plan."""
+    """Returns the same of an architect's plan."""
     return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet")
 
 
@@ -82,7 +82,7 @@ def _bullet(finding: Finding) -> str:
 
 
 def _place(finding: Finding) -> list[str]:
-    """Where inside its subject the finding speaks."""
+    """Returns where inside its subject the finding speaks."""
     where = finding.where
     parts = [where.file] if where.task and where.file else []
     if where.line is not None:
@@ -146,7 +146,7 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
 
 
 def _per_file(diff: str) -> list[str]:
-    """The parts of a diff, one per file; text before the first one is a part of its own."""
+    """Returns the parts of a diff, one per file; text before the first one is a part of its own."""
     edges = [0, *(match.start() for match in _FILE.finditer(diff)), len(diff)]
     parts = [diff[start:end] for start, end in pairwise(edges)]
     return [part for part in parts if part.strip()]
@@ -188,7 +188,7 @@ def render_comments(reviews: Sequence[Reviewed]) -> str:
 
 
 def _said(reviewed: Reviewed) -> list[str]:
-    """Why a change is not approved, where no comment says it."""
+    """Returns why a change is not approved, where no comment says it."""
     words = [] if reviewed.review.approved else [reviewed.review.rationale or reviewed.review.summary]
     cut = f"Too long, or no text, and so not read: {', '.join(reviewed.unseen)}. Keep it as small as the task asks."
     words += [cut] if reviewed.unseen else []

@@ -20,7 +20,7 @@ _DEPTH = 4
 
 
 def expand(texts: Mapping[str, str]) -> dict[str, str]:
-    """The prompts among `texts`, each `<!-- include: shared/NAME -->` line replaced by that text.
+    """Returns the prompts among `texts`, each `<!-- include: shared/NAME -->` line replaced by that text.
 
     Raises ConfigError for a shared text that does not exist, or that includes itself.
     """
@@ -29,12 +29,12 @@ def expand(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def fenced(text: str) -> tuple[str, ...]:
-    """The contents of a prompt's fenced blocks: worked examples, in order."""
+    """Returns the contents of a prompt's fenced blocks: worked examples, in order."""
     return tuple(match[3] for match in _FENCE.finditer(text))
 
 
 def without_examples(text: str) -> str:
-    """The prompt without its fenced blocks."""
+    """Returns the prompt without its fenced blocks."""
     return _FENCE.sub("", text)
 
 
@@ -143,7 +143,7 @@ class _Section:
         return cls(text=text, slots=slots, bare=not rest)
 
     def spoken(self, filled: frozenset[str]) -> bool:
-        """Whether the section says something beyond its heading."""
+        """Returns whether the section says something beyond its heading."""
         return not self.bare or any(slot in filled for slot in self.slots)
 
     def render(self, slots: Mapping[str, str]) -> str:
@@ -166,7 +166,7 @@ class _SegmentTemplate:
         return cls(name=name, sections=tuple(_Section.parse(text) for text in texts if text.strip()))
 
     def render(self, slots: Mapping[str, str]) -> str:
-        """The filled text; empty when nothing but headings would be left."""
+        """Returns the filled text; empty when nothing but headings would be left."""
         filled = frozenset(name for name, value in slots.items() if value.strip())
         if not any(section.spoken(filled) for section in self.sections):
             return ""
@@ -248,7 +248,7 @@ class PromptLibrary:
         }
 
     def render(self, name: str, slots: Mapping[str, str]) -> tuple[Segment, ...]:
-        """The prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
+        """Returns the prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
 
         Values are inserted verbatim and never expanded again, those of others between marks (`as_data`). A section
         (heading) and a segment whose slots are all blank and that say nothing themselves are left out. Raises
@@ -266,7 +266,7 @@ class PromptLibrary:
         return self._notes[name].render(slots)
 
     def worked(self, name: str) -> tuple[str, ...]:
-        """The worked examples in the prompt, which no answer may be. Raises ConfigError for an unknown name."""
+        """Returns the worked examples in the prompt, which no answer may be. Raises ConfigError for an unknown name."""
         self._known(name)
         return self._worked[name]
 

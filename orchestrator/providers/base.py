@@ -1,4 +1,4 @@
-"""What real providers share: one call with a time limit, errors of our kinds, usage and cost.
+"""Shared code of real providers: one call with a time limit, errors of our kinds, usage and cost.
 
 A provider says how a prompt becomes its request and its response body our `Said`; the rest is here.
 """
@@ -91,7 +91,7 @@ def _transient_kind(status: int) -> str | None:
         return "rate_limit"
     if status in {408, 504}:
         return "timeout"
-    # 409 and 425 are told by servers that want the same request a little later.
+    # Servers answer 409 and 425 when they want the same request a little later.
     return "overloaded" if status >= 500 or status in {409, 425} else None
 
 
@@ -272,7 +272,7 @@ def reason(error: Exception) -> str:
 
 
 def sendable(text: str) -> str:
-    """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
+    """Returns `text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -64,7 +64,7 @@ class RoutedProvider:
         provider = self._providers.get(self._stronger.get(persona, usual) if prompt.stronger else usual)
         if provider is None:
             # A story keeps the reviewers that it began with; the settings may have lost them since.
-            told = f"nobody answers for {persona}, with whom the story began: name it in review.reviewers"
+            told = f"no provider answers for {persona}, with whom the story began: name it in review.reviewers"
             raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
         return await provider.complete(prompt)
 

@@ -37,7 +37,7 @@ MAX_CELL, MAX_FINDING, MAX_HEALINGS, MAX_FINDINGS = 300, 1500, 40, 60
 
 
 class Places(NamedTuple):
-    """Where a reader of the report finds what it speaks of."""
+    """Places of the things that a report mentions."""
 
     backlog: str
     repo: str
@@ -48,7 +48,7 @@ class Places(NamedTuple):
 
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
-    """The whole document."""
+    """Returns the whole document."""
     whole = (*_forms(report), *_base(report), *_sandbox(report), _looking(places))
     parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
     for story in report.stories:
@@ -58,7 +58,7 @@ def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], p
 
 
 def _forms(report: SprintReport) -> Iterator[str]:
-    """Which form each model did well in."""
+    """Renders the success of each model by answer form."""
     told = report.totals.get("forms")
     forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
     if forms:
@@ -75,7 +75,7 @@ def _forms(report: SprintReport) -> Iterator[str]:
 
 
 def _sandbox(report: SprintReport) -> Iterator[str]:
-    """Where what a model wrote was run."""
+    """Renders the sandbox in which model-written code ran."""
     told = report.totals.get("sandbox")
     if told is not None:
         facts = SandboxFacts.model_validate(told)
@@ -85,7 +85,7 @@ def _sandbox(report: SprintReport) -> Iterator[str]:
 
 
 def _base(report: SprintReport) -> Iterator[str]:
-    """What the tests did before anything was paid for."""
+    """Renders the test results at the base commit."""
     told = report.totals.get("base")
     if told is not None:
         trial = BaseTrial.model_validate(told)
@@ -94,7 +94,7 @@ def _base(report: SprintReport) -> Iterator[str]:
 
 
 def _looking(places: Places) -> str:
-    """How to get at branches and files: they lie in a bare repository, where nothing can be linked to."""
+    """Renders commands for branches and files, which are in a bare repository and cannot be linked."""
     fetch = shlex.join(["git", "-C", places.repo, "fetch", places.mirror])
     show = shlex.join(["git", "--git-dir", places.mirror, "show"])
     lines = (
@@ -192,7 +192,7 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
 
 
 def _conflict(story: StoryReport, events: Sequence[Event]) -> str:
-    """The four texts that a person decides by."""
+    """Returns the four texts that a person decides by."""
     told = [event.data["conflict"] for event in events if event.name == CONFLICT]
     if story.status is not StoryStatus.CONFLICTED or not told:
         return ""
@@ -215,7 +215,7 @@ def _criteria(story: StoryReport) -> str:
 
 
 def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str, str]]:
-    """A row per test and result: without the story's change, with empty functions, and with the change.
+    """Yields a row per test and result: without the story's change, with empty functions, and with the change.
 
     Parametrized tests are counted.
     """
@@ -231,7 +231,7 @@ def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str,
 
 
 def _reviews(tasks: Sequence[TaskOutcome]) -> str:
-    """What each reviewer said, and what is left open."""
+    """Renders each reviewer's result, and open comments."""
     rows = [
         (
             *(_cell(task.id), str(one.iteration), _cell(one.by), one.verdict.value.replace("_", " ")),
@@ -295,7 +295,7 @@ MOST_LINES = 200
 
 
 def rewritten_tests(rewritten: Sequence[TestRewritten]) -> str:
-    """A section with what was taken away and what was added, per file and with its reason; "" for none."""
+    """Returns a section with what was taken away and what was added, per file and with its reason; "" for none."""
     return "\n\n".join(["### Tests that were changed", *map(_one, rewritten)]) if rewritten else ""
 
 

@@ -1,6 +1,6 @@
-"""A story's path: its events folded into the steps that decided something, and how each is told; in one line of words.
+"""A story's path: folds its events into decisive steps, each described in one line.
 
-An event of an older log, without the keys of a decision, is told by its message.
+An event of an older log, without the keys of a decision, is shown by its message.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ MOST_CHARS, MOST_ISSUES = 110, 2
 
 
 class Mark(StrEnum):
-    """How a step went."""
+    """Result of a step."""
 
     BEGIN = "begin"
     GOOD = "good"
@@ -38,7 +38,7 @@ Teller = Callable[[Event, "Told"], tuple[Mark, str] | None]
 
 
 class Told:
-    """What the events told that comes with the next step, or is needed by it."""
+    """Facts from events that belong to the next step, or that it needs."""
 
     def __init__(self) -> None:
         self.notes: Counter[str] = Counter()
@@ -51,7 +51,7 @@ class Told:
         self.notes.update([text] if text else [])
 
     def taken(self) -> tuple[str, ...]:
-        """The notes so far, once."""
+        """Returns the notes so far, once."""
         notes, self.notes = self.notes, Counter()
         retries = notes.pop("retried", 0)
         told = [f"{note} x{count}" if count > 1 else note for note, count in notes.items()]
@@ -59,7 +59,7 @@ class Told:
 
 
 def verdict_of(event: Event) -> str:
-    """The verdict in one word, also where an older log names it otherwise; "" for no decision."""
+    """Returns the verdict in one word, also where an older log names it otherwise; "" for no decision."""
     return str(event.data.get("verdict") or event.data.get("route") or event.data.get("status") or "")
 
 
@@ -69,7 +69,7 @@ def number(value: object) -> int | None:
 
 
 def findings_of(event: Event) -> list[Mapping[str, Any]]:
-    """The findings of an event as they were recorded."""
+    """Returns the findings of an event as they were recorded."""
     found = event.data.get("findings")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -114,7 +114,7 @@ def _started(event: Event, told: Told) -> tuple[Mark, str]:
 
 
 def _given(event: Event, told: Told) -> tuple[Mark, str]:
-    """A person's plan that was read, with or without a model; it is judged when the story begins."""
+    """Describes the reading of a person's plan, with or without a model; it is judged when the story starts."""
     weighs = event.level.rank >= Level.WARN.rank
     return Mark.AGAIN if weighs else Mark.GOOD, f"{event.data.get('plan_file') or 'a plan'} is read{issues(event)}"
 
@@ -150,7 +150,7 @@ def _contract(event: Event, told: Told) -> tuple[Mark, str]:
 
 
 def _answer(event: Event, told: Told) -> tuple[Mark, str]:
-    """An answer that was not accepted."""
+    """Describes a refused answer."""
     again = event.name == "answer_sent_back"
     mark, purpose = Mark.AGAIN if again else Mark.BAD, event.data.get("purpose")
     if not purpose:
@@ -193,7 +193,7 @@ def _diff(event: Event, told: Told) -> tuple[Mark, str] | None:
 
 
 def other(event: Event, told: Told) -> tuple[Mark, str] | None:
-    """What no other teller knows is shown when it weighs something."""
+    """Describes any other event, if it is important."""
     return (Mark.BAD, _short(event.message)) if event.level.rank >= Level.WARN.rank else None
 
 
@@ -299,15 +299,15 @@ class PathStep(Value):
     task: str | None = None
     text: str
     notes: tuple[str, ...] = ()
-    """What came about on the way: retries, healings, commands."""
+    """Minor events on the way: retries, repairs, commands."""
     inner: bool = False
-    """Whether it belongs to a loop within the next step."""
+    """True when it belongs to a loop within the next step."""
     codes: tuple[str, ...] = ()
     """Of the findings that decided."""
 
 
 def story_path(events: Iterable[Event]) -> tuple[PathStep, ...]:
-    """The steps of one story in order; `events` are those of its present generation."""
+    """Returns the steps of one story in order; `events` are those of its present generation."""
     told, steps = Told(), list[PathStep]()
     for event in events:
         if event.name in NOTES:

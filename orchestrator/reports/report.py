@@ -30,7 +30,7 @@ from orchestrator.story.routing import PlanRoute
 def build_report(
     record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str], paused: str = ""
 ) -> SprintReport:
-    """The whole report; stories without an outcome appear with their present status.
+    """Returns the whole report; stories without an outcome appear with their present status.
 
     `paused` is why no further one began, which is said of each that did not.
     """
@@ -44,7 +44,7 @@ def build_report(
 
 
 def with_facts(report: SprintReport, facts: Mapping[str, Value | None]) -> SprintReport:
-    """The report, with these facts of the whole sprint in `totals`, as far as they are known: in which tier the
+    """Returns the report, with these facts of the whole sprint in `totals`, as far as they are known: in which tier the
     commands of the latest run were (`sandbox`), what the tests did on the base commit (`base`)."""
     known = {name: fact.model_dump(mode="json") for name, fact in facts.items() if fact is not None}
     return report.model_copy(update={"totals": {**report.totals, **known}})
@@ -156,7 +156,7 @@ STAGES = (*dict.fromkeys(_OF_PURPOSE.values()), _COMMAND, _TESTS, REST)
 
 
 def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
-    """What was not right and how it went on, in order."""
+    """Returns the problems and their resolutions, in order."""
     return tuple(
         Healing(event=event.name, message=event.message, task=event.task)
         for event in events
@@ -202,7 +202,7 @@ _COUNTED = {"ok": "whole", "repaired": "mended", "truncated": "cut_off", "refuse
 
 
 def forms(events: Iterable[Event]) -> tuple[FormOutcome, ...]:
-    """One entry per model and form that it answered in, by name; an answer nobody could read counts as asked for."""
+    """Returns an entry per model and answer form, by name; an unreadable answer counts under the requested form."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for event in events:
         if event.name != READ:

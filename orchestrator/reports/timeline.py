@@ -1,4 +1,4 @@
-"""A story's path as steps to draw: repeated ones folded, and what goes on now (pure)."""
+"""A story's path as steps to draw, with repeated ones folded, and the current activity (pure)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _ENDED = frozenset({"turn_finished", "turn_failed"})
 
 
 def of_story(history: StoryHistory, *, running: bool, full: bool = False) -> tuple[PathStep, ...]:
-    """The steps to draw of a story as the log tells it now."""
+    """Returns the steps to draw of a story as the log tells it now."""
     finished = history.outcome is not None
     return timeline(history.events, running=running, now=datetime.now(UTC), finished=finished, full=full)
 
@@ -26,7 +26,7 @@ def of_story(history: StoryHistory, *, running: bool, full: bool = False) -> tup
 def timeline(
     events: Sequence[Event], *, running: bool, now: datetime, finished: bool, full: bool = False
 ) -> tuple[PathStep, ...]:
-    """The steps to draw; `running`: somebody works on the sprint, `finished`: the story has its outcome."""
+    """Returns the steps to draw; `running`: a process works on the sprint, `finished`: the story has its outcome."""
     steps = tuple(_every(events)) if full else folded(story_path(events))
     if finished or not events:
         return steps
@@ -44,7 +44,7 @@ def _every(events: Iterable[Event]) -> Iterator[PathStep]:
 def folded(steps: Sequence[PathStep]) -> tuple[PathStep, ...]:
     """Steps that repeat the one before, and runs of tasks without trouble, as one each.
 
-    That a task is approved is told with its end.
+    The approval of a task is shown with its end.
     """
     lines: list[PathStep] = []
     for step in _with_approvals(steps):
@@ -76,7 +76,7 @@ def _same(one: PathStep, other: PathStep) -> bool:
 
 
 def _again(before: PathStep, step: PathStep) -> PathStep:
-    """The later step, with how often it came."""
+    """Returns the later step, with how often it came."""
     times = next((int(note.split()[0]) for note in before.notes if note.endswith(" times")), 1)
     others = [note for note in dict.fromkeys((*before.notes, *step.notes)) if not note.endswith(" times")]
     return step.model_copy(update={"time": before.time, "notes": (f"{times + 1} times", *others)})
@@ -107,7 +107,7 @@ def _smooth(step: PathStep) -> bool:
 def _with_now(
     steps: tuple[PathStep, ...], events: Sequence[Event], running: bool, now: datetime
 ) -> tuple[PathStep, ...]:
-    """What goes on, or that nobody works on it."""
+    """Returns the current activity, or that no process works on it."""
     if steps and steps[-1].mark is Mark.WAIT:
         waited = [f"for {span(now - steps[-1].time)} now"] if steps[-1].verdict == Verdict.ASKED else []
         return (*steps[:-1], steps[-1].model_copy(update={"notes": (*steps[-1].notes, *waited)}))
@@ -122,7 +122,7 @@ def _with_now(
 
 
 def as_data(steps: Iterable[PathStep]) -> list[dict[str, Any]]:
-    """The steps for `--json`."""
+    """Returns the steps for `--json`."""
     return [
         {
             "time": step.time.isoformat(),
@@ -141,7 +141,7 @@ def as_data(steps: Iterable[PathStep]) -> list[dict[str, Any]]:
 
 
 def of_data(told: Iterable[Mapping[str, Any]]) -> tuple[PathStep, ...]:
-    """The steps that `as_data` told. Raises ValueError for what are none."""
+    """Returns the steps that `as_data` told. Raises ValueError for what are none."""
     names = PathStep.model_fields.keys()
     kept = [{name: value for name, value in one.items() if name in names and value is not None} for one in told]
     return tuple(PathStep.model_validate(one) for one in kept)

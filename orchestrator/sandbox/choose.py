@@ -39,7 +39,7 @@ ACTIONS = (
     _LOOPBACK,
     _LEAVES,
 )
-"""What the probe tries, in its order, and what is seen from outside."""
+"""Results of the probe's attempts, in order, and of checks from outside."""
 _PROBE = r"""
 import json, os, socket, sys
 facts = json.loads(sys.argv[1])
@@ -85,7 +85,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, kw_only=True)
 class Canaries:
-    """What lies around for a probe, and stays untouched."""
+    """Bait for a probe, which must stay unchanged."""
 
     tree: Path
     outside: Path
@@ -178,7 +178,7 @@ _TODO = {
 }
 _PR_SET_DUMPABLE = 4
 _passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], tuple[Sandbox | None, dict[Tier, str]]] = {}
-"""What was found in this process: the machine does not change under it."""
+"""Cached per process, because the machine does not change meanwhile."""
 
 
 class NotOffered(Exception):

@@ -43,7 +43,7 @@ class DiskWatch:
         self._most = most
         self._stop = stop
         self.told = ""
-        """Why the command was ended; empty when it was not, by this watch."""
+        """Why this watch ended the command; empty when it did not."""
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -252,7 +252,7 @@ async def _settled(job: "asyncio.Future[CommandResult]") -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait({job})
     if not job.cancelled():
-        job.exception()  # retrieved, so that nothing is reported for a result nobody wants any more
+        job.exception()  # retrieved, so that asyncio does not report the unused result
 
 
 @contextlib.asynccontextmanager

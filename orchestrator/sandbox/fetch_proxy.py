@@ -128,7 +128,7 @@ class Connections:
 
 
 def is_public(address: str) -> bool:
-    """Whether it is an address of the internet, also where one of the older kind is written within a newer one."""
+    """Returns whether it is an internet address; checks an IPv4 address embedded in an IPv6 one."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         within = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
@@ -157,7 +157,7 @@ async def _first(addresses: list[str], port: int) -> Streams:
 
 @contextlib.contextmanager
 def _told(place: Place, what: str = "could not be reached") -> Iterator[None]:
-    """What goes wrong in the block becomes NotReached."""
+    """Turns errors in the block into NotReached."""
     try:
         yield
     except (OSError, EOFError, UnicodeError, asyncio.LimitOverrunError, h11.RemoteProtocolError) as error:
@@ -169,7 +169,7 @@ HEAD_S = 30.0
 """For a whole request head to come."""
 CLOSE_S = 5.0
 TOLD = 20
-"""Refusals that are told of one step."""
+"""Limit on the reported refusals of one step."""
 _HEAD_BYTES = 65536
 _CHUNK = 262144
 _PAGE_BYTES = 64 << 20
@@ -236,7 +236,7 @@ class FetchProxy:
             await server.ask(self._request(request, place, path, upstream), client)
             await server.hand_on(client, _Rewriting(place) if place in self._sources.spoken else None)
         finally:
-            streams[1].transport.abort()  # all of it was read, or nobody wants it any more
+            streams[1].transport.abort()  # all of it was read, or it is no longer needed
 
     def _request(self, request: h11.Request, place: Place, path: str, upstream: Upstream | None) -> h11.Request:
         """As the registry, or the machine's own proxy, is to get it."""
@@ -306,7 +306,7 @@ class _Client(_Peer):
         return self.state.trailing_data[0]
 
     async def refuse(self, status: int, text: str) -> None:
-        """With the reason as text, unless an answer has begun, which then ends short."""
+        """Sends the reason as text, unless an answer has started, which is then cut short."""
         if self.state.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
         body = f"{text}\n".encode()
@@ -388,7 +388,7 @@ def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 @contextlib.asynccontextmanager
 async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
-    """What was written is sent, for a while; then the connection ends, whatever the other side does."""
+    """Closes the connection after the block; allows a limited time to send the remaining output."""
     ended = False
     try:
         yield

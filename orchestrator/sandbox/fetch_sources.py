@@ -1,4 +1,4 @@
-"""Where a fetch step may go, read from the variables that are meant for it; what it gets holds no credentials.
+"""Determines what a fetch step may reach, from its variables; the step itself gets no credentials.
 
 An `https` registry that asks for credentials is handed to the step as `http` on the same host and port, which only our
 proxy understands: it speaks TLS to the registry itself, because nothing can be added inside a tunnel.
@@ -75,13 +75,13 @@ def _header(words: Mapping[str, str]) -> str | None:
 
 
 def basic(user: str, password: str) -> str:
-    """`Authorization` that shows user and password."""
+    """Returns the value of `Authorization` for user and password."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 _PYPI = "https://pypi.org/simple"
 _FILES_OF = {"pypi.org": "files.pythonhosted.org", "test.pypi.org": "test-files.pythonhosted.org"}
-"""Where a registry's files lie when that is another host."""
+"""Hosts of a registry's files, if they differ from the registry's own."""
 _INSTALLERS = ("UV_", "PIP_", "NPM_CONFIG_")
 _CERTIFICATES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
@@ -113,7 +113,7 @@ class Place(NamedTuple):
 
 
 class Credential(Value):
-    """What is shown to a registry."""
+    """Credentials for a registry."""
 
     place: Place
     path: str
@@ -131,7 +131,7 @@ class Upstream(Value):
 
 
 class Sources(Value):
-    """What a step gets, and what our proxy knows in its stead."""
+    """Variables for a step, and credentials that our proxy keeps for it."""
 
     variables: Mapping[str, str]
     """The step's, without proxies and credentials."""
@@ -251,7 +251,7 @@ def _cleaned(name: str, value: str, spoken: frozenset[Place]) -> str:
 
 
 def _for_spoken(variables: Mapping[str, str], spoken: frozenset[Place]) -> dict[str, str]:
-    """pip heeds no `http` registry elsewhere that nobody vouches for; npm goes where its lock file says."""
+    """Returns variables for `http` registries: pip ignores untrusted ones, npm otherwise follows its lock file."""
     if not spoken:
         return {}
     words = [variables.get("PIP_TRUSTED_HOST", ""), *sorted(map(str, spoken))]
@@ -270,7 +270,7 @@ def _credential(url: SplitResult, npm: Mapping[str, str]) -> Credential | None:
 
 
 def _usual(given: Mapping[str, str]) -> Iterator[SplitResult]:
-    """Returns the public registries, where nothing stands in their place."""
+    """Yields the public registries, where nothing stands in their place."""
     off = given.get("PIP_NO_INDEX", "").lower() in _ON
     if not off and not any(given.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")):
         yield urlsplit(_PYPI)

@@ -62,14 +62,14 @@ CHUNK = 65536
 
 
 class Ended(NamedTuple):
-    """How a launched command ended. `exit_code` and `signal` are None when a limit or we ended it."""
+    """Result of a launched command. `exit_code` and `signal` are None when a limit or we ended it."""
 
     exit_code: int | None
     signal: int | None
     limit: str | None
     output: str
     note: str
-    """What people must know beside the output, or ""."""
+    """Note for people besides the output, or ""."""
 
 
 class Launch(NamedTuple):

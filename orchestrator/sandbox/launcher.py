@@ -85,7 +85,7 @@ def tasks() -> int:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Bytes the processes hold: resident pages that are nobody else's, plus the largest shared-memory mapping."""
+    """Returns the bytes of the processes: private resident pages plus the largest shared-memory mapping."""
     private, shared = 0, 0
     for pid in pids:
         try:
@@ -317,13 +317,13 @@ def main() -> int:
     _prctl(PR_SET_DUMPABLE, 0)  # keeps the descriptors held here out of the command's reach
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != policy["parent"]:  # it died before the line above: nobody would tell us any more
+    if os.getppid() != policy["parent"]:  # it died before the line above, so no signal would arrive
         return 1
     launcher = os.getpid()
     if (child := os.fork()) == 0:
         try:
             _become_command(policy["argv"], policy, launcher)
-        finally:  # whatever goes wrong, this process never goes on as a second launcher
+        finally:  # this process must never continue as a second launcher, whatever goes wrong
             os._exit(125)
     with contextlib.suppress(OSError, AttributeError):  # what forks without end must not keep its watchdog waiting
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))

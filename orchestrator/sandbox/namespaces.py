@@ -23,7 +23,7 @@ _LOOK = "CAP_DAC_READ_SEARCH"
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENV = "/usr/bin/env"
 _PROJECT = Path("/project")
-"""Where a command sees its tree that is not to see the hidden folders above it."""
+"""Path of the tree for a command that must not see the hidden folders above it."""
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
 _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
@@ -237,7 +237,7 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
 
 
 def _way_to(path: Path) -> Iterator[str]:
-    """Returns folders on the way, open to the command's user; those that are there stay as they are."""
+    """Yields folders on the way, open to the command's user; those that are there stay as they are."""
     for parent in reversed(path.parents):
         if str(parent) not in {"/", "/tmp"}:
             yield from ("--perms", "0755", "--dir", str(parent))

@@ -21,7 +21,7 @@ _FORBIDDEN = (
 )
 _NEW_NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 _TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX type into the terminal on behalf of whoever sits there."""
+"""TIOCSTI and TIOCLINUX inject input into the terminal as if the user had typed it."""
 _MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))
 _OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
@@ -33,7 +33,7 @@ _SENDS = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))
 
 
 class Sockets(StrEnum):
-    """Which sockets a command may make."""
+    """The sockets that a command may make."""
 
     USUAL = "usual"
     """Those of programs: where the network is the command's own, or on."""

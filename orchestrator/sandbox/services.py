@@ -55,7 +55,7 @@ async def _serve_sent(serves: Mapping[int, Serve], ours: socket.socket) -> None:
 
 
 async def serve_on(serve: Serve, listener: socket.socket) -> None:
-    """Until it is cancelled; then whoever still connects is told at once."""
+    """Serves until cancelled; then closes the listener, so that new connections fail at once."""
     with listener:
         listener.setblocking(False)
         await serve(listener)

@@ -14,7 +14,7 @@ from orchestrator.core.suite import Access, SandboxFacts, Tier
 
 
 class Door(NamedTuple):
-    """What a command may connect to: the proxy of what fetches, or services that people started."""
+    """Allowed connections of a command: the fetch proxy, or services that people started."""
 
     ports: tuple[int, ...]
     """On loopback; in the tier `landlock` of any host."""
@@ -23,7 +23,7 @@ class Door(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What is to be run."""
+    """The command to run."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -51,7 +51,7 @@ class Confined(NamedTuple):
     fds: tuple[int, ...] = ()
     """Descriptors that the program that `argv` begins with is given."""
     seen_at: Path | None = None
-    """Where the command sees its tree, when that is another path."""
+    """Path of the tree as the command sees it, if different."""
     held: tuple[int, ...] = ()
     """Descriptors that the launcher holds open, and nothing of the command."""
 
@@ -60,7 +60,7 @@ class Sandbox(Protocol):
     """One tier on this machine."""
 
     own_loopback: bool
-    """Whether a command's loopback is its own."""
+    """True when a command has its own loopback interface."""
 
     @property
     def facts(self) -> SandboxFacts:
@@ -180,7 +180,7 @@ def _with_libraries(folder: Path) -> Iterator[Path]:
 
 
 def _followed(folder: Path) -> Iterator[Path]:
-    """Returns a folder, under the name it was given and the one it really has."""
+    """Yields a folder, under the name it was given and the one it really has."""
     if folder.is_dir():
         yield folder
         real = folder.resolve()
@@ -189,6 +189,6 @@ def _followed(folder: Path) -> Iterator[Path]:
 
 
 def _is_everything(folder: Path) -> bool:
-    """Returns a prefix that would open the whole machine or somebody's home opens nothing."""
+    """Returns whether a prefix would open the whole machine or a home folder, and so must open nothing."""
     home = Path(os.path.expanduser("~"))
     return folder == Path("/") or home == folder or home.is_relative_to(folder) or is_system(folder)

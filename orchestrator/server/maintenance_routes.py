@@ -94,8 +94,8 @@ Sandbox = Annotated[bool, Query(description="true: a hundred harmless hostile ac
     },
 )  # fmt: skip
 async def backup(request: Request, service: ServiceDep) -> Response:
-    """As `backup` writes it, for `restore`; sprints continue meanwhile. It has all prompts and replies and the key of the
-    masks, so 403 from a daemon without a token (`--no-auth`). One at a time. A body that breaks off is no backup.
+    """As `backup` writes it, for `restore`; sprints continue meanwhile. It has all prompts and replies, and the key of
+    the masks, so 403 from a daemon without a token (`--no-auth`). One at a time. A body that breaks off is no backup.
     """
     if service.environment.token is None:
         told = "a backup is handed out for a token alone, and this daemon was started with --no-auth"

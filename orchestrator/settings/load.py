@@ -26,7 +26,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 class Environment(BaseModel):
-    """What came from outside the settings tree."""
+    """Values from outside the settings tree."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""What a command line asks of a run."""
+"""Options of a run from the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -171,7 +171,7 @@ def _why(outcome: StoryOutcome) -> str:
 class CircuitBreaker:
     """Stops further stories when too many failed in a row, or the credentials are refused.
 
-    Counts from the log, so that a kill loses nothing; `failed` counts failures in a row so far. A pause lasts until
+    Counts from the log, so that a kill loses nothing; `failed` are those that failed in a row. A pause lasts until
     the running stories have ended and the report is written, or people end it; the next start counts from zero.
     """
 

@@ -40,7 +40,7 @@ class Supervisor:
         stays: bool = False,
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`failed` counts the stories that failed in a row before this process resumed the sprint.
+        """`failed` are the stories that failed in a row before this process resumed the sprint.
 
         No story starts before `ready` has returned; orders are applied meanwhile. `run` raises what `ready` raises.
         With `stays`, `run` waits while the sprint is paused; without, it returns once the sprint rests.

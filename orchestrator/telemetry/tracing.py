@@ -76,14 +76,14 @@ class _Sprint:
 
 
 class SpanFold:
-    """Takes events in their order. What came before this process is read once, when it goes on with a sprint."""
+    """Handles events in order. Reads earlier events once, when this process resumes a sprint."""
 
     def __init__(self, earlier: Earlier) -> None:
         self._earlier = earlier
         self._sprints: dict[str, _Sprint] = {}
 
     def add(self, event: Event) -> list[Span]:
-        """Returns the spans that this event ends. Blocks when a sprint goes on."""
+        """Returns the spans that this event ends. Blocks when a sprint is resumed."""
         if event.name not in TOLD:
             return []
         if event.name == "sprint_continued" and event.sprint not in self._sprints:

@@ -1,4 +1,4 @@
-"""Which runner runs a suite: setting, recorded stack, manifests, name; never a default.
+"""Chooses the runner of a suite by setting, recorded stack, manifests or name; never by default.
 
 The recorded tech stack is read strictly: rather nothing than a guess.
 """
@@ -20,7 +20,7 @@ CUSTOM = "custom"
 
 
 class Kind(NamedTuple):
-    """How tests of one kind are known."""
+    """Marks of one kind of tests."""
 
     words: str
     """Words of a recorded tech stack that stand for it: a regular expression."""
@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
 }
 """Runner → its kind. A new one is a row here and in `app.runners`, and a class; see docs/development/extending.md."""
 RUNNERS = (PYTEST, UNITTEST, DJANGO, *(name for name in KINDS if name != PYTEST))
-"""What `test.command` may name. unittest's and Django's are pytest's for all that choose by language."""
+"""Values of `test.command`. unittest's and Django's tests count as pytest's when the language decides."""
 _OTHERS = r"jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
 """Other languages and runners: what names one of them does not tell which of ours is meant."""
 _NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \t]+(?:\w+[ \t]+){0,2}"

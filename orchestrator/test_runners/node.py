@@ -35,9 +35,9 @@ _STRIP = "--experimental-strip-types"
 _STRIPS = (
     f"process.features.typescript ? 'always' : process.allowedNodeEnvironmentFlags.has('{_STRIP}') ? 'asked' : 'never'"
 )
-"""What node says of itself: whether it leaves types out always, when asked to, or never."""
+"""node's support for stripping types: always, on request, or never."""
 _EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
-"""What node itself looks for, with TypeScript: not every version that has to be asked looks for that."""
+"""Test files that node finds, with TypeScript, which not every version with type stripping finds."""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 

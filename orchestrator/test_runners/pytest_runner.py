@@ -1,6 +1,6 @@
 """SuiteRunner's half for Python: hostile code runs the tests, so only the report file and the expected names count.
 
-pytest runs what unittest runs, but for three things: without pytest-django nobody makes the settings and databases of a
+pytest runs what unittest runs, with three exceptions: only pytest-django makes the settings and databases of a
 Django project; `load_tests` is never called; and files that only unittest finds by their names are not looked at. Those
 tests are run by Django's runner and by unittest's.
 """
@@ -29,7 +29,7 @@ from orchestrator.test_runners.tests_in_tree import files_of_tests
 
 REPORTER = Path(__file__).with_name("unittest_reporter.py")
 _CALLS = re.compile(r"(?:\bdjango(?:-admin)?|(?P<manage>[\w./-]*\bmanage\.py))[ \t]+test\b(?P<rest>[^\n]*)")
-"""How a project's people call Django's runner."""
+"""Commands that start Django's runner."""
 _SETTINGS = re.compile(r"(?:--settings[= ]|\bDJANGO_SETTINGS_MODULE[\"']?[ \t]*[=:][ \t]*)[\"']?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOOLS = ("tox.ini", "Makefile", "noxfile.py", "justfile", "pyproject.toml", "setup.cfg")
@@ -41,7 +41,7 @@ _CASES = re.compile(r"^class \w+\(.*TestCase\b(?:.*\n)+?\s+def test", re.MULTILI
 
 
 class Tool(NamedTuple):
-    """What runs some Python tests, and why."""
+    """The runner of some Python tests, and the reason."""
 
     name: str
     why: str
@@ -54,7 +54,7 @@ class Tool(NamedTuple):
 
 
 def tools_of(root: Path, part: Part, packages: Path | None, forced: str) -> list[tuple[Tool, Part]]:
-    """What runs which tests of a part, at least one; `packages` is where the project's lie, `forced` a setting."""
+    """Returns runners with their tests of a part, at least one; `packages` are the project's, `forced` is a setting."""
     django = _django(root, part.folder, packages, forced)
     if django is not None:
         return [(django, part)]

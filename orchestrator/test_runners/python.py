@@ -1,4 +1,4 @@
-"""Which file of a project configures pytest, and which part of a repository with several projects a test belongs to.
+"""Finds the file that configures pytest, and the project of a test in a repository with several projects.
 
 pytest itself would climb out of the project to find a configuration; a story's tree lies below folders that are not its
 own, so the file is chosen here.

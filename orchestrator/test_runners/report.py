@@ -1,4 +1,4 @@
-"""What a run of a test runner shows: its report, the way it ended, and the names that had to be in the report.
+"""Interprets a test run: its report, its exit, and the names that the report must contain.
 
 Reports are JUnit XML, as test runners write it. The text is hostile: no document types, no entities, bounded size.
 """
@@ -38,7 +38,7 @@ _MESSAGE_CAP = 4000
 _GAP = "\n[...]\n"
 _RESULTS = {"failure": CaseResult.FAILED, "error": CaseResult.ERROR, "skipped": CaseResult.SKIPPED}
 _INTERNAL = ("pytest", "internal")
-"""How pytest reports an error of its own, for example an exit at import: no test and no file."""
+"""pytest's report of an internal error, such as an exit at import: no test and no file."""
 _WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
 
 

@@ -72,7 +72,7 @@ def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[Fil
 _PROVED = frozenset({PYTEST, UNITTEST, DJANGO, NODE})
 """Runners whose tests can be changed so that they must fail: a suite in which none can be is not believed."""
 _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
-"""Why a run may have shown nothing without anybody's fault."""
+"""Problems that may end a run without a fault in the tested code."""
 
 
 class Runner(Protocol):
@@ -120,7 +120,7 @@ class ProjectRunner:
         self._path = path
         self._lock_maker = locks
         self._secret = secrets.token_hex()
-        """What the tests that are mutated at a merge are picked by: the same ones on each tree."""
+        """Seed for picking the tests that are mutated at a merge, so that each tree gets the same ones."""
 
     async def run(
         self,

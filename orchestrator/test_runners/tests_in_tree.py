@@ -1,4 +1,4 @@
-"""Which tests a tree holds, by name and first look: no link is followed, and the walk is bounded.
+"""Finds the tests of a tree, by name and a quick look: follows no link, and the walk is bounded.
 
 Test runners that a JavaScript project brings itself: which one it uses and how its people call it (pure but for
 looking at manifests; blocks).
@@ -21,7 +21,7 @@ MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
 SEPARATOR = " > "
 """Between the titles of a test and of what it stands in."""
 ROOT = "<root>"
-"""What stands in titles for the tree's folder: pathe puts `process.cwd()` into some, and each run has another tree."""
+"""Placeholder for the tree's folder in titles: pathe puts `process.cwd()` into some, and each run has another tree."""
 TOOLS = ("vitest", "jest", "mocha")
 _MANIFEST = "package.json"
 _CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha"}
@@ -49,7 +49,7 @@ _NOT_OURS = re.compile(
     r"--(?:watch\w*|no-watch|coverage\S*|collectCoverage\S*|reporters?\S*|outputFile\S*|json|ci|silent|verbose|ui|open"
     r"|bail\S*|onlyChanged|changed\S*|passWithNoTests|detectOpenHandles|run|parallel|reporter-options?\S*)(?:=.*)?|-[wob]"
 )
-"""What people give for themselves: how results are shown, what is left out when nothing has changed."""
+"""Options for interactive use: how results are shown, and skipping unchanged tests."""
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 """Characters that mean something in a pattern of JavaScript's."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -207,16 +207,16 @@ def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
 
 def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
     name = name.replace(str(root), ROOT)
-    # Paths are told from the root: the same failure reads the same in every folder it is run in.
+    # Paths are relative to the root, so that a failure reads the same in every folder.
     said = _ANSI.sub("", "\n".join(map(str, messages))).replace(f"file://{root}/", "").replace(f"{root}/", "")
     return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=shortened(said.strip()))
 
 
 _NO_TESTS_THERE = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$")
-"""Where jest and mocha look for tests of any name."""
+"""Folders in which jest and mocha find tests of any name."""
 _UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
-"""What only unittest and Django look for."""
+"""Names of tests that only unittest and Django find."""
 _NAMED = (*(kind.suites for kind in KINDS.values()), _UNITTESTS)
 _TYPESCRIPT = (".ts", ".mts", ".cts")
 
@@ -253,7 +253,7 @@ def is_nodes(root: Path, path: str) -> bool:
 
 
 def files_of_tests(root: Path) -> Iterator[str]:
-    """Returns paths below `root` that are named like tests, no link followed. Blocks."""
+    """Yields paths below `root` that are named like tests, no link followed. Blocks."""
     for place, names in walk_files(root, lambda name: name.startswith(".") or name in _NO_TESTS_THERE):
         for name in names:
             named = any(pattern.search(name) for pattern in _NAMED)

@@ -25,12 +25,12 @@ RUNNER = "orchestrator_tests"
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""
 _HOLDER = re.compile(r"(?:setUp|tearDown)(?:Class|Module) \((.+)\)")
-"""How unittest names what is wrong with a class or a module."""
+"""unittest's names for a failed setup of a class or a module."""
 _WEIGHT = ["passed", "skipped", "error", "failure"]
 
 
 class Records:
-    """What became of each test, by where it stands and its name."""
+    """Results of tests, by place and name."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, str], tuple[str, str]] = {}
@@ -39,7 +39,7 @@ class Records:
         self.ended = False
 
     def add(self, test: Any, result: str, message: str = "") -> None:
-        """Keeps a result; the worst that is told of a test counts."""
+        """Keeps a result; the worst of a test counts."""
         if holder := _HOLDER.fullmatch(test.id()):
             self.broken[holder[1]] = (result, message)
         else:
@@ -53,7 +53,7 @@ class Records:
 
     def write(self) -> None:
         """Writes the report."""
-        # Where its class or module cannot be set up, no test is begun: each of them is told with the reason.
+        # If a class or module cannot be set up, none of its tests starts: each is reported with the reason.
         for name, told in self.broken.items():
             those = [test for test in self.planned if name in (type(test).__module__, _class_of(test))]
             for place in [_place(test) for test in those if _place(test) not in self.found] or [("", name, "tearDown")]:
@@ -176,7 +176,7 @@ def _module_of(file: str) -> str:
 
 
 def _loaded(records: Records, file: str) -> unittest.TestSuite:
-    """Returns the tests of one file; one that cannot be loaded is told as that."""
+    """Returns the tests of one file; a file that cannot be loaded is reported as an error."""
     try:
         module = importlib.import_module(_module_of(file))
         if os.path.realpath(module.__file__ or "") != os.path.realpath(os.path.join(ROOT, file)):

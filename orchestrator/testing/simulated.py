@@ -58,7 +58,7 @@ class SimulatedStep:
     """`ports.Step` that does everything at once and remembers nothing beyond this object.
 
     Results go through the same JSON form as in the engine, so that what would not survive a crash fails here too.
-    `prompts` holds every prompt that was sent, with its turn. `person` answers gates; without one nobody does in time.
+    `prompts` has every prompt that was sent, with its turn. `person` answers gates; without one they time out.
     """
 
     def __init__(

@@ -181,7 +181,7 @@ def test_show_draws_the_path_of_a_story_and_the_rest_below(place: Path) -> None:
     text = shown(place, "WALK", PYTHONIOENCODING="utf-8")
     head, _, rest = text.partition("\n\n")
     first, *told = head.splitlines()
-    assert re.fullmatch(r"Path of WALK, begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC:", first)
+    assert re.fullmatch(r"Path of WALK, started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC:", first)
     same = [re.sub("as [0-9a-f]{10}$", "as HASH", re.sub(r"after \d+ s", "after SOON", line)) for line in told]
     plain = [re.sub(r"^  [\d:]{8} {11}", "", line) for line in same]
     assert tuple(plain) == PATH

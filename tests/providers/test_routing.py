@@ -114,7 +114,7 @@ async def test_a_reviewer_whom_the_settings_have_lost_is_named(tmp_path: Path) -
     own = [f"personas.{name}={{provider: openai, model: m}}" for name in ("mike", "alex", "jordan")]
     provider = await asyncio.to_thread(opened, tmp_path, *REAL, *own, "review.enabled=false")
     key = TurnKey(persona="security", story="A", task="T-A-01", purpose=Purpose.REVIEW)
-    with pytest.raises(PermanentProviderError, match="nobody answers for security, with whom the story began"):
+    with pytest.raises(PermanentProviderError, match="no provider answers for security, with whom the story began"):
         await provider.complete(Prompt(key=key, segments=()))
     await provider.close()
 

@@ -60,7 +60,7 @@ def node_mutations(path: str, text: str, random: Random) -> tuple[Mutation, ...]
 
 
 def _plain_tests(tree: Node) -> Iterator[FoundTest]:
-    """The tests that are sure to run once and to be reported as what they come to."""
+    """Yields the tests that are sure to run once and to be reported as what they come to."""
     tests = find_tests(tree)
     times = Counter(test.name for test in tests)
     by_body = {test.body.id: test for test in tests if test.body is not None}
@@ -85,7 +85,7 @@ def _has_plain_options(call: Node) -> bool:
 
 
 def _is_plain_function(function: Node) -> bool:
-    """Whether a run comes to the function's end, and the test ends there."""
+    """Returns whether a run comes to the function's end, and the test ends there."""
     parameters = function.child_by_field_name("parameters")
     given = [one for one in parameters.named_children if one.type != "comment"] if parameters is not None else []
     if function.type not in {"arrow_function", "function_expression"} or len(given) > 1:
@@ -108,7 +108,7 @@ def _callee(call: Node) -> str:
 
 
 def _direct_calls(body: Node) -> list[Node]:
-    """The calls that are statements of the body themselves, awaited or not, the last one first."""
+    """Returns the calls that are statements of the body themselves, awaited or not, the last one first."""
     if body.type == "statement_block":
         held = [one.named_children[0] for one in body.named_children if one.type == "expression_statement"]
     else:
@@ -118,7 +118,7 @@ def _direct_calls(body: Node) -> list[Node]:
 
 
 def _ends_with_call(body: Node) -> bool:
-    """Whether the body's last statement is a call, awaited or not: the first of `_direct_calls`."""
+    """Returns whether the body's last statement is a call, awaited or not: the first of `_direct_calls`."""
     if body.type != "statement_block":
         return True
     statements = [one for one in body.named_children if one.type != "comment"]
@@ -158,7 +158,7 @@ class _Mutator:
         self._names = {one.name: one.export for one in bindings(tree) if one.module in ASSERT_MODULES}
 
     def mutation(self, test: FoundTest) -> Mutation | None:
-        """The change of the first rule that fits: another literal, an opposite, a failing statement at the end.
+        """Returns the change of the first rule that fits: another literal, an opposite, a failing statement at the end.
 
         Only the assertion that a test ends with is changed, so that everything before it still happens: servers are
         closed, and what later tests need is there.
@@ -201,7 +201,7 @@ class _Mutator:
         return members[1] if len(members) == 2 and members[0] == "assert" else ""
 
     def _other_literal(self, verb: str, call: Node, case: str) -> tuple[Node, str] | None:
-        """A literal expectation and another one of its type."""
+        """Returns a literal expectation and another one of its type."""
         node = _argument(call, _EXPECTED.get(verb))
         while node is not None and node.type in THROUGH:
             node = next(iter(alternatives(node)), None)
@@ -241,12 +241,12 @@ class _Mutator:
         return f"throw new Error('{sentence}');"
 
     def _word(self, case: str) -> str:
-        """A word of the test's title: nothing that is the same in every run."""
+        """Returns a word of the test's title: nothing that is the same in every run."""
         words: list[str] = re.findall(r"[a-z]{3,}", case) or ["value"]
         return self._random.choice(words)
 
     def _new_key(self, case: str) -> str:
-        """A name that the file does not know, so that no part of the object can have it."""
+        """Returns a name that the file does not know, so that no part of the object can have it."""
         key = f"{self._word(case)}{self._random.choice(_SUFFIXES)}"
         while key in self._text:
             key += self._random.choice(_LETTERS)
@@ -254,7 +254,7 @@ class _Mutator:
 
 
 def _argument(call: Node, place: int | None) -> Node | None:
-    """The argument at that place; None when there is none, or when one is spread."""
+    """Returns the argument at that place; None when there is none, or when one is spread."""
     arguments = call_arguments(call)
     if place is None or len(arguments) <= place or any(one.type == "spread_element" for one in arguments[: place + 1]):
         return None
@@ -262,7 +262,7 @@ def _argument(call: Node, place: int | None) -> Node | None:
 
 
 def _at_end(block: Node, statement: str, lines: list[str]) -> tuple[int, str]:
-    """Where a last statement of the block goes, and how it is written there."""
+    """Returns where a last statement of the block goes, and how it is written there."""
     last = block.named_children[-1] if block.named_children else None
     place = last.end_byte if last is not None else block.start_byte + 1
     if block.start_point.row == block.end_point.row:

@@ -42,7 +42,7 @@ class Loaded(Import):
 
 
 def loaded(text: str, path: str = "") -> Iterator[Loaded]:
-    """Returns every module that `text` loads, in order; one may come several times. Never raises."""
+    """Yields every module that `text` loads, in order; one may come several times. Never raises."""
     around: list[tuple[int, bool, bool]] = []  # of each node that holds the next: its end, and whether that is a choice
     for node in nodes_of(root(text, path), path, _LOADERS | _CHOICES | _FUNCTIONS):
         while around and around[-1][0] <= node.start_byte:
@@ -87,7 +87,7 @@ def _only_types(node: Node) -> bool:
 
 
 def _in_type(call: Node) -> bool:
-    """Whether `import("x")` stands in a type, as in `typeof import("x")`."""
+    """Returns whether `import("x")` stands in a type, as in `typeof import("x")`."""
     node = call.parent
     while node is not None and node.type in {"member_expression", "nested_identifier", "nested_type_identifier"}:
         node = node.parent
@@ -144,7 +144,7 @@ def scripts(text: str, path: str) -> str:
 
 
 def _of_mdx(text: str) -> str:
-    """The paragraphs of MDX that begin with `import` or `export`, outside of code that is only shown."""
+    """Returns the paragraphs of MDX that begin with `import` or `export`, outside of code that is only shown."""
     kept: list[str] = []
     fence, inside, before = "", False, ""
     for line in text.split("\n"):
@@ -310,7 +310,7 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
 
 
 def _made(node: Node) -> str:
-    """The variable that a declarator binds to an app or router, or ""."""
+    """Returns the variable that a declarator binds to an app or router, or ""."""
     value = node.child_by_field_name("value")
     if value is None or value.type not in {"call_expression", "new_expression"}:
         return ""
@@ -346,7 +346,7 @@ def _is_owner(node: Node, owners: set[str]) -> bool:
 
 
 def _chained_route(node: Node, owners: set[str]) -> str | None:
-    """The path of `app.route("/x").get(…)`, also with other verbs between."""
+    """Returns the path of `app.route("/x").get(…)`, also with other verbs between."""
     for _ in range(_MAX_CHAIN):
         if node.type != "call_expression":
             return None
@@ -363,7 +363,7 @@ def _chained_route(node: Node, owners: set[str]) -> str | None:
 
 
 def _routes(node: Node) -> Iterator[str]:
-    """The literal path, or those of an array."""
+    """Yields the literal path, or those of an array."""
     for item in node.named_children if node.type == "array" else [node]:
         route = literal(item)
         if route.startswith(("/", "*")):
@@ -376,7 +376,7 @@ def _endpoint(verb: str, route: str, handler: Node, file: str) -> Endpoint:
 
 
 def _target(node: Node) -> str:
-    """The handler's name; "" for one written in place."""
+    """Returns the handler's name; "" for one written in place."""
     if node.type == "call_expression" and node_text(node.child_by_field_name("function")) == "require":
         arguments = node.child_by_field_name("arguments")
         return literal(arguments.named_children[0]) if arguments is not None and arguments.named_children else ""
@@ -421,7 +421,7 @@ def habits(text: str, path: str) -> Counter[str]:
 
 
 def test_habits(text: str, path: str) -> Counter[str]:
-    """The same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
+    """Returns the same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
     found: Counter[str] = Counter({"test files": 1})
     for node in below(root(text, path)):
         if node.type == "string" and (word := _RUNNERS.get(literal(node))):

@@ -125,7 +125,7 @@ def _switch(call: Node) -> str:
 
 
 def may_make_tests(tree: Node) -> bool:
-    """Whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
+    """Returns whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
     `ruleTester.run` …), or a file is loaded for what it does (`require('./shared')`).
     """
     for node in everything(tree):
@@ -151,7 +151,7 @@ def bindings(tree: Node) -> Iterator[Binding]:
 
 
 def required_module(value: Node | None) -> str:
-    """The module of `require("x")` or `await import("x")`, also with a member behind it; else ""."""
+    """Returns the module of `require("x")` or `await import("x")`, also with a member behind it; else ""."""
     while value is not None and value.type in _AROUND:
         value = value.named_children[0] if value.named_children else None
     if value is None or value.type != "call_expression":
@@ -163,7 +163,7 @@ def required_module(value: Node | None) -> str:
 
 
 def call_arguments(call: Node) -> list[Node]:
-    """The arguments of a call or `new`, comments left out."""
+    """Returns the arguments of a call or `new`, comments left out."""
     arguments = call.child_by_field_name("arguments")
     return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
 
@@ -201,7 +201,7 @@ def _test_functions(tree: Node) -> dict[str, str]:
 
 
 def _kind(call: Node, known: dict[str, str], contexts: frozenset[str]) -> str:
-    """`test` or `describe` when this call makes one, else ""."""
+    """Returns `test` or `describe` when this call makes one, else ""."""
     function = call.child_by_field_name("function")
     if function is not None and function.type == "call_expression":
         function = function.child_by_field_name("function")
@@ -298,7 +298,7 @@ _SILENT = _DECLARED | frozenset(
 
 
 def hollow_javascript(texts: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """The files in which a function became empty, and the names of what a test may speak of besides functions.
+    """Returns the files in which a function became empty, and the names of what a test may speak of besides functions.
 
     Functions that an import calls stay, with all that they call; callbacks without a name stay as well.
     """

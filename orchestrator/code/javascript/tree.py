@@ -21,12 +21,12 @@ SUFFIXES = (*JAVASCRIPT, *TYPESCRIPT)
 
 
 def is_typescript(path: str) -> bool:
-    """Whether the name says so."""
+    """Returns whether the name says so."""
     return path.lower().endswith(TYPESCRIPT)
 
 
 def grammar_of(path: str) -> str:
-    """The grammar for a file of this name: TypeScript with or without JSX, else JavaScript."""
+    """Returns the grammar for a file of this name: TypeScript with or without JSX, else JavaScript."""
     if not is_typescript(path):
         return "javascript"
     return "tsx" if path.lower().endswith(".tsx") else "typescript"
@@ -46,7 +46,7 @@ _remembered = lru_cache(maxsize=4)(parse)
 
 @lru_cache(maxsize=4)
 def everything(tree: Node) -> tuple[Node, ...]:
-    """The node and all below it, walked once for all who look at a tree in a row."""
+    """Returns the node and all below it, walked once for all who look at a tree in a row."""
     return tuple(below(tree))
 
 
@@ -75,7 +75,7 @@ def short_text(node: Node | None, most: int = 200) -> str:
 
 
 def literal(node: Node | None) -> str:
-    """The content of a string, or of a template string without substitutions; "" for anything else."""
+    """Returns the content of a string, or of a template string without substitutions; "" for anything else."""
     if node is None or node.type not in {"string", "template_string"}:
         return ""
     if any(child.type == "template_substitution" for child in node.children):
@@ -93,12 +93,12 @@ def string_value(node: Node | None) -> str:
 
 
 def name_text(node: Node | None) -> str:
-    """The name an identifier stands for, `requ\\u0069re` being `require`."""
+    """Returns the name an identifier stands for, `requ\\u0069re` being `require`."""
     return unescaped(node_text(node))
 
 
 def unescaped(text: str) -> str:
-    """The text between two quotes with its escapes read."""
+    """Returns the text between two quotes with its escapes read."""
     return _ESCAPE.sub(_meant, text) if "\\" in text else text
 
 
@@ -133,7 +133,7 @@ def arguments(call: Node) -> list[Node]:
 
 
 def alternatives(node: Node) -> list[Node | None]:
-    """The parts of an expression that is one of its parts; [] for any other."""
+    """Returns the parts of an expression that is one of its parts; [] for any other."""
     if node.type in THROUGH:
         inner = [child for child in node.named_children if child.type != "comment"]
         behind = node.type in {"type_assertion", "sequence_expression"}
@@ -184,13 +184,13 @@ def problems(text: str, grammar: str) -> list[Problem]:
 
 
 def is_broken(text: str, grammar: str) -> bool:
-    """Whether there are `problems`, without saying which: that takes most of the time."""
+    """Returns whether there are `problems`, without saying which: that takes most of the time."""
     tree, grammar = _tree(text, grammar)
     return tree.has_error or bool("</" in text and grammar != "typescript" and _crossed_tags(tree, grammar, text))
 
 
 def _tree(text: str, grammar: str) -> tuple[Node, str]:
-    """The tree by the grammar that takes the text, if one does, and which that is."""
+    """Returns the tree by the grammar that takes the text, if one does, and which that is."""
     tree = _remembered(grammar, text)
     if tree.has_error and (known := _for_grammar(text, grammar)) != text:
         tree = _remembered(grammar, known)
@@ -202,7 +202,7 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
 
 
 def _for_grammar(text: str, grammar: str) -> str:
-    """The text, each character at its place, with what the grammar does not know written as it knows it."""
+    """Returns the text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
     text = _RAW.sub(lambda match: match[0].replace("\\", "x"), text)
     if grammar != "typescript":

@@ -16,13 +16,13 @@ _USUAL_CHANNELS = frozenset({"defaults", "conda-forge", "nodefaults"})
 
 
 def is_usual(address: str) -> bool:
-    """Whether an address is one of the usual index, or of the files that it points at."""
+    """Returns whether an address is one of the usual index, or of the files that it points at."""
     match = _ADDRESS.match(address.strip())
     return match is not None and address.strip().startswith("https://") and match["host"].lower() in USUAL
 
 
 def is_address(text: str) -> bool:
-    """Whether a text has the form of an address."""
+    """Returns whether a text has the form of an address."""
     return _ADDRESS.match(text.strip()) is not None
 
 
@@ -33,12 +33,12 @@ def host_of(address: str) -> str:
 
 
 def leaves(path: str) -> bool:
-    """Whether a path may lead out of the project."""
+    """Returns whether a path may lead out of the project."""
     return path.startswith(("/", "~", "\\", "$")) or ".." in re.split(r"[/\\]", path) or ":" in path[:3]
 
 
 def is_usual_channel(channel: str) -> bool:
-    """Whether conda has this channel without being told where it is."""
+    """Returns whether conda has this channel without being told where it is."""
     return channel.lower() in _USUAL_CHANNELS or is_usual(channel)
 
 
@@ -97,7 +97,7 @@ class Found:
 
 
 def table(value: object, key: str) -> Mapping[str, object]:
-    """The table under `key`, empty when absent or null. Raises ValueError when something else stands there."""
+    """Returns the table under `key`, empty when absent or null. Raises ValueError when something else stands there."""
     inner = value.get(key) if isinstance(value, Mapping) else None
     if inner is None:
         return {}

@@ -223,13 +223,13 @@ _NO_PACKAGE = frozenset({"__main__", "_typeshed"})
 
 
 def is_python_builtin(module: str) -> bool:
-    """Whether the standard library brings this dotted module, or no package could."""
+    """Returns whether the standard library brings this dotted module, or no package could."""
     first = module.split(".")[0]
     return first in sys.stdlib_module_names or first in _NO_PACKAGE
 
 
 def python_allowed(module: str, allowed: frozenset[str]) -> bool:
-    """Whether one of the `allowed` distributions (PEP 503 names) brings this dotted module.
+    """Returns whether one of the `allowed` distributions (PEP 503 names) brings this dotted module.
 
     Inside a shared namespace (`google.cloud`) any distribution whose name goes on from there may bring it.
     """
@@ -260,7 +260,7 @@ def is_node_builtin(module: str) -> bool:
 
 
 def npm_package(module: str) -> str:
-    """The package of an import such as `@scope/pkg/sub`, `pkg/sub` or `npm:pkg@1/sub`, lower case."""
+    """Returns the package of an import such as `@scope/pkg/sub`, `pkg/sub` or `npm:pkg@1/sub`, lower case."""
     address = module.startswith(("npm:", "jsr:"))
     parts = module.removeprefix("npm:").removeprefix("jsr:").lstrip("/" if address else "").split("/")
     name = "/".join(parts[: 2 if parts[0].startswith("@") else 1]).lower()
@@ -268,5 +268,5 @@ def npm_package(module: str) -> str:
 
 
 def types_package(name: str) -> str:
-    """The package that holds only the types of `name`: `@types/x`, for `@s/x` it is `@types/s__x`."""
+    """Returns the package that holds only the types of `name`: `@types/x`, for `@s/x` it is `@types/s__x`."""
     return f"@types/{name.removeprefix('@').replace('/', '__')}"

@@ -24,7 +24,7 @@ _PATHS = frozenset({"path", "directory", "editable", "virtual", "file", "resolve
 
 
 def is_lock(path: str) -> bool:
-    """Whether this file fixes what is installed: a lock file, or constraints."""
+    """Returns whether this file fixes what is installed: a lock file, or constraints."""
     name = basename(path).lower()
     return name in _JSON or any(kind.match(name) for kind in (_TOML, _YAML, _LINES))
 

@@ -39,7 +39,7 @@ def spec(name: str, wanted: object, found: Found, folder: str = "") -> None:
 
 
 def leaves(path: str, folder: str) -> bool:
-    """Whether a path, seen from `folder`, is none inside the project."""
+    """Returns whether a path, seen from `folder`, is none inside the project."""
     plain = path.strip().replace("\\", "/").removeprefix("!")
     if plain.startswith(("/", "~/")) or "://" in plain or re.match(r"^[A-Za-z]:", plain):
         return True
@@ -88,7 +88,7 @@ def replaced(held: object, found: Found, depth: int = 20) -> None:
 
 
 def _key_name(key: str) -> str:
-    """The package at the end of `a>b@1`, `**/b` or `a/b`: the one that is replaced."""
+    """Returns the package at the end of `a>b@1`, `**/b` or `a/b`: the one that is replaced."""
     last = key.split(">")[-1].strip().lower()
     match = re.search(r"(?P<name>(@[^/@\s]+/)?[^/@\s*]+)(@[^/]*)?$", last)
     return match["name"] if match else last
@@ -151,12 +151,12 @@ class Aliases(NamedTuple):
 
 
 def names_modules(path: str) -> bool:
-    """Whether `local_modules` reads this file."""
+    """Returns whether `local_modules` reads this file."""
     return _CONFIG.match(basename(path).lower()) is not None or is_import_map(path)
 
 
 def is_import_map(path: str) -> bool:
-    """Whether the file gives modules names by `imports`, as browsers and deno read it."""
+    """Returns whether the file gives modules names by `imports`, as browsers and deno read it."""
     return _IMPORT_MAP.match(basename(path).lower()) is not None
 
 
@@ -194,7 +194,7 @@ def aliases(path: str, text: str) -> Aliases:
 
 
 def _inside(start: str, targets: object) -> tuple[str, ...]:
-    """The targets of an alias, none unless every one is a path of the project."""
+    """Returns the targets of an alias, none unless every one is a path of the project."""
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
         return ()
     paths = [normpath(join(start, target)) for target in targets]
@@ -206,7 +206,7 @@ def _is_outside(path: str) -> bool:
 
 
 def filled(patterns: Mapping[str, tuple[str, ...]], module: str) -> Iterator[str]:
-    """The paths that `module` may stand for."""
+    """Yields the paths that `module` may stand for."""
     for pattern, targets in patterns.items():
         start, star, end = pattern.partition("*")
         if star and module.startswith(start) and module.endswith(end) and len(module) >= len(start) + len(end):
@@ -224,7 +224,7 @@ _PNPM_SETTINGS = frozenset(
 
 
 def is_npm_config(path: str) -> bool:
-    """Whether `read_npm_config` knows files of this name."""
+    """Returns whether `read_npm_config` knows files of this name."""
     return basename(path).lower() == "pnpm-workspace.yaml" or is_import_map(path)
 
 

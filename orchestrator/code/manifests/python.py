@@ -157,7 +157,7 @@ def named(held: Mapping[str, object], found: Found) -> None:
 
 
 def _elsewhere(spec: object) -> Iterator[str]:
-    """Where one package comes from, when that is not the index."""
+    """Returns where one package comes from, when that is not the index."""
     if isinstance(spec, str):
         yield from [spec] if is_address(spec) or spec.startswith(("git+", "file:")) else []
         return
@@ -278,7 +278,7 @@ def read_environment(text: str, folder: str) -> Found:
 
 
 def _yaml(text: str) -> Mapping[str, object]:
-    """The mapping that a YAML text holds, an empty one for anything else."""
+    """Returns the mapping that a YAML text holds, an empty one for anything else."""
     if len(text) > _MAX_YAML:
         raise ValueError("it is too long")
     try:
@@ -289,7 +289,7 @@ def _yaml(text: str) -> Mapping[str, object]:
 
 
 def _plain(entries: object, found: Found) -> Iterator[str]:
-    """The texts of a list; what is none is told."""
+    """Yields the texts of a list; what is none is told."""
     for entry in entries if isinstance(entries, list) else [] if entries is None else [entries]:
         if isinstance(entry, str):
             yield entry.strip()
@@ -398,7 +398,7 @@ def _entries(value: str, folder: str, found: Found) -> None:
 
 
 def _setup_lines(entry: str) -> Iterator[str]:
-    """A list that dangles, or one line whose `;` part requirements where no marker follows it."""
+    """Yields a list that dangles, or one line whose `;` part requirements where no marker follows it."""
     for line in (line.split(" #")[0].strip() for line in entry.splitlines()):
         if ";" in line and not _MARKER.search(line):
             yield from (part.strip() for part in line.split(";") if part.strip())
@@ -440,7 +440,7 @@ def read_setup_py(text: str) -> Found:
 
 
 def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> list[str]:
-    """The texts of a list, which may be put together of others; a text of several lines is one of them each."""
+    """Returns the texts of a list, which may be put together of others; a text of several lines is one of them each."""
     if depth > _DEEPEST:
         return []
     if (text := _text(node, named)) is not None:

@@ -45,7 +45,7 @@ def _found(tree: ast.Module, *, calls: bool) -> Iterator[Import]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Returns what stands in the blocks of a statement."""
+    """Yields what stands in the blocks of a statement."""
     for block in ("body", "handlers", "cases", "orelse", "finalbody"):
         yield from getattr(node, block, ())
 
@@ -80,7 +80,7 @@ def _guarded(node: ast.AST) -> bool:
 
 
 def _names(node: ast.AST | None) -> set[str]:
-    """The names in an expression; a bare `except` catches everything."""
+    """Returns the names in an expression; a bare `except` catches everything."""
     if node is None:
         return {"Exception"}
     inner = (part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute))
@@ -102,7 +102,7 @@ _CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
 
 
 def is_python(path: str) -> bool:
-    """Whether the imports of this file are judged as Python's."""
+    """Returns whether the imports of this file are judged as Python's."""
     return path.lower().endswith(_JUDGED)
 
 
@@ -119,7 +119,7 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
 
 
 def commands_of(path: str, text: str) -> tuple[str, ...]:
-    """The command lines that a file that `is_python` hands to a shell or a process as literals."""
+    """Returns the command lines that a file that `is_python` hands to a shell or a process as literals."""
     if not path.lower().endswith(".ipynb"):
         return tuple(_literal_commands(text))
     program = _notebook(text)
@@ -144,7 +144,7 @@ def _literal_commands(text: str) -> Iterator[str]:
 
 
 def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """A notebook's program and the command lines of its magics; None when it is no notebook."""
+    """Returns a notebook's program and the command lines of its magics; None when it is no notebook."""
     try:
         data = json.loads(text.removeprefix("\ufeff"))
         language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")

@@ -45,7 +45,7 @@ def _tests(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str,
 
 
 def _always_ends(test: _Function) -> bool:
-    """Whether a passing test runs to the end of its body."""
+    """Returns whether a passing test runs to the end of its body."""
     inner = any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in _own_nodes(test))
     return not inner and all(_is_harmless(one) for one in test.decorator_list)
 
@@ -72,7 +72,7 @@ class _Mutator:
         self._lines = [0, *accumulate(map(len, self._bytes.splitlines(keepends=True)))]
 
     def mutation(self, case: str, test: _Function) -> Mutation | None:
-        """The change to one test: of the assertion that it ends with, else an assertion that is added behind.
+        """Returns the change to one test: of the assertion that it ends with, else an assertion that is added behind.
 
         Everything before the end still happens: what a test opens, it closes, and what later tests need is there.
         """
@@ -113,7 +113,7 @@ class _Mutator:
         return literal or (expected, f"{{{self._random.randint(2, 9)}: {self._of(expected)}}}")
 
     def _other_of(self, node: ast.expr) -> tuple[ast.expr, str] | None:
-        """A literal with another value of its type; an object that equals everything equals that as well."""
+        """Returns a literal with another value of its type; an object that equals everything equals that as well."""
         text, number = self._of(node), self._random.randint(2, 9)
         try:
             value = ast.literal_eval(node)
@@ -140,7 +140,7 @@ class _Mutator:
         return None
 
     def _added(self, test: _Function) -> str:
-        """A statement that fails, in the manner of the test's own."""
+        """Returns a statement that fails, in the manner of the test's own."""
         for node in ast.walk(test):
             if isinstance(node, ast.With) and len(node.items) == 1:
                 call = node.items[0].context_expr
@@ -152,7 +152,7 @@ class _Mutator:
         return f"self.assertEqual({more}, {less})" if methods and own else f"assert {less} == {more}"
 
     def _shares_line(self, last: ast.stmt) -> bool:
-        """Whether something other than its indentation stands before or behind a statement on its lines."""
+        """Returns whether something other than its indentation stands before or behind a statement on its lines."""
         before = self._bytes[self._lines[last.lineno - 1] : self._start(last)]
         behind = self._bytes[self._end(last) : self._lines[last.end_lineno or last.lineno]]
         return bool(before.strip()) or not (behind.strip() == b"" or behind.strip().startswith(b"#"))

@@ -29,7 +29,7 @@ _DEEPEST = 8
 
 
 def as_older(text: str) -> str:
-    """The text with what Python 3.12 to 3.14 brought written as 3.11 reads it, each statement in its line.
+    """Returns the text with what Python 3.12 to 3.14 brought written as 3.11 reads it, each statement in its line.
 
     Never raises. What runs when a module is loaded or called stays: a newer string becomes a tuple of the expressions
     in it. What cannot be written so is left as it is: the older parser refuses it then.
@@ -83,7 +83,7 @@ def _written(root: Node, source: bytes, depth: int) -> bytes:
 
 
 def _older(node: Node, source: bytes, depth: int) -> bytes | None:
-    """A tuple of what stands in the braces of a newer string, on as many lines; None for any other node."""
+    """Returns a tuple of what stands in the braces of a newer string, on as many lines; None for any other node."""
     if node.type not in {"string", "concatenated_string"} or not any(map(_is_newer, _pieces(node))):
         return None
     values = [value for piece in _pieces(node) for inner in piece.children for value in _values(inner)]
@@ -161,7 +161,7 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 def parse_python(text: str) -> ast.Module | None:
-    """The syntax tree, or None for a text that cannot be parsed. Never raises.
+    """Returns the syntax tree, or None for a text that cannot be parsed. Never raises.
 
     A byte order mark is no part of the program; one in another encoding than UTF-8 or a relative of ASCII has no tree.
     Syntax newer than the running Python's is read as what it stands for: whether it may be used says `check_syntax`.
@@ -232,7 +232,7 @@ def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
-    """The class and its ancestors among `classes` of the same file, nearest first, each once."""
+    """Returns the class and its ancestors among `classes` of the same file, nearest first, each once."""
     found, waiting = [], [node]
     while waiting:
         member = waiting.pop(0)
@@ -371,7 +371,7 @@ def _for_older(text: str, python: tuple[int, int]) -> list[Problem]:
 
 
 def _begins(text: str, error: SyntaxError) -> tuple[int | None, int | None]:
-    """Where the statement begins that is too new: the parser tells where it ended."""
+    """Returns where the statement begins that is too new: the parser tells where it ended."""
     kinds = tuple(kind for word, kind in _STATEMENTS.items() if word in error.msg)
     tree = parse_python(text) if kinds else None
     for node in ast.walk(tree) if tree is not None else ():

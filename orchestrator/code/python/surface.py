@@ -45,7 +45,7 @@ def _word(node: ast.AST | None) -> str | None:
 
 
 def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """A positional argument or the keyword of one of these names."""
+    """Returns a positional argument or the keyword of one of these names."""
     if place < len(call.args):
         return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
@@ -226,7 +226,7 @@ def _table_name(
 
 
 def _is_django(members: list[ast.ClassDef]) -> bool:
-    """Whether something in the family says Model: a mixin of fields alone is no table."""
+    """Returns whether something in the family says Model: a mixin of fields alone is no table."""
     return any(dotted(base).rpartition(".")[2].endswith("Model") for member in members for base in member.bases)
 
 
@@ -235,7 +235,7 @@ def _table_keywords(node: ast.ClassDef) -> list[ast.keyword]:
 
 
 def _constant(node: ast.ClassDef, name: str) -> str:
-    """A class attribute that is a literal, as text; "" when it is not there, or false."""
+    """Returns a class attribute that is a literal, as text; "" when it is not there, or false."""
     for part in node.body:
         targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
@@ -294,7 +294,7 @@ def _arguments(call: ast.Call) -> str:
 
 
 def _text(node: ast.AST) -> str:
-    """The source of an expression on one line, short: a hostile one is cut before it is written out."""
+    """Returns the source of an expression on one line, short: a hostile one is cut before it is written out."""
     if isinstance(node, ast.keyword):
         return f"{node.arg}={_text(node.value)}"
     if sum(1 for _, _ in zip(ast.walk(node), range(60), strict=False)) >= 60:

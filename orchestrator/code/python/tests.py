@@ -49,7 +49,7 @@ test_functions.__test__ = False  # type: ignore[attr-defined]  # its name would 
 
 
 def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
-    """The same with nodes; a method inherited by two classes stands under both."""
+    """Returns the same with nodes; a method inherited by two classes stands under both."""
     classes = {node.name: node for node in top_level(tree.body) if isinstance(node, ast.ClassDef)}
     found = [FoundTest(node) for node in _last_of_each_name(tree.body) if _is_test(node)]
     for node in classes.values():
@@ -166,7 +166,7 @@ _DECLARING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
 def hollow_python(texts: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """The files in which a function became empty, and the names of what a test may speak of besides functions.
+    """Returns the files in which a function became empty, and the names of what a test may speak of besides functions.
 
     A function that an import calls stays, with all that it calls: without it nothing could be imported.
     """
@@ -235,7 +235,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _imported(node: ast.Import | ast.ImportFrom, name: str) -> set[str]:
-    """The words behind one name of an import."""
+    """Returns the words behind one name of an import."""
     alias = next(one for one in node.names if name in {one.asname, one.name.partition(".")[0]})
     return {*(getattr(node, "module", None) or "").split("."), *alias.name.split(".")}
 
@@ -337,7 +337,7 @@ def _is_of_program(node: ast.AST) -> bool:
 
 
 def _called(node: ast.expr) -> tuple[str, str]:
-    """The first and the last name of `a`, `a(…)`, `a.b.c(…)`."""
+    """Returns the first and the last name of `a`, `a(…)`, `a.b.c(…)`."""
     root, _, last = dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")
     return root.partition(".")[0], last
 

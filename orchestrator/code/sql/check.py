@@ -187,7 +187,7 @@ def _is_torn(read: Sequence[Statement]) -> bool:
 
 
 def _is_core(statement: Statement) -> bool:
-    """Whether it is of a kind that sqlglot knows well, in all its forms."""
+    """Returns whether it is of a kind that sqlglot knows well, in all its forms."""
     first, *others = statement.words
     if statement.body or any(token.key in _CORNERS for token in statement.tokens if token.kind == "word"):
         return False
@@ -272,7 +272,7 @@ def _cut_short(tokens: Sequence[Token]) -> Iterator[Problem]:
 
 
 def _reserved(item: Sequence[Token], dialects: Sequence[str]) -> Iterator[Problem]:
-    """A word of the language as the name of a column."""
+    """Yields problems of column names that are reserved words."""
     first, keys = item[0], [token.key for token in item[1:4]]
     if first.kind != "word" or len(item) < 2 or item[1].kind not in NAME_KINDS:
         return
@@ -311,7 +311,7 @@ def _begins_constraint(item: Sequence[Token], index: int) -> bool:
 
 
 def _begins_column(item: Sequence[Token], index: int) -> bool:
-    """Whether a name before a type stands behind something with which a column's definition may end."""
+    """Returns whether a name before a type stands behind something with which a column's definition may end."""
     token, before = item[index], item[index - 1]
     if index < 2 or index + 1 >= len(item) or item[index + 1].kind != "word" or item[index + 1].key not in TYPES:
         return False

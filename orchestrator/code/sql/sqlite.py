@@ -80,7 +80,7 @@ class SqliteGrammar:
         return None if unsure else Said(why, self._place(text, start, tokens, near["word"]))
 
     def _place(self, text: str, start: int, tokens: Sequence[Token], word: str) -> Token | None:
-        """The token it stumbled over: the first of those with this text up to which it already stumbles."""
+        """Returns the token it stumbled over: the first of those with this text up to which it already stumbles."""
         candidates = [token for token in tokens if _plain_token(token) == word]
         low, high = 0, len(candidates) - 1
         while low < high:
@@ -128,7 +128,7 @@ def _plain_token(token: Token) -> str:
 
 
 def _plain(sql: str, tokens: Sequence[Token], start: int) -> str:
-    """`sql` with placeholders of drivers as `?`, blanks behind, so that every place stays."""
+    """Returns `sql` with placeholders of drivers as `?`, blanks behind, so that every place stays."""
     if "%" not in sql:
         return sql
     parts, at = [], 0

@@ -85,7 +85,7 @@ class Statement(NamedTuple):
 
 
 def statements(text: str, *, escapes: bool = False) -> Iterator[Statement]:
-    """The statements of a text, in order; lines that are for a client program are none. Never raises.
+    """Yields the statements of a text, in order; lines that are for a client program are none. Never raises.
 
     A trigger's or procedure's `;` inside BEGIN … END ends nothing; what stands between MySQL's `DELIMITER` lines, the
     data behind `COPY … FROM stdin` and client commands are left out. `escapes`: whether a backslash escapes a quote and
@@ -140,7 +140,7 @@ class _Reader:
         return None if kind == "space" else Token(kind, found, start, found.upper() if kind == "word" else found)
 
     def _skipped(self) -> bool:
-        """Whether a line for a client begins here, which is then behind us; one inside brackets is none."""
+        """Returns whether a line for a client begins here, which is then behind us; one inside brackets is none."""
         delimiter = _DELIMITER.match(self.text, self.at)
         if delimiter and not self.tokens:
             again = re.compile(r"^[ \t]*DELIMITER[ \t]+;[ \t]*$", re.M | re.I).search(self.text, delimiter.end())
@@ -195,7 +195,7 @@ class _Reader:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text as a set."""
+    """Returns the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -279,11 +279,11 @@ COLUMN_WORDS = words(
 
 
 def is_reserved(word: str, dialects: Iterable[str]) -> bool:
-    """Whether `word` (upper case) is no name without quotes in any of `dialects`; False when one is unknown."""
+    """Returns whether `word` (upper case) is no name without quotes in any of `dialects`; False when one is unknown."""
     named = tuple(dialects)
     return bool(named) and all(word in _RESERVED.get(name, frozenset()) for name in named)
 
 
 def quoted_as(word: str, dialects: Iterable[str]) -> str:
-    """The name in the quotes of the first dialect."""
+    """Returns the name in the quotes of the first dialect."""
     return f"`{word}`" if next(iter(dialects), "") == "mysql" else f'"{word}"'
