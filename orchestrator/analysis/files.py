@@ -134,7 +134,7 @@ def _header() -> list[str]:
 def _is_plan_json(text: str) -> bool:
     try:
         held = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # not ours to overwrite
         return False
     return isinstance(held, dict) and {"analysis", "profile", "tasks"} <= held.keys()
 

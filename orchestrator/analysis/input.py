@@ -245,7 +245,7 @@ def _lines(path: Path) -> list[str]:
         if not stat.S_ISREG(path.lstat().st_mode):
             return []
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+    except OSError:  # a missing .gitignore ignores nothing
         return []
     kept = []
     for line in lines:

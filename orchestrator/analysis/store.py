@@ -200,7 +200,7 @@ class AnalysisStore:
     def _jobs(self) -> list[AnalysisJob]:
         found = []
         for path in self.folder.home.glob(f"analyses/*/{JOB}"):
-            with suppress(ConfigError):
+            with suppress(ConfigError):  # a damaged file must not hide the other analyses
                 found.append(_read(path, AnalysisJob))
         return [job for job in found if job is not None]
 
@@ -222,7 +222,7 @@ class AnalysisStore:
 def _read(path: Path, kind: type[V]) -> V | None:
     try:
         return kind.model_validate(json.loads(path.read_bytes()))
-    except FileNotFoundError:
+    except FileNotFoundError:  # not written yet
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read; move it away") from error

@@ -86,7 +86,7 @@ def is_plan(text: str) -> bool:
     try:
         blocks = _without_thoughts(blocks_of(source.text, source.first_line))
         return has_plan(blocks) or wrapped(source, blocks) is not None
-    except TooManyBlocks:
+    except TooManyBlocks:  # too large to be read, so not taken for a plan
         return False
 
 

@@ -214,7 +214,7 @@ class SprintCommands:
         not resumed yet; False for an unknown story. Blocks."""
         try:
             history = find_history(self._reader.sprint(sprint, story=story), story)
-        except ConfigError:
+        except ConfigError:  # an unknown story asks nothing
             return False
         last = history.events[-1].name if history.events else ""
         return history.waits_for is not None or (answered and last == GATE_ANSWERED)

@@ -260,7 +260,7 @@ def _told(number: int, line: str, error: BaseException) -> dict[str, Any]:
 def _id_in(line: str) -> str | int | None:
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # a bad line has no id
         return None
     said = value.get("id") if isinstance(value, dict) else None
     return said if isinstance(said, str | int) else None

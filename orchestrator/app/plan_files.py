@@ -67,7 +67,7 @@ def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> di
             status = (folder / path).lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
                 texts[path] = (folder / path).read_bytes().decode("utf-8")
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # unreadable or not UTF-8: left out
             continue
     return texts
 

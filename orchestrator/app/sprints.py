@@ -266,7 +266,7 @@ def read_saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
     """Returns the report as it was written; None where there is none that can be read. Blocks."""
     try:
         return SprintReport.model_validate(json.loads(folder.report(sprint).read_bytes()))
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # missing or damaged: the log has everything
         return None
 
 

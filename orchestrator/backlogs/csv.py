@@ -329,7 +329,7 @@ class CsvBacklog(SidecarBacklog):
         for _ in range(_TRIES - 1):
             try:
                 return self._into_file_once(target, wanted, aside)
-            except _ChangedMeanwhile:
+            except _ChangedMeanwhile:  # another process saved the file: try again
                 continue
         return self._into_file_once(target, wanted, aside)
 

@@ -65,7 +65,7 @@ def _sidecar_to_ourselves(path: Path) -> Iterator[None]:
     """Keep other processes of this state folder out, where a lock file can be made."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
-        with suppress(OSError):
+        with suppress(OSError):  # a read-only folder: continue without a lock
             lock.parent.mkdir(parents=True, exist_ok=True)
             fcntl.flock(stack.enter_context(open(lock, "ab", opener=private)), fcntl.LOCK_EX)
         yield

@@ -137,7 +137,7 @@ def _writable(text: str) -> bool:
     """Returns whether UTF-8 can hold the text: half a surrogate pair it cannot."""
     try:
         text.encode()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
 

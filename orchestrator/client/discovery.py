@@ -65,7 +65,7 @@ def find_daemon(environment: Environment) -> str | None:
         return None
     try:
         known = json.loads(folder.daemon_address.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # no daemon, or it is just starting
         return None
     # A killed daemon leaves its address behind.
     is_its_own = isinstance(known, dict) and known.get("pid") == pid and isinstance(known.get("url"), str)
@@ -75,7 +75,7 @@ def find_daemon(environment: Environment) -> str | None:
 def _is_same(address: str, own: str) -> bool:
     """Returns whether an address is that of the daemon that listens at `own`, perhaps by another name."""
     named, listening = urlsplit(address), urlsplit(own)
-    with suppress(ValueError):
+    with suppress(ValueError):  # `port` raises for an invalid number
         same = (named.scheme, named.port or 80) == (listening.scheme, listening.port or 80)
         hosts = {named.hostname, listening.hostname}
         return same and (len(hosts) == 1 or hosts <= _LOOPBACK)

@@ -202,7 +202,7 @@ def _loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+    except ValueError:  # a name and not an address
         return False
 
 
@@ -221,7 +221,7 @@ def _said(body: bytes) -> tuple[str, list[Finding]] | None:
     """Returns the sentence and the findings of an error; None for what is no error of a daemon."""
     try:
         told = json.loads(body)
-    except ValueError:
+    except ValueError:  # a proxy's page and not our answer
         return None
     if not isinstance(told, dict) or not isinstance(told.get("error"), str):
         return None

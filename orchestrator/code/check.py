@@ -224,7 +224,7 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     """The oldest Python 3 that a `requires-python` allows; None when it names no lower bound or cannot be read."""
     try:
         allowed = SpecifierSet(specifier.strip())
-    except InvalidSpecifier:
+    except InvalidSpecifier:  # an invalid specifier restricts nothing
         return None
     patches = sorted({0, 99, *(int(patch) for patch in re.findall(r"3\.\d+\.(\d+)", specifier)[:8])})
     oldest = next(

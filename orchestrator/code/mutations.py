@@ -45,7 +45,7 @@ def doctest_mutations(file: str, text: str, names: Collection[str], random: Rand
         return (Mutation(case=own, start=end, end=end, text=added),) if own in names and ">>>" in text else ()
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):  # newer Python, or broken: nothing to change
         return ()
     content = text.encode()
     lines = [0, *accumulate(map(len, content.splitlines(keepends=True)))]

@@ -150,7 +150,7 @@ def foreign_module(world: World, path: str, module: str, *, types: bool = False)
 
 
 def _by_path(world: World, path: str, module: str) -> Foreign | None:
-    """Returns a path: it must stay in the project; inside a folder of installed packages it names one."""
+    """Checks an imported path: it must stay in the project; inside a folder of installed packages it names one."""
     target = _target(path, module)
     if target is None:
         return None

@@ -85,7 +85,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _asked(path: str, text: str) -> object:
     """What a manifest asks for; the whole text where that cannot be told."""
-    with suppress(ValueError, AttributeError):
+    with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
         if basename(path) == "package.json":
             told = json.loads(text)
             return [told.get(key) or {} for key in _OF_PACKAGE]

@@ -86,7 +86,7 @@ def _fitting(
     for texts, entries in ((cap, None), *((min(cap, texts), entries) for texts, entries in _SMALLER)):
         try:
             told = _told(event, _Cut(texts, entries, known), seq, more)
-        except _TooLong:
+        except _TooLong:  # try again with shorter texts
             continue
         if entries is not None:
             told["cut"] = True

@@ -120,7 +120,7 @@ class Watched:
     def _last_good(self) -> BacklogContent | None:
         try:
             return BacklogContent.model_validate_json(self._kept.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # missing or damaged: the file is read again
             return None
 
     def _signature(self) -> Signature:

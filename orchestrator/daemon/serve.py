@@ -185,7 +185,7 @@ class Daemon:
         self._wake.set()
 
     async def _nap(self) -> None:
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # the time is up
             async with asyncio.timeout(self.settings.serve.poll_s):
                 await self._wake.wait()
         self._wake.clear()

@@ -105,7 +105,7 @@ class Switchboard:
         self._closing = True
         for board in self._boards.values():
             board.close()
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # the caller cancels what is left
             async with asyncio.timeout(grace_s):
                 await self._idle.wait()
         return self._at_work

@@ -114,7 +114,7 @@ class GateKeeper:
         """Returns what was answered; None while the database is away: who waits for days waits for that too."""
         try:
             return await self._sink.find(tuple(self._awaited))
-        except ConfigError:
+        except ConfigError:  # the log is unavailable: ask again at the next check
             return None
 
     def _settle(self, found: Mapping[str, Event]) -> None:

@@ -149,6 +149,6 @@ class BaseCommit:
 def version_of(tag: str) -> str:
     """`v1.2.0`, `humanize-1.2.0` → 1.2.0; "" for a tag that ends with no version."""
     found = re.search(r"(?:^|[-_/.])v?(\d[^/_]*)$", tag)
-    with suppress(InvalidVersion):
+    with suppress(InvalidVersion):  # the tag is not a version
         return str(Version(found[1])) if found else ""
     return ""

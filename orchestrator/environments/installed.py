@@ -55,7 +55,7 @@ def read_installed(sites: Sequence[Path], node_modules: Iterable[Path] = ()) -> 
     """Returns the packages in site-packages folders and in `node_modules`; leaves out unreadable ones."""
     python: dict[str, Installed] = {}
     for one in distributions(path=[str(site) for site in sites]) if sites else ():
-        with suppress(OSError, ValueError, TypeError):
+        with suppress(OSError, ValueError, TypeError):  # broken metadata of one package must not hide the others
             if name := one.metadata["Name"]:
                 python.setdefault(str(canonicalize_name(name)), _distribution(one))
     node = {name: _package(folder) for modules in node_modules for name, folder in _packages(modules)}
@@ -66,7 +66,7 @@ def _distribution(one: Distribution) -> Installed:
     requires: set[str] = set()
     extras: set[str] = set()
     for line in one.requires or ():
-        with suppress(InvalidRequirement):
+        with suppress(InvalidRequirement):  # one invalid line must not hide the others
             asked = Requirement(line)
             (extras if "extra" in str(asked.marker) else requires).add(str(canonicalize_name(asked.name)))
     return Installed(
@@ -89,17 +89,17 @@ def _modules(one: Distribution) -> set[str]:
 
 
 def _packages(modules: Path) -> Iterator[tuple[str, Path]]:
-    with suppress(OSError), os.scandir(modules) as entries:
+    with suppress(OSError), os.scandir(modules) as entries:  # no such folder
         for entry in entries:
             if entry.name.startswith("@"):
-                with suppress(OSError), os.scandir(entry.path) as inner:
+                with suppress(OSError), os.scandir(entry.path) as inner:  # a file, or unreadable
                     yield from ((f"{entry.name}/{one.name}".lower(), Path(one.path)) for one in inner)
             elif not entry.name.startswith("."):
                 yield entry.name.lower(), Path(entry.path)
 
 
 def _package(folder: Path) -> Installed:
-    with suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError):  # missing or invalid package.json
         if (folder / "package.json").stat().st_size <= _MOST_BYTES:
             told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
             requires, extras = _names(told, ("dependencies",)), _names(told, _OPTIONAL)

@@ -116,13 +116,13 @@ def installed(path: str) -> tuple[Interpreter, ...]:
 def _on_path(path: str, name: re.Pattern[str]) -> Iterator[str]:
     # Relative entries depend on the working directory, which may be a story's tree.
     for folder in filter(os.path.isabs, path.split(":")):
-        with suppress(OSError):
+        with suppress(OSError):  # a folder on PATH may not exist
             yield from (f"{folder}/{entry}" for entry in sorted(os.listdir(folder)) if name.fullmatch(entry))
 
 
 def _probed(program: str) -> Interpreter | None:
     """Returns None unless it is a CPython that runs; pyenv's shim for an unselected version is not."""
-    with suppress(OSError):
+    with suppress(OSError):  # a dangling link
         return _asked(program, os.stat(program).st_mtime_ns)
     return None
 
@@ -132,7 +132,7 @@ def _asked(program: str, _changed: int) -> Interpreter | None:
     try:
         told = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=20, check=True)
         kind, place, version, prefix = json.loads(told.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, subprocess.SubprocessError):  # it does not run, or prints something else
         return None
     if kind != "cpython":
         return None

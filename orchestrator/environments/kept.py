@@ -30,7 +30,7 @@ def is_used(kept: Path) -> bool:
     """Returns whether the folder exists; if so, marks it as used now."""
     try:
         os.utime(kept / _MADE)
-    except OSError:
+    except OSError:  # not made yet, or just removed
         return False
     return True
 

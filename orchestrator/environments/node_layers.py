@@ -175,7 +175,7 @@ class NodeLayers:
     async def _is_young(self, scratch: Path, package: Scripted, env: Mapping[str, str]) -> bool:
         """Returns whether the version is too new, by the registry's dates; False when the registry gives none."""
         told = await self._run(["npm", "view", package.name, "time", "--json"], scratch, env)
-        with suppress(ValueError, TypeError, AttributeError):
+        with suppress(ValueError, TypeError, AttributeError):  # no answer, or not the expected JSON
             times = json.loads(told.output[told.output.index("{") : told.output.rindex("}") + 1])
             born = datetime.datetime.fromisoformat(times[package.version])
             return datetime.datetime.now(datetime.UTC) - born < datetime.timedelta(days=YOUNGEST_DAYS)
@@ -206,7 +206,7 @@ def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
     aliases = _npm_aliases(folder) if manager == "npm" else {}
     lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
     for place in _packages(folder, MODULES):
-        with suppress(ValueError, AttributeError):
+        with suppress(ValueError, AttributeError):  # an invalid manifest has no scripts
             told = json.loads(read_text(folder, f"{place}/{MANIFEST}") or "")
             held = told.get("scripts") or {}
             native = told.get("gypfile", True) and (folder / place / "binding.gyp").is_file()
@@ -219,7 +219,7 @@ def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
 
 
 def _npm_aliases(folder: Path) -> dict[str, str]:
-    with suppress(ValueError, AttributeError):
+    with suppress(ValueError, AttributeError):  # only npm writes this file
         packages = json.loads(read_text(folder, f"{MODULES}/.package-lock.json") or "").get("packages", {})
         return {place: str(one["name"]) for place, one in packages.items() if "name" in one}
     return {}
@@ -227,7 +227,7 @@ def _npm_aliases(folder: Path) -> dict[str, str]:
 
 def _packages(folder: Path, modules: str) -> Iterator[str]:
     """Yields package folders below a `node_modules`; skips links, which lead to others of them or into the tree."""
-    with suppress(OSError), os.scandir(folder / modules) as entries:
+    with suppress(OSError), os.scandir(folder / modules) as entries:  # no such folder
         for entry in sorted(entries, key=lambda one: one.name):
             place = f"{modules}/{entry.name}"
             if not entry.is_dir(follow_symlinks=False):
@@ -288,7 +288,7 @@ def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
 
 def _kept_builds(folder: Path, scratch: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
     """Returns where each package's build is kept, by its folder in the layer; {} when the lock lacks a checksum."""
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError, KeyError):  # only npm writes this file, and not every entry has a checksum
         locked = json.loads((scratch / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
         kept = {}
         for one in group:

@@ -101,7 +101,7 @@ def _copy(source: str, name: str, folder: int) -> None:
     """Copies a file under a temporary name and renames it: half a file left by a kill would never be completed."""
     told = os.lstat(source)
     if stat.S_ISLNK(told.st_mode):
-        with suppress(FileExistsError):
+        with suppress(FileExistsError):  # an existing file is never overwritten
             os.symlink(os.readlink(source), name, dir_fd=folder)
     elif stat.S_ISREG(told.st_mode) and not _is_there(name, folder):
         flags, half = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, f".{secrets.token_hex(6)}"
@@ -130,7 +130,7 @@ def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden
     found: dict[str, tuple[int, ...]] = {}
     for place, names in walk_files(root, skipped):
         for name in names:
-            with suppress(OSError):
+            with suppress(OSError):  # deleted during the walk
                 state = os.lstat(root / place / name)
                 if hidden or not name.startswith("."):
                     found[place + name] = (state.st_ino, state.st_size, state.st_mtime_ns)

@@ -140,7 +140,7 @@ def _read(path: str, text: str) -> list[Said]:
     if name in _DEVCONTAINERS:
         try:
             return [*_devcontainer(text)]
-        except ERRORS:
+        except ERRORS:  # an invalid file proposes nothing
             return []
     return [("python", line) for line in text.splitlines()[:1]] if name == ".python-version" else said_by(path, text)
 

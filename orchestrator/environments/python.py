@@ -317,7 +317,7 @@ def _read(root: Path, setups: Mapping[str, str], chosen: Chosen, built: Sequence
 
 def _place(root: Path, base: str, member: Member) -> str | None:
     """Returns the folder of a project of the repository, "" for its root; None where there is no such project."""
-    with suppress(*_NONSENSE):
+    with suppress(*_NONSENSE):  # hostile or invalid paths name no project
         named = normpath(f"{base}/{member.folder}" if base else member.folder)
         for place in (named,) if member.folder else _workspace(root, base):
             if not (root / place).resolve().is_relative_to(root.resolve()):
@@ -345,5 +345,5 @@ def _workspace(root: Path, base: str) -> Iterator[str]:
 def _pyproject(folder: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_text(folder, "pyproject.toml") or "")
-    except ValueError:
+    except ValueError:  # the requirements' reader reports the error
         return {}

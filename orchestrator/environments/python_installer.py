@@ -193,7 +193,7 @@ _SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 
 def is_joined(environment: Path, layer: Path, tag: str) -> bool:
     """Returns whether `mark_joined` recorded this environment with this layer and tag. Blocks."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # missing or damaged: joined again
         made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
         return bool(made == {"layer": str(layer), "project": tag})
     return False

@@ -142,7 +142,7 @@ class Declared:
             return []
         try:
             parsed = Requirement(line)
-        except InvalidRequirement:
+        except InvalidRequirement:  # the caller reports invalid lines
             return []
         return [("extra", one) for one in parsed.extras] if canonicalize_name(parsed.name) == self.name else []
 
@@ -320,7 +320,7 @@ def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
     name, text = next(((name, text) for name in LOCKS if (text := read(name)) is not None), ("", ""))
     try:
         entries = list(_pipenv(json.loads(text)) if name == "Pipfile.lock" else _packages(tomllib.loads(text)))
-    except (ValueError, TypeError, AttributeError, LookupError):
+    except (ValueError, TypeError, AttributeError, LookupError):  # an invalid lock fixes no versions
         return ()
     found: dict[str, dict[str, list[str]]] = {}
     for package, version, markers in entries:

@@ -240,7 +240,7 @@ def _write(path: Path, text: str) -> None:
 
 def _answer(scratch: Path) -> object:
     """Returns a wheel's name, or a list of further requirements; None for none. A build may leave anything here."""
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError):  # a build may leave anything here
         return json.loads(read_text(scratch, "answer.json") or "")
     return None
 
@@ -293,7 +293,7 @@ def _keep(built: Built, job: BuildJob, before: States) -> None:
 
 
 def _kept(folder: Path, tag: str) -> Built | None:
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # missing or damaged: built again
         built = Built.model_validate_json((folder / _BUILT).read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None

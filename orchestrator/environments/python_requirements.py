@@ -263,7 +263,7 @@ class _Collector:
         self._own_extras([name for name in asked.extras if name != EVERY] + (every if EVERY in asked.extras else []))
         for declared in self.declared:
             groups = [name for name in map(canonicalize_name, asked.groups) if name in declared.groups]
-            with suppress(LookupError):
+            with suppress(LookupError):  # an included group is missing: skipped
                 for line in declared.lines(groups=groups):
                     self.require("", line, constraint=False)
         self.refusals, self.left_out, self.members = before
@@ -324,7 +324,7 @@ class _Collector:
 
 def requirement_line(name: str, version: str) -> str:
     """Returns a requirement with a version as in package.json (`^1.2`, `~1.2`, `*`) or Python; invalid for others."""
-    with suppress(ValueError, InvalidRequirement):
+    with suppress(ValueError, InvalidRequirement):  # neither npm's form nor Python's
         return str(Requirement(f"{name}{specifier(version.removeprefix('v'))}"))
     return name
 

@@ -89,7 +89,7 @@ def said_by(path: str, text: str) -> list[Said]:
     read = _makefile if path in _MAKEFILES else read
     try:
         return [*read(text)] if read is not None else []
-    except ERRORS:
+    except ERRORS:  # an invalid file adds nothing
         return []
 
 
@@ -275,7 +275,7 @@ def _installs(script: str) -> Iterator[Said]:
     """Yields the installs of commands without variables."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
         if "$" not in line:
-            with suppress(ValueError):
+            with suppress(ValueError):  # unbalanced quotes
                 yield from _installed_by(shlex.split(line, comments=True))
 
 

@@ -21,7 +21,7 @@ def named(prefix: str) -> str:
 def leftovers(folder: Path, prefix: str) -> Iterator[Path]:
     """Entries of `folder` that begin with `named(prefix)` of a process that has ended, as far as they are ours."""
     pattern = re.compile(re.escape(prefix) + r"(\d+)-")
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:  # no folder, no leftovers
         for entry in entries:
             found = pattern.match(entry.name)
             if found is not None and not is_alive(int(found[1])) and _is_ours(entry):
@@ -32,7 +32,7 @@ def is_alive(pid: int) -> bool:
     """Returns whether a process of this id runs; one that has ended and was not collected does not."""
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except (ProcessLookupError, OverflowError):  # OverflowError: no pid can be so large
         return False
     except PermissionError:
         return True
@@ -43,7 +43,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
     """Returns a folder that was lent to a command's user, when the process that lent it died, is ours as well."""
     try:
         owner = entry.stat(follow_symlinks=False).st_uid
-    except OSError:
+    except OSError:  # just removed
         return False
     return owner == os.getuid() or (os.getuid() == 0 and is_slot(owner))
 
@@ -51,7 +51,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
 def _is_zombie(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+    except OSError:  # the process has ended, or there is no /proc
         return False
     return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
@@ -66,7 +66,7 @@ def is_read_only(path: Path) -> bool:
     """
     target = Path(os.path.realpath(path))
     for place in (target, target.parent):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # a new file, or a new folder
             if not place.stat().st_mode & _ANY_WRITE or not os.access(place, os.W_OK):
                 return True
     return False
@@ -79,7 +79,7 @@ def stage(path: Path, data: bytes) -> Path:
     """
     prefix = f".{path.name[:100]}."
     for left in leftovers(path.parent, prefix):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # another process removes it as well
             left.unlink()
     handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
     beside = Path(name)

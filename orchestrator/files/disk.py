@@ -33,7 +33,7 @@ def _below(place: Path) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         yield folder
-        with suppress(OSError), os.scandir(folder) as entries:
+        with suppress(OSError), os.scandir(folder) as entries:  # deleted during the walk
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)

@@ -71,7 +71,7 @@ class Watchdog:
                 self._bark()
 
     def _bark(self) -> None:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):  # stderr may be closed
             faulthandler.dump_traceback(sys.stderr)
         end_at_once(f"the event loop has stood still for {self._tick_s * TICKS:.0f} s")
 
@@ -80,7 +80,7 @@ def end_at_once(why: str) -> None:
     """Ends this process with a last log line and exit code 70: it must do nothing more, or cannot."""
     line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
     told = json.dumps({**line, "message": f"{why}: the process ends itself", "event": "process_ended"})
-    with suppress(OSError):
+    with suppress(OSError):  # stdout may be closed
         os.write(1, f"{told}\n".encode())
     os._exit(STUCK)
 

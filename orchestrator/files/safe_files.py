@@ -33,7 +33,7 @@ def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> 
         path = f"{path}/{part}" if path else part
         try:
             if made is not None:
-                with suppress(FileExistsError):
+                with suppress(FileExistsError):  # made by another process meanwhile
                     os.mkdir(part, dir_fd=fd)
                     made.append(path)
             below = os.open(part, DIRECTORY, dir_fd=fd)
@@ -164,18 +164,18 @@ def _place(root_fd: int, path: str, content: bytes | None, new: str, old: str, u
 
 def _unlink(root_fd: int, path: str, name: str) -> None:
     """Removes `name` beside `path`, as far as the file system lets us."""
-    with suppress(OSError), _folder_of(root_fd, path) as parent:
+    with suppress(OSError), _folder_of(root_fd, path) as parent:  # best effort: the original error matters more
         os.unlink(name, dir_fd=parent)
 
 
 def _move_back(root_fd: int, path: str, old: str) -> None:
-    with suppress(OSError), _folder_of(root_fd, path) as parent:
+    with suppress(OSError), _folder_of(root_fd, path) as parent:  # best effort: the original error matters more
         os.rename(old, _split(path)[1], src_dir_fd=parent, dst_dir_fd=parent)
 
 
 def _remove_folders(root_fd: int, made: Sequence[str]) -> None:
     for folder in reversed(made):
-        with suppress(OSError), _folder_of(root_fd, folder) as parent:
+        with suppress(OSError), _folder_of(root_fd, folder) as parent:  # not empty, or gone
             os.rmdir(_split(folder)[1], dir_fd=parent)
 
 
@@ -231,7 +231,7 @@ def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
                 return None
             content = file.read(most + 1)
         return content.decode("utf-8") if len(content) <= most else None
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # unreadable or not UTF-8
         return None
 
 

@@ -34,7 +34,7 @@ def has(*capabilities: int) -> bool:
     """Returns whether this process has all of them."""
     try:
         text = Path("/proc/self/status").read_text(encoding="ascii")
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # no /proc: other systems
         return False
     line = next((line for line in text.splitlines() if line.startswith("CapEff:")), "CapEff: 0")
     mask = int(line.split()[1], 16)
@@ -80,7 +80,7 @@ def slot() -> Iterator[Slot]:
     """Yields a free user, for as long as the block runs; also free of other daemons on this machine. Raises OSError."""
     place = next((place for place in _PLACES if os.access(place, os.W_OK)), tempfile.gettempdir())
     folder = Path(place) / "orchestrator-users"
-    with contextlib.suppress(FileExistsError):
+    with contextlib.suppress(FileExistsError):  # made by another process
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
@@ -154,7 +154,7 @@ def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the tree may be gone
             os.chown(tree, owner if is_slot(tree.stat().st_uid) else -1, os.getegid())
             os.chmod(tree, mode)
             _take_back(tree, owner)
@@ -186,7 +186,7 @@ def _hand_over(tree: Path, owner: int, uid: int) -> None:
 def _take_back(tree: Path, owner: int) -> None:
     for path, found in _entries(tree):
         if is_slot(found.st_uid):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # deleted during the walk
                 os.chown(path, owner, os.getegid(), follow_symlinks=False)
 
 
@@ -197,11 +197,11 @@ def _entries(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
     """
     waiting = [str(tree)]
     while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:  # deleted during the walk
             for entry in entries:
                 if entry.name == ".git" and entry.path == f"{tree}/.git":
                     continue
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError):  # deleted during the walk
                     yield entry.path, entry.stat(follow_symlinks=False)
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
@@ -209,8 +209,8 @@ def _entries(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 def _forget(uid: int) -> None:
     """Removes what the user left in the machine's shared memory."""
-    with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:
+    with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:  # other systems have none
         for entry in entries:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # deleted during the walk
                 if entry.stat(follow_symlinks=False).st_uid == uid and not entry.is_dir(follow_symlinks=False):
                     os.unlink(entry.path)

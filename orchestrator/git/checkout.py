@@ -24,7 +24,7 @@ _COMMANDS = "commands.json"
 
 def commands_for(root: Path) -> tuple[str, ...]:
     """Returns the commands to run first in a checkout, which make files that git ignores. Blocks."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # there is no record: no commands
         return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
     return ()
 

@@ -211,9 +211,9 @@ async def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Ends git's whole session: terminates it first, so that git removes its lock files, then kills it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended
             os.killpg(process.pid, number)
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # then it is killed
             async with asyncio.timeout(_PATIENCE_S):
                 await process.wait()
             return

@@ -90,7 +90,7 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
     """Like `read_files`, as text; leaves out files that are not UTF-8."""
     texts = {}
     for path, content in (await read_files(mirror, commit, paths, limit=limit)).items():
-        with suppress(UnicodeDecodeError):
+        with suppress(UnicodeDecodeError):  # not text: left out
             texts[path] = content.decode("utf-8")
     return texts
 

@@ -83,7 +83,7 @@ async def _texts(mirror: Mirror, stages: Mapping[int, tuple[int, str]], limit: i
         return None
     try:
         return {stage: content.decode("utf-8") for stage, content in zip(stages, contents, strict=True)}
-    except UnicodeDecodeError:
+    except UnicodeDecodeError:  # not text: a person resolves it
         return None
 
 

@@ -89,7 +89,7 @@ class Mirror:
         """Returns whether we hold the mirror exclusively; waits a little if orphaned git processes left locks."""
         deadline = time.monotonic() + _ORPHANS_S
         while True:
-            with suppress(BlockingIOError):
+            with suppress(BlockingIOError):  # others use the mirror
                 fcntl.flock(self._shared_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             # Waiting helps only if a killed process left locks that its git children may still hold.
@@ -121,7 +121,7 @@ class Mirror:
     def _mend(self) -> None:
         for name, text in (("config", self._config), ("info/attributes", _ATTRIBUTES)):
             path = self.path / name
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # missing: written below
                 if not path.is_symlink() and path.read_bytes() == text.encode():
                     continue
             _settle(path, text)

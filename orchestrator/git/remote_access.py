@@ -250,7 +250,7 @@ def _key(folder: Path, text: str) -> Iterator[Path | None]:
 def remove_keys(folder: Path) -> None:
     """Removes the keys that a killed process left in `folder`; one in use is locked by its user. Blocks."""
     for path in folder.glob("key-*"):
-        with suppress(OSError), path.open("rb") as file:
+        with suppress(OSError), path.open("rb") as file:  # locked by another process, or removed
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             path.unlink()
 

@@ -173,7 +173,7 @@ class RemoteRepositories:
             [(tip, _)] = await self._listed(address, f"refs/heads/{branch}")
             await self._talk(address, here, ["fetch", *_FETCH], [address.url, f"refs/heads/{branch}"])
             return (await here.git("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128))).code == 0
-        except (RepositoryError, WorkspaceError, ValueError):
+        except (RepositoryError, WorkspaceError, ValueError):  # unknown counts as no
             return False
 
     async def _talk(
@@ -245,7 +245,7 @@ class _TooMuch(RepositoryError):
 
 
 def _size(path: Path) -> int:
-    with suppress(OSError):
+    with suppress(OSError):  # deleted during the walk
         return path.lstat().st_size
     return 0
 

@@ -44,7 +44,7 @@ def schema_sql(content: bytes) -> str:
                 "ORDER BY name"
             )
             statements = [sql for (sql,) in rows if isinstance(sql, str)]
-    except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):  # damaged or hostile: no table is known
         return ""
     text = "".join(f"{sql};\n" for sql in statements)
     return text if len(text) <= MAX_SCHEMA_CHARS else ""

@@ -227,7 +227,7 @@ def _version(name: str, path: str) -> tuple[tuple[int, int], str] | None:
             [program, "--version"], env={"PATH": path}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             errors="replace", timeout=ASKING_S, check=False,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired):  # not installed, or it hangs
         return None
     # `git version 2.43.0`, `v20.11.1`, `10.2.4`
     found = re.search(r"(\d+)\.(\d+)", done.stdout)

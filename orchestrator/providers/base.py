@@ -39,7 +39,7 @@ class Refusal:
         """Returns the body's `error` object, the body itself when it has none, or nothing when it is no JSON object."""
         try:
             body = json.loads(self.text)
-        except ValueError:
+        except ValueError:  # an error page of a proxy
             return {}
         inner = body.get("error", body) if isinstance(body, dict) else {}
         return inner if isinstance(inner, dict) else {"message": inner}
@@ -65,7 +65,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / unit
-        except ValueError:
+        except ValueError:  # missing, or a date
             continue
         return seconds if math.isfinite(seconds) and seconds > 0 else None
     return None
@@ -131,7 +131,7 @@ class WirePart(BaseModel):
 def _known(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     try:
         return read(value)
-    except ValidationError:
+    except ValidationError:  # an unknown shape is left out
         return None
 
 

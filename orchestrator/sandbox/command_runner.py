@@ -53,7 +53,7 @@ class DiskWatch:
             yield
         finally:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):  # our own cancellation
                 await task
 
     async def _watch(self) -> None:
@@ -76,7 +76,7 @@ class DiskWatch:
 def _free(folders: Sequence[Path]) -> int:
     left = []
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # a folder may not exist
             found = os.statvfs(folder)
             left.append(found.f_bavail * found.f_frsize)
     return min(left, default=0)
@@ -249,7 +249,7 @@ def _with_note(ended: Ended) -> str:
 async def _settled(job: "asyncio.Future[CommandResult]") -> None:
     """Waits for `job`, however often the waiting itself is cancelled."""
     while not job.done():
-        with contextlib.suppress(asyncio.CancelledError):
+        with contextlib.suppress(asyncio.CancelledError):  # the tree must end before a cancellation continues
             await asyncio.wait({job})
     if not job.cancelled():
         job.exception()  # retrieved, so that asyncio does not report the unused result
@@ -277,6 +277,6 @@ def remove_tree(folder: Path) -> None:
     if not os.path.lexists(folder):
         return
     for parent, _, _ in os.walk(folder):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the command may have deleted it
             os.chmod(parent, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)

@@ -142,7 +142,7 @@ def is_public(address: str) -> bool:
 
 
 def _is_address(host: str) -> bool:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError):  # a name and not an address
         return bool(ipaddress.ip_address(host))
     return False
 
@@ -150,7 +150,7 @@ def _is_address(host: str) -> bool:
 async def _first(addresses: list[str], port: int) -> Streams:
     """Returns the first that answers; a machine without one kind of addresses refuses those at once."""
     for address in addresses[:-1]:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the next address may answer; the last one's error counts
             return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_S)
     return await asyncio.wait_for(asyncio.open_connection(addresses[-1], port), CONNECT_S)
 
@@ -393,7 +393,7 @@ async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
     try:
         yield
         writer.close()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the other side has closed already
             await asyncio.wait_for(writer.wait_closed(), CLOSE_S)
             ended = True
     finally:

@@ -205,7 +205,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             # Not by `send_signal`, which looks whether it has ended and so takes that from asyncio's own watcher.
             os.kill(process.pid, number)
             os.kill(process.pid, signal.SIGCONT)
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # it does not end by itself: killed below
             await asyncio.wait_for(process.wait(), seconds)
 
 
@@ -213,7 +213,7 @@ def _read_verdict(fd: int) -> dict[str, int | str | None] | None:
     try:
         text = os.read(fd, CHUNK)
         verdict = json.loads(text) if text else None
-    except (BlockingIOError, ValueError):
+    except (BlockingIOError, ValueError):  # the launcher was killed before it wrote all
         return None
     return verdict if isinstance(verdict, dict) else None
 

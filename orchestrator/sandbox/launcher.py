@@ -50,7 +50,7 @@ def _stat(pid: int) -> tuple[int, int] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
-    except OSError:
+    except OSError:  # the process has ended
         return None
     words = text[text.rindex(b")") + 2 :].split()
     return int(words[1]), int(words[2])
@@ -72,7 +72,7 @@ def descendants(root: int) -> dict[int, int]:
 
 
 def _shared_anonymous(pid: int) -> int:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:  # the process has ended
         return next((int(row.split()[1]) * 1024 for row in file if row.startswith(b"RssShmem:")), 0)
     return 0
 
@@ -91,7 +91,7 @@ def memory_of(pids: Iterable[int]) -> int:
         try:
             with open(f"/proc/{pid}/statm", "rb") as file:
                 words = file.read().split()
-        except OSError:
+        except OSError:  # the process has ended
             continue
         mapped = int(words[2]) * PAGE
         private += int(words[1]) * PAGE - mapped
@@ -103,7 +103,7 @@ def memory_of(pids: Iterable[int]) -> int:
 def send(groups: Iterable[int], number: signal.Signals) -> None:
     """Signals whole process groups; those that are gone are left out."""
     for group in groups:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the group has ended
             os.killpg(group, number)
 
 
@@ -122,7 +122,7 @@ class Tree:
         for _ in range(most):  # a fork bomb's members end as fast as they are collected: look up between
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
+            except ChildProcessError:  # no child is left
                 return False
             if ended is None:
                 return True
@@ -230,7 +230,7 @@ def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | No
 def _limit(kind: int, value: int) -> None:
     hard = resource.getrlimit(kind)[1]
     wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError):  # a container may forbid raising a limit
         resource.setrlimit(kind, (wanted, wanted))
 
 
@@ -331,6 +331,6 @@ def main() -> int:
     ended = tree.status if (limit := watch(tree, policy, stop, wake)) is None else None
     survivors = tree.end(wake)
     verdict = {**_told(ended, policy), "limit": limit, "survivors": survivors}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # the reader has died
         os.write(private[0], json.dumps(verdict).encode() + b"\n")
     return 0

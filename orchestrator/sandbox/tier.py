@@ -165,7 +165,7 @@ def private_repository(tree: Path) -> tuple[Path, ...]:
     place = tree.parent / ".state" / tree.name / "git"
     try:
         borrowed = (place / "objects" / "info" / "alternates").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # it borrows no objects
         return ()
     return (place, Path(borrowed))
 

@@ -109,5 +109,5 @@ def _is_direct(headers: list[tuple[bytes, bytes]]) -> bool:
 def _host(address: str) -> str | None:
     try:
         return urlsplit(address).hostname
-    except ValueError:
+    except ValueError:  # not an address
         return None

@@ -113,7 +113,7 @@ class Feed:
         changed = self._changed
         if self._head > place or self._ending.is_set():
             return True
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # nothing new in time
             await asyncio.wait_for(changed.wait(), within_s)
         return changed.is_set()
 
@@ -127,7 +127,7 @@ class Feed:
             if head != self._head:  # a smaller one: a backup was restored, and what was known is another log's
                 self._head = head
                 self._wake()
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # the time is up
                 await asyncio.wait_for(self._ending.wait(), wait)
 
     def _wake(self) -> None:

@@ -75,7 +75,7 @@ async def _write(environment: Environment, end: int) -> None:
         await write_backup(environment, stream)
         await asyncio.to_thread(stream.flush)
     finally:
-        with suppress(OSError, OrchestratorError):
+        with suppress(OSError, OrchestratorError):  # the reader has gone
             await asyncio.to_thread(stream.close)
 
 

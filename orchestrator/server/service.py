@@ -56,7 +56,7 @@ class Readiness:
         """Ends the look that is under way."""
         if self._look is not None:
             self._look.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):  # our own cancellation
                 await self._look
 
 

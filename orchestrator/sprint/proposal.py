@@ -145,7 +145,7 @@ def _cell(parts: Sequence[str]) -> str:
 def _json(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # an invalid manifest proposes nothing
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -153,7 +153,7 @@ def _json(text: str) -> dict[str, Any]:
 def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (tomllib.TOMLDecodeError, RecursionError):  # an invalid manifest proposes nothing
         return {}
 
 

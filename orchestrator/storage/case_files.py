@@ -66,7 +66,7 @@ def _put(place: Path, files: Mapping[str, bytes]) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # a new case replaces nothing
             place.rename(old)
         new.rename(place)
     finally:

@@ -289,7 +289,7 @@ class EventStore:
                 return fresh
 
     async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # the time is up
             await asyncio.wait_for(self._ending.wait(), seconds)
         if self._ending.is_set():
             await asyncio.sleep(_PAUSES_S[0])

@@ -73,7 +73,7 @@ class SprintLock:
     def _taken(self) -> bool:
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except BlockingIOError:  # another process holds it
             return False
         return True
 
@@ -95,7 +95,7 @@ def holder(path: Path) -> int | None:
             return None
     except BlockingIOError:
         text = path.read_text().strip()
-    except OSError:
+    except OSError:  # no holder has written its pid
         return None
     return int(text) if text.isdigit() and is_alive(int(text)) else None
 
@@ -231,7 +231,7 @@ class Lease:
                 with usable(), engine.begin() as connection:
                     if connection.execute(renewed).rowcount == 0:
                         why = f"another daemon has taken over as {self._executor_id}"
-            except EventLogAway:
+            except EventLogAway:  # an unavailable database does not end the lease
                 continue
             except ConfigError as error:  # the table is gone, or the right to it
                 why = error.message
@@ -239,7 +239,7 @@ class Lease:
             self._lost(why)
 
     def _give_up(self, engine: sa.Engine) -> None:
-        with suppress(ConfigError), usable(), engine.begin() as connection:
+        with suppress(ConfigError), usable(), engine.begin() as connection:  # the lease expires by itself
             connection.execute(sa.delete(DAEMONS).where(*self._mine()))
         engine.dispose()
 

@@ -138,5 +138,5 @@ def _read(path: Path) -> JournalEntry | None:
     try:
         # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
         return JournalEntry.model_validate(json.loads(path.read_bytes()))
-    except ValueError:
+    except ValueError:  # half an entry left by a kill
         return None

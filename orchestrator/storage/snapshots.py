@@ -211,7 +211,7 @@ class SqliteMoment:
         """Rows of two columns that a query of one of the files gives; none when it has no such table."""
         try:
             return dict(self._open[name].execute(query).fetchall()) if name in self._open else {}
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError:  # the table does not exist yet
             return {}
 
 

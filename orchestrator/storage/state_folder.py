@@ -204,7 +204,7 @@ class StateFolder:
         """Returns what came of a base commit when it was tried; None where that is not kept, or cannot be read."""
         try:
             return _read(self._bases / f"{key}.json", TriedBase)
-        except ConfigError:
+        except ConfigError:  # a damaged record is measured again
             return None
 
     def save_base(self, key: str, tried: TriedBase) -> None:
@@ -251,7 +251,7 @@ def _make_private(path: Path, content: bytes) -> None:
 def _read(path: Path, kind: type[V]) -> V | None:
     try:
         return kind.model_validate(json.loads(path.read_bytes()))
-    except FileNotFoundError:
+    except FileNotFoundError:  # not written yet
         return None
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error

@@ -355,7 +355,7 @@ def runtimes_of(texts: Mapping[str, str]) -> dict[str, str]:
 def _python_runtime(text: str) -> list[str]:
     try:
         project = tomllib.loads(text).get("project")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (tomllib.TOMLDecodeError, RecursionError):  # an invalid manifest states no runtime
         return []
     wanted = project.get("requires-python") if isinstance(project, dict) else None
     return [f"requires-python {_short(wanted)}"] if isinstance(wanted, str) and wanted.strip() else []
@@ -364,7 +364,7 @@ def _python_runtime(text: str) -> list[str]:
 def _node_runtime(text: str) -> list[str]:
     try:
         package = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # an invalid manifest states no runtime
         return []
     if not isinstance(package, dict):
         return []

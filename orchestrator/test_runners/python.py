@@ -52,7 +52,7 @@ def _listed(name: str, text: str, key: str) -> tuple[str, ...]:
     try:
         value = _from_toml(name, text, key) if name.endswith(".toml") else _from_ini(text, key)
         return tuple(shlex.split(value)) if isinstance(value, str) else tuple(str(entry) for entry in value)
-    except (ValueError, TypeError, AttributeError, configparser.Error):
+    except (ValueError, TypeError, AttributeError, configparser.Error):  # pytest itself reports an invalid file
         return ()
 
 

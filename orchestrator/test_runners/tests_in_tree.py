@@ -87,7 +87,7 @@ def tool_in(root: Path, folder: str) -> Tool | None:
     if _MANIFEST not in names:
         return None
     where = f"{folder}/{_MANIFEST}" if folder else _MANIFEST
-    with suppress(ValueError, AttributeError):
+    with suppress(ValueError, AttributeError):  # an invalid manifest names no script
         manifest = json.loads(read_text(root, where) or "")
         scripts = manifest.get("scripts") or {}
         for name in sorted(scripts, key=lambda one: (one != "test", len(one))):
@@ -107,7 +107,7 @@ def tool_in(root: Path, folder: str) -> Tool | None:
 
 def _called(script: str, folder: str, why: str) -> Tool | None:
     """`cross-env NODE_ENV=test NODE_OPTIONS=--experimental-vm-modules jest --config x tests`"""
-    with suppress(ValueError):
+    with suppress(ValueError):  # unbalanced quotes
         lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|")
         lexer.whitespace_split, lexer.commenters = True, ""
         words = [*lexer]

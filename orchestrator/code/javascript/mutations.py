@@ -141,7 +141,7 @@ def _other_number(text: str, random: Random) -> str | None:
         if plain.endswith("n"):
             return f"{int(plain[:-1], 0) + step}n"
         value = float(int(plain, 0)) if _PREFIXED.match(plain) else float(plain)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError):  # not a number, or beyond a float
         return None
     other = value + step
     if other == value:  # infinite, or too large for the step to count

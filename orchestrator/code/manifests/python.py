@@ -398,7 +398,7 @@ def _entries(value: str, folder: str, found: Found) -> None:
 
 
 def _setup_lines(entry: str) -> Iterator[str]:
-    """Yields a list that dangles, or one line whose `;` part requirements where no marker follows it."""
+    """Yields requirements of a dangling list, or of one line where `;` separates them unless a marker follows."""
     for line in (line.split(" #")[0].strip() for line in entry.splitlines()):
         if ";" in line and not _MARKER.search(line):
             yield from (part.strip() for part in line.split(";") if part.strip())

@@ -149,7 +149,7 @@ def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
         data = json.loads(text.removeprefix("\ufeff"))
         language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
         cells = ["".join(cell["source"]) for cell in data["cells"] if cell["cell_type"] == "code"]
-    except (ValueError, AttributeError, TypeError, LookupError, RecursionError):
+    except (ValueError, AttributeError, TypeError, LookupError, RecursionError):  # not a notebook
         return None
     program: list[str] = []
     commands: list[str] = []

@@ -25,7 +25,7 @@ def python_mutations(text: str, random: Random) -> tuple[Mutation, ...]:
     """
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):  # newer Python, or broken: nothing to change
         return ()
     mutator = _Mutator(text, random)
     tests = [*_tests(tree, "")]
@@ -117,7 +117,7 @@ class _Mutator:
         text, number = self._of(node), self._random.randint(2, 9)
         try:
             value = ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # not a literal
             return None
         word = "".join(self._random.choices(_LETTERS, k=self._random.randint(2, 5)))
         match value:

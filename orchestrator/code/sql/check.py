@@ -204,7 +204,7 @@ def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
     for dialect in dialects:
         try:
             sqlglot.parse_one(text, dialect=dialect)
-        except SqlglotError:
+        except SqlglotError:  # this dialect refuses it; another may accept it
             continue
         except (RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
             return True  # its own fault, not the text's

@@ -100,7 +100,7 @@ def _parse(statement: str, items: tuple[str, ...]) -> Iterator[_Statement]:
     for dialect in dict.fromkeys((*spoken, *_DIALECTS)):
         try:
             found = sqlglot.parse_one(statement, dialect=dialect)
-        except (SqlglotError, RecursionError):
+        except (SqlglotError, RecursionError):  # sqlglot cannot parse it: no table is known
             continue
         if isinstance(found, exp.Create | exp.Alter | exp.Drop) and found.args.get("kind") == "TABLE":
             yield _Statement(found, dialect, items)
