@@ -5,7 +5,7 @@ import signal
 import sys
 from types import FrameType
 
-INTERRUPTED = 130
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 def main() -> None:

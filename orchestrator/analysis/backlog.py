@@ -16,12 +16,15 @@ from orchestrator.core.value import parse_criteria, printable, same_title
 
 PREFIX = "IMP"
 FORMATS = (".csv", ".yaml", ".yml")
+# A line such as `**Depends on:** US-001`, with any list mark or emphasis before it.
 _WAITS = re.compile(r"^[^\w\n]*(?:depends on|dependencies|dependency)\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 # A fence that is never closed runs to the end, as in Markdown.
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+# A heading of criteria on a line by itself.
 _CRITERIA = re.compile(
     r"^[^\w\n]*(?:acceptance criteria|criteria|done when|it is done when)\b[^\w\n]*$", re.I | re.MULTILINE
 )
+# `- x`, `1. x`, `AC 1: x`.
 _ITEM = re.compile(r"^[ \t]*(?:[-*+\u2022]|(?:AC[ -]?)?\(?\d{1,3}[.):])[ \t]+\S", re.I | re.MULTILINE)
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _NUMBERED = re.compile(r"(?:task\s*)?#?(\d{1,4})", re.IGNORECASE)

@@ -25,7 +25,7 @@ from orchestrator.settings.options import AnalyseOptions
 LIBRARY = "library"
 PRD_SHARE = 4
 """The PRD gets at most a quarter of the budget."""
-MAX_PRD = 1_000_000
+MAX_PRD = 1_000_000  # bytes
 SHOWN_BY = {"context_tokens", "ignore", "response_contract", "triage"}
 """Settings that say what prompts show: changing one, to keep a folder out or to fit a smaller model, starts over."""
 
@@ -146,7 +146,7 @@ def _checked_prd(text: str, which: str) -> str:
     return text
 
 
-MAX_FILES = 50_000
+MAX_FILES = 50_000  # a larger folder is not a source tree
 MAX_DEPTH = 60
 """Folders within folders."""
 MAX_BYTES = 400_000

@@ -18,6 +18,7 @@ from orchestrator.core.value import counted, same_title
 HEADING = "# MVP Improvement Plan"
 COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"
 """A title that holds the first is written with the second: it begins no comment."""
+# `- [x] title`, as people tick it.
 _BOX = re.compile(r"^[-*+] \[(?P<mark>[ xX])\][ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
 _BADGE = re.compile(r"^(\*\*)?\[[A-Za-z]+\](\*\*)?[ \t]*")
 _REFERENCE = re.compile(r"[ \t]*\((`+)[^`].*?\1\)$")
@@ -33,7 +34,8 @@ _NOT_ANSWERED = {
     StageStatus.NOT_BEGUN: "This stage was not started.",
 }
 _BACKTICKS = re.compile(r"`+")
-MAX_SUMMARY = 700
+MAX_SUMMARY = 700  # characters
+# An unclosed fence runs to the end.
 _PRD_FENCE = re.compile(r"^[ \t]*(`{3}|~{3}).*?(?:^[ \t]*\1.*?$|\Z)", re.MULTILINE | re.DOTALL)
 _PRD_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")

@@ -255,12 +255,13 @@ def stage_calls(settings: Settings) -> int:
 
 
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
-_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)  # YAML front matter
 _KEYS = frozenset({"id", "goal", "stage", "category", "history"})
+# Phrases by which a prompt refers to other stages' findings.
 _ASKS_HISTORY = re.compile(
     r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
 )
-MAX_CHARS = 200_000
+MAX_CHARS = 200_000  # of one prompt
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:

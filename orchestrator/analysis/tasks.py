@@ -12,8 +12,10 @@ NEAR = 86.0
 """Minimum similarity, of 100, of two titles that are shown as nearly the same."""
 MAX_COMPARED = 3000
 """Tasks up to which each is compared with each."""
-_PATH = re.compile(r"[\w@.+-]+(?:/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z][\w]{0,9}")
+_PATH = re.compile(r"[\w@.+-]+(?:/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z][\w]{0,9}")  # `src/a.py` or `a.py`
+# In backticks, straight or curly quotes.
 _QUOTED = re.compile(r"`([^`\n]{3,120})`|\"([^\"\n]{4,120})\"|\u201c([^\u201d\n]{4,120})\u201d")
+# Snake_case, camelCase, PascalCase, or `call(`: plain words are no names.
 _NAME = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b|\b[A-Za-z_]\w{2,}(?=\()")
 _NO_WORD = re.compile(r"\S{300,}")
 """Longer than any path or name: left out, for the patterns above take the square of a word's length."""

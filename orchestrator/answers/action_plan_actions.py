@@ -185,6 +185,7 @@ def _unknown_verb(block: Block) -> Finding:
     )
 
 
+# `NAME=value`, `NAME: value`, `NAME = value`.
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=|\s*:\s|\s*=\s)(.*)", re.DOTALL)
 
 

@@ -32,9 +32,12 @@ _THOUGHT_ENDS = re.compile(r"</(?:think|thinking|reasoning)\b[^<>\n]{0,80}>", re
 _GAP = re.compile(r"^[^\w\n]{0,8}?(?:\.{3}|…)")
 _PARTIAL = re.compile(r"[\W_]*(?:T(?:A(?:S(?:K[ _]?)?)?)?|S(?:T(?:O(?:R(?:Y)?)?)?)?)[\W_]*")
 _BULLET = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++")
+# `US-1: title`; a bare `-` separates only before a blank, because ids contain it.
 _ID_TITLE = re.compile(r"(?=[\w.-]*?\d)([\w.-]++)[ \t]*(?:[:–—|]|-(?=\s))[ \t]*(\S.*)", re.DOTALL)
+# `src/a.py (new)`.
 _NOTE = re.compile(r"(\S+)[ \t]+\((?:new|create|created|modify|modified|update|updated)\)", re.IGNORECASE)
 _FENCE = re.compile(r"(?:```|~~~)[^\n]*\n(.*?)\n?(?:```|~~~)[ \t]*", re.DOTALL)
+# An unfilled placeholder of the format: `...`, `<title>`, `[id]`.
 _TEMPLATE = re.compile(r"\s*(?:\.{3}|…|<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\})\s*")
 _NOTHING = frozenset({"", "none", "(none)", "n/a", "null", "nothing", "-", "–", "—", "[]"})
 _HINT = re.compile(r"END[ _-]?TASK|FILES?\b", re.IGNORECASE)

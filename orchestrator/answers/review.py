@@ -90,6 +90,7 @@ _HEADING = re.compile(
     r"\s*(?:[(\[][^()\[\]]{0,40}[)\]])?[\W_]*",
     re.IGNORECASE,
 )
+# Also German, and within the first words.
 _GRAVE = re.compile(r"\W*(?:\w+\W+){0,3}?(?:[ck]riti[ck]|blocker)", re.IGNORECASE)
 
 
@@ -125,8 +126,10 @@ _PATH = (
     r"(?:[\w@$+./\\~\-\[\]()]{0,300}\.[A-Za-z][\w-]{0,11}|[\w@.+-]{1,200}(?:/[\w@$.+\-]{1,200}){1,40}"
     r"|Makefile|Dockerfile)"
 )
+# `[file:line]`, also as a Markdown link.
 _BRACKET = re.compile(r"\W{0,4}\[(?P<inside>(?:[^\[\]\n]|\[[^\[\]\n]*\]){1,400})\](?:\([^)\n]*\))?")
 _INSIDE = re.compile(rf"[`*]*(?P<file>.{{1,400}}?){_LINE}.{{0,40}}", re.IGNORECASE)
+# `file:line` without brackets.
 _BARE = re.compile(rf"[\W_]{{0,4}}?(?P<file>{_PATH})(?:{_LINE})?(?=[\s:,;)\]*`—–-]|$)[)\]*`]*", re.IGNORECASE)
 _SEVERITY_TAG = re.compile(
     r"[\W\d_]{0,6}(?P<said>critical|blocking|blocker|major|minor|nit)(?:pick)?(?: issues?)?"
@@ -134,6 +137,7 @@ _SEVERITY_TAG = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"\s*(?:[-*+]\s+)*(?:([0-9]{1,9})[.)]|[-*+])\s")
+# `1.`, `#2)`, `**3**`.
 _NUMBERED = re.compile(r"[*_(#\[]{0,3}(?:issue\s+)?#?([0-9]{1,4})(?:[.):\]]|\*\*|(?=\s*[—–-]\s))[*_]{0,2}\s*", re.I)
 _BAR = re.compile(r"^[`~]{3,}.*$", re.MULTILINE)
 
@@ -519,6 +523,7 @@ _NOTHING = re.compile(
     r"(?: (?:in (?:this|the) (?:diff|change|task|code|patch)|here))?",
     re.IGNORECASE,
 )
+# A reservation after "no issues", which then says something.
 _BUT = re.compile(
     r"\b(?:except|but|however|besides|apart|aside|other than|although|though|unless|außer|aber)\b|:\d", re.I
 )
@@ -548,11 +553,12 @@ _YES = re.compile(
 # `No issues found` is no No.
 _NO = re.compile(rf"\W*(?:{CHOICES[Verdict.NO]}\s*(?:[.,;:!()\]\"—–-]|$)|not\b)", re.IGNORECASE)
 _WITH_FIXES = re.compile(r"\W*(?:(?:yes|no)\W+)?with\s+(?:\w+\s+)?fix(?:es)?\b", re.IGNORECASE)
+# The issue numbers of `With fixes 1, 3 and 5-7`.
 _NUMBERS = re.compile(
     r"[\s:(\[#]*(?:(?:issues?|fix(?:es)?|numbers?)\b)?(?:[\s#,;&+–—-]|\d{1,6}|\b(?:to|and|N)\b)*", re.I
 )
 _RANGE = re.compile(r"([0-9]+)(?:\s*(?:[-–—]|\bto\b)\s*#?(?:([0-9]+)|(N)\b))?", re.IGNORECASE)
-_MOST_UNKNOWN = 5
+_MOST_UNKNOWN = 5  # numbers without an issue that a message lists
 
 
 def _verdict_of(said: str) -> tuple[Verdict, str]:

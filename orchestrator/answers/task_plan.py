@@ -28,6 +28,7 @@ LEVEL = 3
 """Of a task's heading: `### Task 1`."""
 _NUMBER = re.compile(r"task\s+#?(\d{1,6}(?:\.\d{1,6})?)", re.IGNORECASE)
 _ORDINAL = r"[a-z]\b|[ivx]+\b|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b"
+# A heading or item that is nearly a task's.
 _NEARLY = re.compile(rf"(?P<marks>[^\w<]*(?:\[x?\]\s*)?)task(?:\s*[:#\d]|\s+(?:{_ORDINAL}))", re.IGNORECASE)
 _UNSPACED = re.compile(r"#{1,6}task\s*\d", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*task\s+\d[^\n]*", re.IGNORECASE)
@@ -127,10 +128,13 @@ def _groups(blocks: Sequence[Block], tasks: Sequence[int], at: int) -> bool:
 
 
 _LINES = r"~?L?\d+(?:\s*[-–—,:]\s*~?L?\d+)*\+?"
+# Line numbers behind a path.
 _SUFFIX = re.compile(rf"(?::\s*{_LINES}|#{_LINES}|\s*\(?\blines?\s+{_LINES}\)?)$", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[\s,;&+|/]|\band\b|\bor\b|\bplus\b)*", re.IGNORECASE)
+# A remark behind a path.
 _REMARK = re.compile(r"\s+(?:\(|[–—-]+\s|#\s|//|<-|←|→)|\s*\[(?:new|modify|edit)\]", re.IGNORECASE)
 _NONE = frozenset({"", "none", "nothing", "n/a", "na", "no", "-", "–", "—", "null", "nil"})
+# `Task 2`, `#2`, `Tasks 1-3`.
 _TASK = re.compile(
     r"(?P<word>tasks?\s+)?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*#?(?P<to>\d+))?(?P<rest>.*)",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.dry_run import JudgedTasks
 from orchestrator.story.planning import judge_given, read_by_rules
 
-MAX_FILES = 50_000
+MAX_FILES = 50_000  # a larger folder is not a source tree
 MAX_BYTES = 400_000  # a source that is longer is generated
 _OURS = ".orchestrator/"
 # Folders of packages and of what is built; without git no .gitignore says so.

@@ -20,6 +20,7 @@ from orchestrator.core.finding import Finding, Where, critical, major, minor
 from orchestrator.files.atomic_file import commit, is_read_only, stage
 
 BOM = b"\xef\xbb\xbf"
+# Works on bytes, so that untouched cells keep theirs; possessive against backtracking.
 _CELL = re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^,\r\n]*+)|[^,\r\n]*+')
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _NEEDS_QUOTES = re.compile(r'[",\r\n]|\A\s|\s\Z')

@@ -157,7 +157,7 @@ def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding
 RowReader = Callable[[Path, str], ReadRows]
 """(path, source) → rows and findings. Raises BacklogError."""
 _NO_STORIES = frozenset({"readme", "index", "contributing", "changelog", "license", "template"})
-_MAX_BROKEN = 20
+_MAX_BROKEN = 20  # files reported one by one
 _DIGITS = re.compile(r"(\d+)")
 
 

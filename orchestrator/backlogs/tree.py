@@ -31,7 +31,7 @@ _NAMES = {name.replace("_", ""): name for name in FIELDS} | {"id": "story_id", "
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_MAX_HINTS = 20
+_MAX_HINTS = 20  # misspelt fields reported one by one
 
 
 class Scalar(NamedTuple):
@@ -195,7 +195,7 @@ def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
             yield minor("backlog.field", message, where=Where(file=source, line=line, field=text[:60]), fix=fix)
 
 
-MAX_DEPTH = 8
+MAX_DEPTH = 8  # a backlog nests less; bounds recursion
 _ONLY_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 

@@ -105,8 +105,8 @@ MAX_FILE_LINES = 300_000
 """Lines of a file that are looked at."""
 MAX_CHARS = 400
 """Characters of one line that are compared."""
-MAX_CANDIDATES = 8
-MAX_DIFF = 30
+MAX_CANDIDATES = 8  # nearest places that a message shows
+MAX_DIFF = 30  # lines
 LEAST = 45.0
 """Per cent of likeness below which a text is not near."""
 

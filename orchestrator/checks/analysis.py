@@ -15,6 +15,7 @@ from orchestrator.core.value import MAX_TITLE, one_line, printable
 
 _FOUR = ", ".join(TaskPriority)
 _NO_FILE = frozenset({"", "-", "none", "null", "nil", "n/a", "na", "tbd", "unknown", "various", "multiple", "all"})
+# Line numbers behind a path.
 _LINES = re.compile(r"(:\d+([-:,]\d+)*|#L\d+(-L?\d+)?|\s+\((lines?|l\.)\s[^)]*\))$", re.IGNORECASE)
 _SAID = 80
 """Characters of what an answer says that a message repeats."""

@@ -75,7 +75,7 @@ def _circle(direct: dict[str, tuple[str, ...]], by_id: dict[str, Story], source:
         yield critical("backlog.closes_cycle", message, where=where, fix="leave one of them to be run itself")
 
 
-MAX_CYCLES = 10
+MAX_CYCLES = 10  # bounds the report of a broken backlog
 MAX_SUGGESTIONS = 20
 MAX_LISTED = 50
 

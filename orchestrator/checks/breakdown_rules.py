@@ -12,7 +12,7 @@ from orchestrator.core.finding import Finding, Where, major, minor, policy
 from orchestrator.core.paths import spelling, unsafe_reason
 from orchestrator.core.story import find_cycle, waves
 
-MAX_TASK_FILES = 3
+MAX_TASK_FILES = 3  # more is a task that a model seldom finishes in one answer
 _PATH_FIX = {
     "breakdown.unsafe_path": "Name it by its path from the repository's root, with `/`.",
     "breakdown.abstract_path": "Name real files by their path from the repository's root.",

@@ -17,6 +17,7 @@ from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_manifest
 
+# "the rest stays as it is" in the languages in which models write it.
 _ELSEWHERE = re.compile(
     r"(?:其余|其他|剩余|原有|现有|之前)的?(?:代码|内容|部分|逻辑|函数|方法|样式)|(?:代码|内容)?保持不变|此处省略|代码省略|省略.{0,4}代码"
     r"|(?:残り|既存)の(?:コード|部分|内容)|(?:コード|以下|以降)は?省略|変更なし"
@@ -32,6 +33,7 @@ _ELSEWHERE = re.compile(
     r"|^\W*(?:остальной|существующий|предыдущий) код\b.{0,40}$",
     re.IGNORECASE,
 )
+# Comments that stand in for missing code.
 _UNDONE = re.compile(
     r"\b(?:TODO|FIXME)\b[:\s(-]*implement\b|^\W*(?:to be )?implement(?:ed)?(?: (?:this|it|me))? (?:later|here)\W*$"
     r"|^\W*implementation (?:here|later|pending)\W*$|^\W*(?:to be|not(?: yet)?) implemented(?: yet)?\W*$"
@@ -49,6 +51,7 @@ _BARE = re.compile(
 """A line that is no comment and stands for code all the same; `...rest,` is code itself."""
 
 
+# The comment signs of all languages: the file's own need not be known.
 _COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
 _COMMENT_CAP = 1000
 """Characters of a line that are looked at: longer ones are data, not comments."""

@@ -31,11 +31,13 @@ SERVICES = {
     "11211": "memcached",
 }
 """By the port that each has unless people choose another."""
+# A shared library that this machine lacks.
 _LIBRARY = re.compile(
     r"(?:^E\s+(?:ImportError|OSError): |error while loading shared libraries: )"
     r"(\S+\.so[.\d]*): cannot open shared object file",
     re.MULTILINE,
 )
+# A package of Node without its compiled part.
 _NATIVE = re.compile(
     r"Could not locate the bindings file|No native build was found for|Could not load the \"\S+\" module using the"
     r"|was compiled against a different Node\.js version|Cannot find module '[^']+\.node'"
@@ -63,24 +65,29 @@ _ALTERNATIVES = {
     "uwsgi": "`gunicorn`",
 }
 """Of packages that are built where they are installed: what comes ready-made or is plain code."""
+# A program that a test calls and this machine lacks.
 _PROGRAM = re.compile(r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'", re.MULTILINE)
 _STARTED = re.compile(r"subprocess\.py:\d+: FileNotFoundError")
 _SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
+# A service that does not listen: Postgres, Redis, any, MySQL.
 _REFUSED = re.compile(
     r"port (\d+) failed: (?:Connection refused|Permission denied)|Error 1(?:11|3) connecting to [^\s:]+:(\d+)"
     r"|(?:ECONNREFUSED|connect EACCES) [^\s]*?:(\d+)\b"
     r"|Can't connect to MySQL server on '[^']+:?(\d*)"
 )
+# Tests run without network, so no other code would help.
 _NO_NETWORK = re.compile(
     r"\[Errno 101\] Network is unreachable|\[Errno -[23]\] (?:Temporary failure in name resolution|Name or service)"
     r"|\bgetaddrinfo (?:EAI_AGAIN|ENOTFOUND) \S+|\bconnect ENETUNREACH \S+|Failed to resolve '[^']+'"
 )
+# A path outside of the tree that the sandbox closes.
 _CLOSED_PATH = re.compile(
     r"^E\s+(?:PermissionError: \[Errno 13\] Permission denied|OSError: \[Errno 30\] Read-only file system)"
     r": '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'"
     r"|\b(?:EACCES|EROFS): [^,\n]+, \w+ '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'",
     re.MULTILINE,
 )
+# A port that the sandbox closes.
 _CLOSED_PORT = re.compile(
     r"\b(?:listen|connect) EACCES:? \S*|while attempting to bind on address \([^)]*\): permission"
 )
@@ -88,6 +95,7 @@ _NO_MODULE = re.compile(r"^E\s+ModuleNotFoundError: No module named '([\w.]+)'",
 _NO_METADATA = re.compile(r"PackageNotFoundError: (?:No package metadata was found for )?['\"]?([\w.-]+)")
 _RAISED_IN = re.compile(r"^([\w.@+-][\w./@+-]*\.py):\d+: ", re.MULTILINE)
 """Files of the project in a traceback: those of Python and of packages have absolute paths."""
+# The messages of Poetry and pip.
 _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
@@ -101,6 +109,7 @@ _DENIED = re.compile(
     re.MULTILINE,
 )
 """On what every sandbox mounts for reading: never a file of the project's own with the wrong mode."""
+# The network, not the package, is at fault.
 _UNREACHED = re.compile(
     r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
     r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
@@ -119,6 +128,7 @@ _NOT_FOUND = re.compile(
     re.MULTILINE,
 )
 _NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
+# The messages of uv, pip and npm.
 _NO_REGISTRY = re.compile(
     r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
     r"|Failed to establish a new connection|Max retries exceeded"

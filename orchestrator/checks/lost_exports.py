@@ -130,6 +130,7 @@ _OFFERS_UNSEEN = re.compile(
     re.MULTILINE,
 )
 """A text that offers more than its tree shows: nothing can be said to be lost."""
+# A task with such a word asks for the removal of names.
 _CHANGES = re.compile(
     r"\b(?:remov|delet|drop|renam|replac|mov|extract|split|merg|deprecat|instead|eliminat|get rid|no longer|inline)",
     re.IGNORECASE,

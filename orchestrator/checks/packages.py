@@ -21,6 +21,7 @@ _SPOKEN = re.compile(
     r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
+# An install command in prose; `-r` and `-e` name no package.
 _INSTALLED = re.compile(
     r"\b(?:pip3?|uv|npm|pnpm|yarn|bun|poetry|pdm|pipenv)\s+(?:install|add|i)\s+(?!-[re]\b)(?:-\S+\s+)*"
     r"(?P<name>@?[A-Za-z0-9][\w./-]*\w)",

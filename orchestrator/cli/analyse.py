@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.analysis.files import Written
     from orchestrator.analysis.stages import AnalysisEstimate
 
-POLL_S = 1.0
+POLL_S = 1.0  # between two checks of a daemon's analysis
 _FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
 RepoArgument = Annotated[

@@ -22,7 +22,7 @@ PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
 """Set to 1, the token is sent over plain http to any host."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: a daemon's is far smaller."""
-TIMEOUT_S = 60.0
+TIMEOUT_S = 60.0  # a daemon may be busy with a large answer
 SILENCE_S = 90.0
 """A stream of events that shows no sign of life for so long has broken."""
 # Names, IPv4, and IPv6 without brackets; the library takes other characters too.

@@ -22,6 +22,7 @@ _BUILDS = re.compile(
 _CONFIGURES = re.compile(r"(^|/)(ts|js)config[\w.-]*\.json$")
 NOTHING_KNOWN = InstalledPackages()
 """No environment: names alone say what a package brings."""
+# Sources of extension modules.
 _COMPILED = re.compile(r"(\.(f90|rs|c|cc|cpp|cxx|cu)|(^|/)(CMakeLists\.txt|meson\.build))$")
 _NOT_BUILT = re.compile(r"(^|/)(tests?|testing|docs?|examples?|samples?|fixtures|benches|benchmarks?)/")
 """Folders whose sources are no part of what a build makes: datasette's `tests/ext.c` excuses no import of datasette."""

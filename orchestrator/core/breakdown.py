@@ -10,7 +10,7 @@ from orchestrator.core.finding import Finding, Severity, blocking
 from orchestrator.core.value import AnswerValue, Value
 
 _TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2}|[1-9][0-9]{2,3})\Z")
-_TWO_DIGITS = 99
+_TWO_DIGITS = 99  # ids have two digits up to here
 
 
 def task_name(story_id: str, number: int) -> str:

@@ -238,7 +238,7 @@ def decided(
     }
 
 
-MOST_DAYS = 100_000
+MOST_DAYS = 100_000  # above any use; keeps dates in range
 MOST_CHARS = 10_000
 """Of a comment: it becomes a part of the architect's prompt."""
 MARKDOWN = (".md", ".markdown")

@@ -58,7 +58,7 @@ _SMALLER = ((500, 20), (120, 8), (60, 3))
 """(characters of a text, entries of a list or an object) tried in turn for a line that is too long."""
 _NAME = 200
 """Characters of a name, an id or a key, which no setting cuts."""
-_DEPTH = 20
+_DEPTH = 20  # deeper data of an event is cut
 _ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 """What ends a line, steers a terminal or has no encoding; JSON has an escape for it."""
 

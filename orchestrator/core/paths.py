@@ -7,8 +7,9 @@ from typing import Any, Self
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-MAX_PATH_BYTES = 400
-MAX_SEGMENT_BYTES = 255
+MAX_PATH_BYTES = 400  # leaves room for the worktree's own path below 4096
+MAX_SEGMENT_BYTES = 255  # the limit of common file systems
+# Names that Windows reserves, also with an extension.
 _RESERVED = re.compile(r"^(con|prn|aux|nul|clock\$|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
 _GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
 _GIT_FILE = re.compile(r"^(gitmod|gitatt|gitign|gi[0-9a-f]{4})~[0-9]+[. ]*$", re.IGNORECASE)
@@ -110,6 +111,7 @@ _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__moc
 _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
 )
+# Test files and configurations of runners, by name.
 _TEST_PATTERN = re.compile(
     r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec|cy|e2e-spec|e2e|test-d)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
     r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
@@ -172,12 +174,14 @@ def is_binary_file(path: str) -> bool:
     return bool(_BINARY.search(path.lower()))
 
 
+# Files that hold secrets, by name.
 _NAMES = re.compile(
     r"^(\.env(\..+)?|.+\.env|\.envrc|\.netrc|_netrc|\.pgpass|\.htpasswd|\.pypirc|\.npmrc|\.git-credentials|\.dockercfg"
     r"|id_(rsa|dsa|ecdsa|ed25519)(\..+)?|.+\.(pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|asc|gpg|age)"
     r"|credentials(\.(json|ya?ml|toml|ini|csv))?|client_secret.*\.json|service[-_]?account.*\.json"
     r"|secrets?\.(json|ya?ml|toml|ini|env|txt)|master\.key|terraform\.tfstate(\..+)?|.+\.tfvars)$"
 )
+# Examples and public keys hold no secret.
 _SAMPLES = re.compile(r"(^|[._-])(example|sample|template|dist|defaults?|pub)([._-]|$)")
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 

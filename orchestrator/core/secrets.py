@@ -21,6 +21,7 @@ class Found(NamedTuple):
     """What it is, for people; nothing of the value."""
 
 
+# Values that only look like secrets: masking them would damage texts.
 _PLACEHOLDER = re.compile(
     r"example|dummy|fake|sample|placeholder|change.?me|your|replace|insert|redacted|masked|hidden|xxx|\*\*\*|\.\.\."
     r"|1234567|abcdef|qwerty|foobar|default|secret.?(key|token)|my.?(secret|token|password|key)|not.?a|00000|todo",
@@ -28,6 +29,7 @@ _PLACEHOLDER = re.compile(
 )
 _TEMPLATE = re.compile(r"[${}<>()\[\]|`]|%[(sd]|\\")
 """A value that holds one of these is put in by something else, or is code."""
+# Passwords of examples and local services: hiding them would take words out of every text.
 _COMMON = re.compile(
     r"(?:(?:passw(?:or)?d|passphrase|pass|pwd|secret|user(?:name)?|token|admin|root|guest|test(?:er|ing)?|tiger|scott"
     r"|postgres(?:ql)?|mysql|mariadb|redis|rabbitmq|mongo(?:db)?|localhost|local|development|dev|demo|app|db|web|api|key"
@@ -40,6 +42,7 @@ _ADDRESSES = re.compile(
 """Keys that name a place in a table, a cache or a queue."""
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
+# `token_url` names a secret's place and not the secret.
 _NAMES_A_THING = re.compile(
     r"(?i)(url|uri|file|path|name|ttl|timeout|length|size|count|type|alg|algorithm|id|host|port|expiry|expires|minutes"
     r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*"
@@ -158,11 +161,13 @@ _IN_PLACE = (
     _shape("token in an address", "://", r"://(?P<v>[A-Za-z0-9_.-]{20,200})@(?=[A-Za-z0-9\[])", _dense),
     _shape("bearer token", "earer", r"[Bb]earer\s+(?P<v>[A-Za-z0-9._~+/-]{20,2000}=*)", _dense),
 )
+# A line of an `.env` file or of its diff.
 _SETTING = re.compile(
     r"^[+\- ]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
     r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
     re.MULTILINE,
 )
+# A quoted value assigned to a secret's name in any language.
 _ASSIGNED = re.compile(
     r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)[A-Za-z0-9_]{0,40})"
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
@@ -241,6 +246,7 @@ _SECRET = re.compile(
 SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
 _SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
+# Variables that point to a secret, or are public.
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 
 
@@ -291,7 +297,7 @@ def worth_hiding(values: Iterable[str]) -> Iterator[str]:
             yield value
 
 
-_TAG_DIGITS = 12
+_TAG_DIGITS = 12  # 48 bits: unique within a project
 _MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked\\?[_ -]secret\\?[_ -][0-9a-f]{{6,}})")
 """The second way: as a careless author spells them."""
 _BETWEEN = re.compile(r"\\?[_ -]")

@@ -195,7 +195,7 @@ FAILING_KEPT = 50
 """Failing tests that are named: there may be a hundred thousand."""
 OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
-_TOLD_LINES = 8
+_TOLD_LINES = 8  # of an error's end
 _MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
 _PROBLEMS = {
     RunProblem.TIMEOUT: "the tests were ended after environment.base_timeout_s",

@@ -42,7 +42,7 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
     return "".join(letter if letter.isprintable() or letter in keep else " " for letter in text)
 
 
-MAX_TITLE = 300
+MAX_TITLE = 300  # characters
 _BETWEEN = re.compile(r"(?:[^\w+#]|_|(?<![\w+#])[+#])+")
 """What stands between words; `+` and `#` behind a word belong to it: C++ is not C#."""
 

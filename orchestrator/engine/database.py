@@ -37,7 +37,7 @@ IDLE_MS = 60_000
 """How long a stalled process may hold its locks."""
 
 
-_PAUSE_S = 0.5
+_PAUSE_S = 0.5  # between two attempts to connect
 
 
 class DatabaseGone(Exception):
@@ -150,7 +150,7 @@ def _passes(error: BaseException) -> bool:
     )
 
 
-_CHUNK = 500
+_CHUNK = 500  # ids per statement: SQLite limits variables
 
 
 @contextmanager

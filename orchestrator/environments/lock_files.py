@@ -37,7 +37,7 @@ _COMMANDS = {
 }
 _USUAL = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"}
 _HOST = re.compile(r"https?://(?:[^\s/@\"']*@)?([^\s/\"'),]+)")
-_TOLD = 500
+_TOLD = 500  # characters of a tool's output in a message
 
 
 class LockMaker:

@@ -17,7 +17,7 @@ from typing import IO, cast
 from orchestrator.core.daemon import FORMAT, HEADER, MANIFEST, BackupHeader, FileSum, Manifest
 from orchestrator.core.errors import ConfigError
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes
 _FASTEST = 1
 """Most of it is compressed already: objects of git, or written once and never read again."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_ENTRIES = 500_000
+_MOST_ENTRIES = 500_000  # bounds the walk of a hostile tree
 
 
 def disk_use(*places: Path, most: int | None = None) -> int:

@@ -43,6 +43,7 @@ def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> 
     return fd
 
 
+# O_EXCL and O_NOFOLLOW: a link at this name is never written through.
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -179,7 +180,7 @@ def _remove_folders(root_fd: int, made: Sequence[str]) -> None:
             os.rmdir(_split(folder)[1], dir_fd=parent)
 
 
-MAX_BYTES = 2 * 1024 * 1024
+MAX_BYTES = 2 * 1024 * 1024  # larger files are data
 
 
 _MOST_ENTRIES = 200_000

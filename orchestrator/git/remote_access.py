@@ -255,6 +255,7 @@ def remove_keys(folder: Path) -> None:
             path.unlink()
 
 
+# Messages of git, ssh and the common hosts.
 _NOT_LET_IN = re.compile(
     r"authentication failed|could not read (username|password)|permission .*denied|access denied"
     r"|returned error: 40[134]|repository .*not found|terminal prompts disabled",
@@ -264,7 +265,7 @@ _NETWORK = re.compile(
     r"unable to access|rpc failed|could not resolve|connect|timed out|unreachable|hung up|early eof", re.IGNORECASE
 )
 """What git and ssh say where another try may succeed; all that curl says comes behind `unable to access`."""
-_SHOWN = 300
+_SHOWN = 300  # characters of git's message
 _SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
 _HINTS = {
     ("ssh", True): f"the key in {SSH_KEY} is not let in; it must be known there, and have no passphrase",

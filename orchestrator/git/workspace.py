@@ -19,8 +19,8 @@ from orchestrator.git.command import require_git
 from orchestrator.git.commits import read_files
 from orchestrator.git.mirror import RESULT, Mirror, SprintRefs, checked_id
 
-MAX_DATABASE_BYTES = 64 * 1024 * 1024
-MAX_SCHEMA_CHARS = 200_000
+MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
+MAX_SCHEMA_CHARS = 200_000  # a schema is part of a prompt
 _MAGIC = b"SQLite format 3\0"
 _READ_WRITE_VERSIONS = slice(18, 20)
 

@@ -34,7 +34,7 @@ from orchestrator.storage.state_folder import StateFolder
 
 ENGINE, EVENTS = "engine.sqlite", "events.sqlite"
 _LAST_STEPS = "SELECT workflow_uuid, max(function_id) FROM operation_outputs GROUP BY workflow_uuid"
-_PATIENCE_S = 60.0
+_PATIENCE_S = 60.0  # for a writer to finish
 
 
 @dataclass(frozen=True)

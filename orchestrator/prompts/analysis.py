@@ -15,7 +15,7 @@ from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap, fence, language_of
 
 HISTORY_TOKENS = 8000
 """Room for what earlier stages found."""
-_LONGEST_SUMMARY = 2000
+_LONGEST_SUMMARY = 2000  # characters per earlier stage
 
 
 def render_prd(prd: str, budget_tokens: int) -> str:
@@ -58,14 +58,18 @@ LISTING_SHARE = 8
 _LEAST = 600
 """Characters of a beginning that are worth showing."""
 _NOTICE = 160
+# Code first: it tells most about a project.
 _SOURCE = re.compile(
     r"\.(pyi?|[cm]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kts?|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|m|sql|sh|bash|lua|exs?"
     r"|erl|clj|hs|ml|dart|r|jl|p[lm]|proto|graphql)$"
 )
+# Large and tells little.
 _DATA = re.compile(r"\.(lock|map|snap|[ct]sv|svg|log|min\.(js|css)|ipynb|pot?|jsonl|ndjson|geojson|xml|html|css)$")
 _SETTING = re.compile(r"\.(toml|ya?ml|ini|cfg|json)$|^[^.]+$")
 _LOCKS = frozenset({"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "constraints.txt"})
+# Where programs start.
 _ENTRIES = re.compile(r"^(main|app|index|server|cli|manage|__main__|settings|config|routes?|urls|models?|schema)\b")
+# Folders beside the product itself.
 _ASIDE = re.compile(
     r"(^|/)(examples?|samples?|fixtures?|testdata|corpus|vendor|third[-_]party|benchmarks?|generated|migrations)/", re.I
 )

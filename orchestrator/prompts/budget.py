@@ -18,7 +18,7 @@ BUDGET_TOKENS = 24_000
 
 _BACKTICKS = re.compile(r"`+")
 _GAP = "\n\n"
-NOTICE_CHARS = 1200
+NOTICE_CHARS = 1200  # of the list of what is missing
 _MIN_CUT_CHARS = 200
 """A block is not cut down to less than this: a few lines mislead more than they tell."""
 
@@ -154,7 +154,7 @@ def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
     return _GAP.join(parts)
 
 
-AROUND_LINES = 4
+AROUND_LINES = 4  # before and after a place
 WIDTH = 160
 """Characters of a line that are shown; of the line itself those around the column."""
 

@@ -74,7 +74,7 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     return [before + cap_middle(text, room) + ("" if text.endswith("\n") else "\n") + behind for text in shown]
 
 
-_NAMES_PER_FILE = 40
+_NAMES_PER_FILE = 40  # limits one large module
 
 
 def _shown(path: str) -> str:
@@ -158,7 +158,7 @@ def render_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none beyond the standard library"
 
 
-_DONE_LINE = 160
+_DONE_LINE = 160  # characters
 _DESIGN = (
     ("Database design", "database_design", 3),
     ("API design", "api_design", 3),
@@ -273,7 +273,7 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
     return fit(blocks, budget_tokens)
 
 
-_MESSAGE_CHARS = 3000
+_MESSAGE_CHARS = 3000  # of one failure
 _NAMED = 40
 
 PROBLEMS: Mapping[RunProblem, str] = {

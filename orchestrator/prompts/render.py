@@ -16,7 +16,7 @@ SHARED = "shared/"
 """Names of shared texts begin so; they are no prompts of their own."""
 _INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_DEPTH = 4
+_DEPTH = 4  # shared texts may include others; this ends a circle
 
 
 def expand(texts: Mapping[str, str]) -> dict[str, str]:

@@ -176,7 +176,7 @@ _TODO = {
     Tier.NAMESPACES: "install bubblewrap (0.8 or newer) and libseccomp, and allow user namespaces",
     Tier.LANDLOCK: f"install libseccomp, on a kernel with Landlock (ABI {OLDEST_ABI}, Linux 6.2) that is switched on",
 }
-_PR_SET_DUMPABLE = 4
+_PR_SET_DUMPABLE = 4  # from <linux/prctl.h>
 _passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], tuple[Sandbox | None, dict[Tier, str]]] = {}
 """Cached per process, because the machine does not change meanwhile."""
 

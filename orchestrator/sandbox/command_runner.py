@@ -27,8 +27,8 @@ from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
 from orchestrator.settings.model import CommandSettings
 
-_LOOK_EVERY_S = 1.0
-_COUNT_EVERY = 5
+_LOOK_EVERY_S = 1.0  # statvfs is cheap
+_COUNT_EVERY = 5  # counting a tree is not
 
 
 class DiskWatch:
@@ -87,8 +87,8 @@ MB = 1024 * 1024
 
 FILE_MB = 1024
 """Largest file a command may write."""
-OPEN_FILES = 4096
-NOT_STARTED = 127
+OPEN_FILES = 4096  # per process; build tools open many
+NOT_STARTED = 127  # a shell's code for a missing program
 _SCRATCH = "orchestrator-"
 
 

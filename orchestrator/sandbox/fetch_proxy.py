@@ -167,10 +167,10 @@ def _told(place: Place, what: str = "could not be reached") -> Iterator[None]:
 
 HEAD_S = 30.0
 """For a whole request head to come."""
-CLOSE_S = 5.0
+CLOSE_S = 5.0  # for the rest of an answer
 TOLD = 20
 """Limit on the reported refusals of one step."""
-_HEAD_BYTES = 65536
+_HEAD_BYTES = 65536  # more is no request of an installer
 _CHUNK = 262144
 _PAGE_BYTES = 64 << 20
 """A page of a registry in which addresses are rewritten."""

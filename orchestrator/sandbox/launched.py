@@ -56,8 +56,8 @@ MARK = "ORCHESTRATOR_COMMAND"
 """Variable with a value unique per command: finds its processes should the launcher be killed from inside."""
 END_GRACE_S = 40.0
 """A launcher needs at most 30 s to end a tree that resists; then it is itself ended."""
-DRAIN_S = 1.0
-SWEEP_S = 5.0
+DRAIN_S = 1.0  # for output behind the end of the command
+SWEEP_S = 5.0  # for processes of a lost launcher
 CHUNK = 65536
 
 

@@ -39,8 +39,8 @@ from typing import Any
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TICK_S = 0.02
-KILL_FOR_S = 30.0
+TICK_S = 0.02  # short: fork bombs grow fast
+KILL_FOR_S = 30.0  # processes in uninterruptible sleep end late
 STOP_ROUNDS, REAPED_AT_ONCE = 20, 50
 MB = 1024 * 1024
 
@@ -164,7 +164,7 @@ def pause(wake: int, seconds: float) -> None:
 
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
-SCAN_EVERY_S = 0.1
+SCAN_EVERY_S = 0.1  # reading all of /proc costs milliseconds
 NICE = 5  # of the command
 FIRST_SIGNAL_CODE, LAST_SIGNAL_CODE = 129, 192
 

@@ -16,7 +16,7 @@ from orchestrator.sandbox.tier import Command, Confined, etc, outermost, private
 
 _TMP_MB, _SHM_MB = 512, 512
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
-_MAPPED_UID = 1000
+_MAPPED_UID = 1000  # any that is not root
 _APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
 _LOOK = "CAP_DAC_READ_SEARCH"
 """To read what root keeps from other users, among what the command can see at all."""

@@ -27,8 +27,8 @@ _OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_set
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _DGRAM, _TYPES = 2, 0xF
-_TCP = 6
-_FAST_OPEN = 0x20000000
+_TCP = 6  # IPPROTO_TCP
+_FAST_OPEN = 0x20000000  # MSG_FASTOPEN connects without `connect`
 _SENDS = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))
 
 

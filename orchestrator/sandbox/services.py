@@ -74,7 +74,7 @@ async def accept(listener: socket.socket, handle: Callable[[socket.socket], Coro
             group.create_task(handle(accepted))
 
 
-_CONNECT_S = 10.0
+_CONNECT_S = 10.0  # for a local service
 _CHUNK = 262144
 
 

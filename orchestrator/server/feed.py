@@ -12,7 +12,7 @@ from orchestrator.storage.event_store import EventReader
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""
-POLL_S = 0.25
+POLL_S = 0.25  # people watch this stream
 AWAY_S = 2.0
 """Between two tries to read a database that is away."""
 END_S = 1.0

@@ -81,7 +81,7 @@ class Connection(H11Protocol):
         self._look = self.loop.call_later(self._patience.look_s, self._judge)
 
 
-START_LOOK_S = 0.01
+START_LOOK_S = 0.01  # between two checks whether the server listens
 END_S = 1
 """Seconds that requests at work get to end."""
 MOST_HEAD = 32 * 1024

@@ -23,7 +23,7 @@ from orchestrator.core.value import printable
 from orchestrator.story.gate import cannot_be_carried_out
 from orchestrator.story.planning import judge_given, read_by_rules
 
-MAX_DEPTH = 40
+MAX_DEPTH = 40  # bounds recursion; a plan nests less
 YAML_WIDTH = 100
 _LINES = frozenset("\x85\u2028\u2029")
 """Line breaks that a YAML block would change."""
@@ -185,8 +185,8 @@ def _line(event: Any) -> int:
     return int(event.start_mark.line) + 1
 
 
-MOST_CHARS = 1_000_000
-WIDTH = 110
+MOST_CHARS = 1_000_000  # a plan is far shorter
+WIDTH = 110  # of comments
 _FIELDS = frozenset(Breakdown.model_fields)
 _TASK_FIELDS = frozenset(Task.model_fields) | {"taskId", "id", "title"}
 _LEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?(?:\n|$))*")

@@ -19,8 +19,8 @@ VISIONS = (
     *("readme.md", "readme.rst", "readme.txt", "readme", "docs/readme.md", "docs/index.md"),
 )
 """Files that describe a product, best first, in lower case."""
-_CELL = 1500
-_LISTED = 20
+_CELL = 1500  # characters
+_LISTED = 20  # names in a cell
 
 
 class Found(Value):

@@ -37,8 +37,8 @@ from orchestrator.storage.event_table import (
     usable,
 )
 
-READ_CHUNK = 500
-_PAUSE_S = 0.25
+READ_CHUNK = 500  # bounds memory while others read
+_PAUSE_S = 0.25  # between two attempts to write
 
 
 @contextmanager

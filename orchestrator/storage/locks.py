@@ -114,7 +114,7 @@ DAEMONS = sa.Table(
 # Renewed four times in it: one lost renewal is no lost lease.
 TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
-_LOOK_S = 0.5
+_LOOK_S = 0.5  # between two attempts to take the lease
 _NOW = sa.func.clock_timestamp()
 
 

@@ -227,7 +227,7 @@ def _held(path: Path) -> sqlite3.Connection:
     return connection
 
 
-_INCREMENTAL = 2
+_INCREMENTAL = 2  # SQLite's value of PRAGMA auto_vacuum
 _PAGES = 500
 """Pages released at a time, so that no one waits for long."""
 _WORTH = 8

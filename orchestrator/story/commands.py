@@ -180,7 +180,7 @@ def _failed(stage: Stage, task: Task, command: Execute, result: CommandResult, s
     )
 
 
-_MOST_READ = 500
+_MOST_READ = 500  # manifests and settings read for one step
 
 
 async def follow_locks(stage: Stage, delivery: Delivery, own: Sequence[str]) -> LockFiles:

@@ -30,6 +30,7 @@ from orchestrator.test_runners.tests_in_tree import files_of_tests
 REPORTER = Path(__file__).with_name("unittest_reporter.py")
 _CALLS = re.compile(r"(?:\bdjango(?:-admin)?|(?P<manage>[\w./-]*\bmanage\.py))[ \t]+test\b(?P<rest>[^\n]*)")
 """Commands that start Django's runner."""
+# In a command or in the environment.
 _SETTINGS = re.compile(r"(?:--settings[= ]|\bDJANGO_SETTINGS_MODULE[\"']?[ \t]*[=:][ \t]*)[\"']?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOOLS = ("tox.ini", "Makefile", "noxfile.py", "justfile", "pyproject.toml", "setup.cfg")
@@ -37,6 +38,7 @@ _WORKFLOWS = ".github/workflows"
 _SAMPLES = frozenset({"docs", "example", "examples", "demo", "sample", "node_modules", "venv"})
 """Folders whose `manage.py` is not the project's own."""
 _LOAD_TESTS = re.compile(r"^def load_tests\(", re.MULTILINE)
+# Unittest's cases, which pytest runs too.
 _CASES = re.compile(r"^class \w+\(.*TestCase\b(?:.*\n)+?\s+def test", re.MULTILINE)
 
 

@@ -31,7 +31,7 @@ class Selection(NamedTuple):
         return tuple(case for case in cases if case.id in wanted)
 
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024  # hostile tests may write any report
 _MAX_CASES, _MAX_DEPTH = 100_000, 50
 _MESSAGE_CAP = 4000
 """Characters of one case's failure text."""

@@ -32,7 +32,7 @@ _KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline",
 _SPELLED = {chr(code): f"\\u{code:04x}" for code in range(32)} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LINE_END = re.compile(r"(\\*)\n")
 _ESCAPED_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n\Z")
-_MAX_CODE_POINT = 0x10FFFF
+_MAX_CODE_POINT = 0x10FFFF  # the last one of Unicode
 
 
 def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, code: bool = False) -> str:

@@ -171,6 +171,7 @@ UNSEEN = re.compile(r"[\u0085\u00a0\u00ad\u1680\u2000-\u200f\u2028\u2029\u202f\u
 """Characters that look like nothing and that JSON does not allow between its tokens."""
 ESCAPED_BLANK = re.compile(r"(?:\\r\\n|\\[nrt])++(?=[\s\"'{}\[\],:\\]|\Z)")
 """Line ends and tabs written as escapes where only blanks may stand."""
+# Possessive: hostile text must not make it backtrack.
 COMMENT = re.compile(r"(?://|\#)[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|<!--(?:[^-]|-(?!->))*+(?:-->)?")
 PLAIN_STARTS = frozenset("\"'{}[],:-0123456789tfnTFN")
 """Characters that are no blank and begin no comment: what most tokens begin with."""

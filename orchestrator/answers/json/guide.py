@@ -9,11 +9,15 @@ from orchestrator.answers.json.frames import Frame
 from orchestrator.answers.json.shape import ANYTHING, RESUMED, may_resume
 from orchestrator.answers.result import Change
 
+# A key with or without quotes, also typographic ones, and its colon.
 _KEY = re.compile(r"""(["'“«「]?)([^"'“”«»「」\\\n:,{}\[\]]{1,120})(["'”»」]?)\s*+[:：]""")
+# The next member's key inside a string: its end quote was lost.
 _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
+# Blanks, zero-width characters and comments between tokens.
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
+# The next object of a list inside a string.
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
 _WORD = re.compile(r"\w")

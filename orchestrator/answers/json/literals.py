@@ -28,8 +28,10 @@ FOREIGN_WORDS: dict[str, Any] = {
 NOT_FINITE = frozenset(("nan", "infinity", "inf"))
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 """Words that mean a truth value only where the contract wants one."""
+# A value without quotes; a colon belongs to it only inside a word, as in a URL.
 _BARE = re.compile(r"""(?:[^"'“”‘’`«»「」{}\[\](),，;\n\r:<>\\]|:(?=[^\s"'])|<[\w. -]{1,60}>){1,300}+""")
 _COMMENT = re.compile(r"(?:\s(?://|\#)|\s?/\*).*", re.DOTALL)
+# Numbers as Python and JavaScript write them.
 _LOOSE = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)"
 )

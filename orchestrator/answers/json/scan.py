@@ -24,6 +24,7 @@ MIN_LEFT = 40
 """Characters behind an object that can be a part of it."""
 _RECLOSING = frozenset(("missing_closer", "wrong_closer"))
 _KIND = itemgetter(0)
+# Traces of JSON after its supposed end.
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 Schema = dict[str, Any]
-MAX_ALTERNATIVES = 64
+MAX_ALTERNATIVES = 64  # bounds the work on a hostile answer
 _COUNT = re.compile(r"num(?:ber)?(?:_of)?_(\w+)|(\w+?)_count", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 KINDS: dict[type, str] = {

@@ -16,8 +16,9 @@ MIN_OVERLAP = 12
 """Repeated characters, blanks aside, that show where two chunks of an answer belong together."""
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+# JSON that was escaped for HTML.
 _ENTITY_JSON = re.compile(r"[{\[](?:\s|&nbsp;)*+(?:[{\[]\s*+)?&(?:quot|\#0?34|\#[xX]22);")
-_STRING_JSON = re.compile(r'[{\[](?:\s|\\++[nrt])*+(?:[{\[](?:\s|\\++[nrt])*+)?\\++"')
+_STRING_JSON = re.compile(r'[{\[](?:\s|\\++[nrt])*+(?:[{\[](?:\s|\\++[nrt])*+)?\\++"')  # JSON inside a JSON string
 _CODE_BEFORE = re.compile(rf"""["'](?:{"|".join(PATH_OF)})["']\s*:\s*["'][^\n]{{0,400}}$""")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
