@@ -95,7 +95,7 @@ def _elision(code: str, field: str, siblings: dict[str, Any]) -> str:
 
 
 MAX_NOTES = 50
-"""Duplicate keys that are told one by one."""
+"""Limit on the duplicate keys that are reported individually."""
 _KIND = itemgetter(0)
 _AROUND = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
 

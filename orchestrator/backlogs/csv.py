@@ -250,7 +250,7 @@ def _required() -> str:
 
 
 _TRIES = 5
-"""How often a write starts again because somebody saved the file meanwhile."""
+"""Limit on retries of a write after another process saved the file."""
 
 
 class _ChangedMeanwhile(OSError):

@@ -1,4 +1,4 @@
-"""Rows of a backlog of any format → stories, and the findings on cells that nobody else sees. Pure."""
+"""Turns rows of a backlog of any format into stories, with findings on cells that no other check sees. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def missing_id(row: Row, source: str) -> Finding:
 def build_stories(
     rows: Sequence[Row], source: str, overlay: Overlay, rules: ReadingRules
 ) -> tuple[list[Story], list[Finding]]:
-    """A story for every row that has an id (also a bad or repeated one), and findings on cells nobody else sees."""
+    """Returns a story for every row with an id (also a bad or repeated one), and findings on its cells."""
     rows = [row for row in rows if row.story_id]
     index = IdIndex(row.story_id for row in rows)
     marked = {row.story_id for row in rows if is_yes(row.cells.get("foundation", ""))} or {rules.foundation}

@@ -181,7 +181,7 @@ def _wrong_kind(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, i
 
 
 def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
-    """Unknown names that are nearly a field's: told once each, other names are nobody's business."""
+    """Yields a finding for each unknown name that is nearly a field's; ignores other names."""
     seen: dict[str, int] = {}
     for entry in entries:
         for name, _ in entry.pairs if isinstance(entry, Fields) else ():

@@ -77,7 +77,7 @@ def _paths(action: Action) -> tuple[str, ...]:
 
 
 def _unknown_context(plan: ActionPlan, world: PlanWorld) -> Iterable[Finding]:
-    """Returns the rule "read before you change" where nobody knows what was read."""
+    """Returns the finding that "read before you change" could not be checked."""
     first = next((one for one in plan.actions if _needs_context(one)), None)
     if world.context is None and first is not None:
         message = "whether what is changed was shown before could not be checked: nobody said what was shown"

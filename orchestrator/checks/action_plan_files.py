@@ -159,7 +159,7 @@ class PlanWorld:
     texts: Mapping[str, str]
     """Texts of those of them that a plan names; a file without one is no text that could be edited."""
     context: frozenset[str] | None = None
-    """Files and pages that were shown in full in this turn; None: nobody knows, so the rule is not checked."""
+    """Files and pages that were shown in full in this turn; None: unknown, so the rule is not checked."""
 
     @cached_property
     def folders(self) -> frozenset[str]:

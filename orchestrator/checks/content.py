@@ -192,7 +192,7 @@ def _placed(finding: Finding, delivery: Delivery) -> Finding:
 
 
 def _unchecked(change: FileChange) -> Iterator[Finding]:
-    """Code that nobody here can say anything about passes, and that is told."""
+    """Code that cannot be checked passes, and a finding says so."""
     if language := unchecked_language(change.path, change.content):
         message = f"`{change.path}` was not checked: there is no parser for {language} here"
         fix = "Nothing needs to be done; look at the file where it matters."

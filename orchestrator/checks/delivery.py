@@ -198,7 +198,7 @@ def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 
 def _hardened(finding: Finding, in_conflict: Mapping[str, str]) -> Finding:
-    """What a side loses in a file in conflict is why the merge goes wrong, whoever uses it."""
+    """Names that a side loses in a file in conflict cause the failed merge, whether or not they are used."""
     is_loss = finding.code == LOST or (finding.code == MANIFEST and finding.where.field)
     if not is_loss or finding.where.file not in in_conflict:
         return finding

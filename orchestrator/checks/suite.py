@@ -277,7 +277,7 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     if suite.test_file.endswith(".py"):
         tree = source.parse_python(suite.test_content)
         found = [] if tree is None else _check_python(tree, where)
-    elif is_suite(suite.test_file):  # a file of another language is read by nobody here
+    elif is_suite(suite.test_file):  # files of other languages are not read here
         found = _check_node(root(suite.test_content, suite.test_file), where)
     count = len(suite.expected_names)
     if required_criteria is not None and 0 < count < required_criteria:

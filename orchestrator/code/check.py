@@ -261,7 +261,7 @@ def has_template(text: str) -> bool:
 
 
 def is_generated(path: str, text: str) -> bool:
-    """Returns whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
+    """Returns whether a tool fills this file in before anybody parses it: it is in a folder of templates and is one."""
     *folders, name = path.lower().split("/")
     # cookiecutter and its like put marks into the paths as well.
     among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name

@@ -18,7 +18,7 @@ import yaml
 from orchestrator.code.grammar import MOST, Problem, Token, parse, place, unbalanced
 
 _TEMPLATE = re.compile(r"(^|[:\-\[,]\s)[ \t]*(\{\{|\{%|<%)|\{%.*%\}|<%.*%>", re.MULTILINE)
-"""Where a template puts in what it makes: what the file will be, nobody can say here."""
+"""Placeholders of templates: the resulting file is unknown."""
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -72,7 +72,7 @@ def toml(text: str) -> list[Problem]:
         return [Problem(line=int(found[1]), column=int(found[2]), message=message)]
     except RecursionError:
         return [Problem(message="it is nested too deeply", fix="Write it with less nesting.")]
-    except ValueError:  # a number longer than Python makes one of: right, and nobody's concern here
+    except ValueError:  # a number with more digits than Python converts, which is valid
         return []
     return []
 

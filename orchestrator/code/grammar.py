@@ -186,7 +186,7 @@ _COMMENT = re.compile(r"(?:^|[\s;])(/\*)", re.MULTILINE)
 _MOST_QUOTES = 64
 """Quotes looked at for the one that nothing ends."""
 _LONG_LINE = 2000
-"""Behind so many bytes a column is told in bytes: nobody counts them."""
+"""Beyond this many bytes a column is given in bytes, because no one counts that far."""
 _BRACKETS = CLOSERS | frozenset(CLOSER_OF)
 
 

@@ -142,7 +142,7 @@ _NEXT = re.compile(r"\n\s*(-{0,2}[a-z][\w-]*)\s*:(?!:)")
 _SMART = re.compile(r"[:,\s]([\u201c\u201d\u2018\u2019])")
 _AROUND = re.compile(r"<!--|-->")
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{|<\?|^\s*\{\w+\}\s*$", re.MULTILINE)
-"""Where a program puts in what it makes: what the file will be, nobody can say here."""
+"""Placeholders of programs: the resulting file is unknown."""
 
 
 def css_problems(text: str, language: str = "CSS") -> list[Problem]:

@@ -87,7 +87,7 @@ def _file_problem(world: World, path: str) -> str:
 def read_amendment(
     value: Mapping[str, Any], contract: ArchitectureContract, asked: Wanted, *, task_id: str, by: str
 ) -> tuple[Amendment | None, list[Finding]]:
-    """What an architect's answer grants, None when that is nothing; what is left out of it is told, minor.
+    """Returns what an architect's answer grants, None when that is nothing; reports omitted parts as minor.
 
     Only what was asked for can be granted: its files by their paths, its packages by their names or by a distribution
     that brings the imported module.

@@ -180,7 +180,7 @@ def check_diff(
 ) -> list[Finding]:
     """Returns what the tree of a finished story holds outside the contract: critical, but for advice.
 
-    A question to the architect that is still open here was answered by nobody: a command wrote what no delivery showed.
+    A question to the architect that is still open here was never asked: a command wrote a file that no delivery had.
 
     `after` and `before` hold the texts of the changed files at the head and at the base, where they are regular UTF-8
     files. `suite_files` are the tester's: allowed by name, as regular files. A changed file that must be read and has

@@ -136,7 +136,7 @@ def foreign_module(world: World, path: str, module: str, *, types: bool = False)
         return _by_path(world, path, module)
     scheme = _SCHEME.match(module)
     if distributions.is_node_builtin(module) or _is_made(world, module) or (scheme and scheme[1] not in {"npm", "jsr"}):
-        return None  # an address is fetched by whoever runs the page, and a bundler's own scheme by nobody
+        return None  # the browser fetches an address, and a bundler's own scheme is not fetched
     if not scheme and world.is_local_module(module.split("?")[0]):
         return None
     segments = unquote(module).replace("\\", "/").split("?")[0].split("/")
@@ -238,7 +238,7 @@ def _judge_python(world: World, path: str, item: Import) -> Iterator[Finding]:
     if distributions.python_allowed(item.module, world.dependencies) or bringing & world.dependencies:
         return
     if roots := _roots(world, path, top):
-        # A package's own folder is on nobody's path: what is found there only may be a package of the same name.
+        # A package's own folder is not on the path: a module found only there may be a package of the same name.
         sure = [root for root in roots if not world.is_package(root)]
         if sure and not bringing and top not in distributions.NAMESPACES and _no_module(world, path, item.module, sure):
             yield missing_module(item.module, where)

@@ -36,7 +36,7 @@ class Mark(StrEnum):
 
 
 class ImprovementTask(Value):
-    """One task of an improvement plan; what stands from `number` on is known once all stages are brought together."""
+    """One task of an improvement plan; the fields from `number` on are filled when all stages are combined."""
 
     title: str
     """One line, never empty."""
@@ -71,7 +71,7 @@ class StagePrompt(Value):
     """The part of a review it belongs to."""
     category: str = ""
     history: bool = False
-    """Whether it asks to be told what earlier stages found."""
+    """True when it needs the findings of earlier stages."""
     text: str
     file: str = ""
     """Where it was read."""
@@ -191,11 +191,11 @@ class AnalysisRecord(Value):
     picked: tuple[str, ...] | None = None
     """What triage picked, once it has."""
     contract: bool = True
-    """Whether the response contract is told."""
+    """True when prompts include the response contract."""
     asked: str = ""
-    """What was asked for, in one text; the same command goes on with the same."""
+    """The request as one text; the same command with the same text resumes it."""
     generations: dict[str, int] = {}
-    """Stage → how often it was begun; absent means once."""
+    """Stage → how often it was started; absent means once."""
     wrote: dict[str, str] = {}
     """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
     finished: bool = False
@@ -288,7 +288,7 @@ class AnalysisStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     OPEN = "open"
-    """A command's, at which nobody works now."""
+    """A command's analysis on which no process works now."""
 
 
 class AnalysisState(Value):
@@ -320,4 +320,4 @@ class AnalysisView(AnalysisState):
     backlog: str = ""
     """The backlog that was asked for, as a text."""
     too_long: tuple[str, ...] = ()
-    """Files that are too long to be told here."""
+    """Files that are too long to be included here."""

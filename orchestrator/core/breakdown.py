@@ -144,7 +144,7 @@ class PlannedTask(Value):
 
     @property
     def told(self) -> str:
-        """The section with its heading as a plain line, as whoever works on the task is told it."""
+        """The section with its heading as a plain line, for the developer."""
         heading = f"{self.name}: {self.title}" if self.title else self.name
         _, _, body = self.text.partition("\n")
         return f"{heading}\n{body}" if body.strip() else heading

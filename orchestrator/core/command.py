@@ -32,7 +32,7 @@ class Verb(StrEnum):
     RETRY = "retry"
     """A story that ended without being done is run again, and what it had blocked; of a sprint, all such stories."""
     REPLAN = "replan"
-    """As `retry` of a story, which the architect plans from the start and is told the comment."""
+    """As `retry` of a story, which the architect plans from the start with the comment."""
     RESET = "reset"
     """As if it had not been run."""
 
@@ -41,7 +41,7 @@ class Order(Value):
     """One order."""
 
     id: str
-    """Unique; whoever gives the same one again adds nothing."""
+    """Unique: giving the same order again has no effect."""
     verb: Verb
     story: str | None = None
     """None: the whole sprint."""
@@ -58,7 +58,7 @@ class Settled(Value):
     """What became of an order."""
 
     order: str
-    """Its id; "" where it was carried out without one, as nobody was at work."""
+    """Its id; "" when it was applied directly because no process was running."""
     done: bool
     """False: it was refused, and `message` says why."""
     message: str
@@ -67,7 +67,7 @@ class Settled(Value):
 
 
 GATE_OPENED, GATE_ANSWERED, GATE_SETTLED = "gate_opened", "gate_answered", "gate_settled"
-"""Events: a story asks (data.gate: its Gate), somebody answers (data.answer: the GateAnswer), the story goes on."""
+"""Events: a story asks (data.gate: its Gate), a person answers (data.answer: the GateAnswer), the story continues."""
 NOBODY = "nobody"
 """Who answers when the time to answer ran out."""
 
@@ -218,7 +218,7 @@ class Verdict(StrEnum):
     """No usable analysis came: the output itself is handed on."""
     MERGED = "merged"
     RESOLVED = "resolved"
-    """Both sides of a merge were brought together."""
+    """Both sides of a merge were resolved."""
     NOT_RESOLVED = "not_resolved"
     RED = "red"
     VANISHED = "vanished"
@@ -274,7 +274,7 @@ class AnswerBody(Value):
 
 
 class ReplanBody(Value):
-    """What the architect is told of a story that is to be planned again."""
+    """The comment for the architect on a story that is to be planned again."""
 
     comment: Comment = ""
     gate: Annotated[int, Field(ge=0, le=2**31)] | None = None

@@ -1,6 +1,6 @@
 """The closed world of one story: what may be written and what may be depended on.
 
-What a persona is told about the project as it is: the result of the project scan.
+The result of the project scan: facts about the current project for personas.
 
 The architecture record: what the finished stories of a sprint have settled, and for whom it counts.
 """
@@ -158,7 +158,7 @@ class ArchitectureContract(Value):
 
     @property
     def granted_packages(self) -> dict[str, str]:
-        """Name → version of all packages that amendments brought."""
+        """Returns name → version of all packages from amendments."""
         return {name: version for one in self.amendments for name, version in one.packages.items()}
 
     @property

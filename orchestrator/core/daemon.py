@@ -56,7 +56,7 @@ class DaemonState(Value):
     stories_waiting: int
     """For a person."""
     stories_queued: int
-    """Chosen, not begun."""
+    """Selected, not started."""
 
 
 class Submitted(Value):

@@ -84,7 +84,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _asked(path: str, text: str) -> object:
-    """What a manifest asks for; the whole text where that cannot be told."""
+    """Returns a manifest's requirements; the whole text when they cannot be read."""
     with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
         if basename(path) == "package.json":
             told = json.loads(text)
@@ -166,7 +166,7 @@ class MergedStory(Value):
 
 
 class Sides(Value):
-    """A story's branch and a commit of the result branch, brought together as far as git can."""
+    """A story's branch and a commit of the result branch, merged as far as git can."""
 
     onto: str
     head: str
@@ -293,7 +293,7 @@ class Review(Value):
 
 
 class ReviewBrief(Value):
-    """What a reviewer is told of one task's change."""
+    """Input of a reviewer for one task's change."""
 
     task: Task
     contract: ArchitectureContract
@@ -312,7 +312,7 @@ class Reviewed(Value):
     """The reviewer's configured name."""
     review: Review
     unseen: tuple[str, ...] = ()
-    """Files of the change that were too long to be shown whole: nobody approves what nobody saw."""
+    """Files of the change that were too long to be shown whole, so that it cannot be approved."""
     findings: tuple[Finding, ...] = ()
     """About the review itself; a major one keeps it from approving."""
 

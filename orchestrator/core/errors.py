@@ -111,7 +111,7 @@ class SchemaValidationError(FromProvider):
     """Content: answers came and were paid for, and none within the answer budget fits what was asked for.
 
     Raised by the answer loop, for every provider alike, and handled by the stage that asked; never a transport retry.
-    `findings` begin with what it comes to, and go on with what is said of the last answer.
+    `findings` start with a summary, followed by the findings on the last answer.
     """
 
 

@@ -76,7 +76,7 @@ def json_line(
 
 
 def log_fields(event: Event, cap: int, *, seq: int | None = None) -> dict[str, Any]:
-    """What the line holds, for whoever puts it into something else."""
+    """Returns the line's content, for callers that embed it."""
     return _fitting(event, cap, seq, {}, ())
 
 

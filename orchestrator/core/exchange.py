@@ -235,7 +235,7 @@ class CaseWritten(StrEnum):
 
 
 class GivenPlan(Value):
-    """A plan that a person brought: it takes the architect's place, not that of the checks."""
+    """A person's plan: it replaces the architect's, and is checked like it."""
 
     path: str
     """The file it came from."""
@@ -247,7 +247,7 @@ class GivenPlan(Value):
 
 
 class StoryBrief(Value):
-    """All that is known about a story before anybody is asked; part of its workflow's frozen input."""
+    """Everything known about a story before the first request; part of its workflow's frozen input."""
 
     story: Story
     sprint: str
@@ -260,9 +260,9 @@ class StoryBrief(Value):
     tech_stack: tuple[str, ...] = ()
     """What the record says about the tech stack, line by line."""
     plan: GivenPlan | None = None
-    """The plan a person brought; None: the architect plans."""
+    """A person's plan; None: the architect plans."""
     replan: Replan | None = None
-    """What a person said when the story was begun again."""
+    """A person's comment on the restart of the story."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
 
@@ -277,7 +277,7 @@ class Planned(Value):
 
 
 class AmendmentBrief(Value):
-    """What the architect is told when asked to extend a frozen contract."""
+    """Input of the architect for extending a frozen contract."""
 
     task: Task
     breakdown: Breakdown
@@ -310,7 +310,7 @@ class PastAttempt(Value):
 
 
 class TaskBrief(Value):
-    """What the developer is told for one delivery."""
+    """Input of the developer for one delivery."""
 
     task: Task
     breakdown: Breakdown
@@ -343,11 +343,11 @@ class Delivered(Value):
     findings: tuple[Finding, ...] = ()
     """Findings of the last reply; minor ones when accepted."""
     by: str = ""
-    """The persona that delivered, where that is told."""
+    """The persona that delivered, if known."""
 
 
 class MergeBrief(Value):
-    """What the developer is told when its story and what was merged before it do not go together."""
+    """Input of the developer when its story conflicts with stories merged before."""
 
     work: TaskBrief
     """The task that is asked for it: its files are all that may be written, as merged, conflicts marked."""
@@ -380,7 +380,7 @@ class Faulty(Value):
 
 
 class SuiteBrief(Value):
-    """What the tester is told when asked for a suite."""
+    """Input of the tester for a suite."""
 
     breakdown: Breakdown
     surface: Surface
@@ -400,7 +400,7 @@ class Written(Value):
 
 
 class FailureBrief(Value):
-    """What the tester is told when asked to analyse a failed run."""
+    """Input of the tester for analysing a failed run."""
 
     suite: TestSuite
     report: TestReport

@@ -106,7 +106,7 @@ def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
 
 
 def in_short(event: Event) -> Event:
-    """Returns the event, without the contract, which neither a report nor going on with a sprint asks for."""
+    """Returns the event without the contract, which neither a report nor resuming a sprint needs."""
     return event.model_copy(update={"data": {}}) if event.name in _CONTRACTS else event
 
 
@@ -134,7 +134,7 @@ class Rest(NamedTuple):
     reason: str
     """Why no further story began."""
     interrupted: bool
-    """Whether somebody ended it, and knows; else its report tells."""
+    """True when a person caused the rest and knows of it; else the report explains it."""
 
 
 def rests(events: Iterable[Event]) -> list[Rest]:
@@ -171,7 +171,7 @@ def not_begun(reason: str) -> Finding:
     return major(
         "sprint.paused",
         f"not started: the sprint paused: {reason}",
-        fix="remove the cause, then give the same command again: it goes on with this story",
+        fix="remove the cause, then give the same command again: it resumes this story",
     )
 
 

@@ -187,7 +187,7 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
 
 def is_private_file(path: str) -> bool:
-    """Whether the name says that the file is for nobody's eyes; `.env.example` and public keys are for everybody's."""
+    """Returns whether the name marks a private file; `.env.example` and public keys are not private."""
     name = path.lower().rpartition("/")[2]
     return bool(_NAMES.match(name)) and not _SAMPLES.search(name)
 

@@ -106,7 +106,7 @@ class Step(Protocol):
         """Wait for the one answer that counts to an opened gate, durably, for as long as it takes.
 
         The story holds no slot meanwhile. Past the gate's deadline the answer is `Choice.TIME_OUT` by NOBODY, recorded
-        like a person's: whoever comes later is told so.
+        like a person's: a later answer is refused.
         """
         ...
 
@@ -184,7 +184,7 @@ class Architect(Protocol):
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """One plan, with the answer loop's retries inside.
 
-        `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun again.
+        `feedback` is empty or a rendered revision request; `said` is a person's comment on a restart.
         """
         ...
 
@@ -412,7 +412,7 @@ class Workspace(Protocol):
         ...
 
     async def sides(self, story_id: str, onto: str) -> Sides:
-        """Returns the branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        """Merges the branch with a commit of the result branch as far as git can, without moving a branch."""
         ...
 
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:

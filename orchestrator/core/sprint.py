@@ -91,7 +91,7 @@ class Pruning(Value):
     """That everything but record, report and result branch of a sprint, or of an analysis, was removed."""
 
     at: datetime
-    """When it was begun; from then on only record and report count."""
+    """When it started; from then on only record and report count."""
     done: bool = False
     """False while something may be left to remove; the next pruning continues."""
     statuses: dict[str, StoryStatus] = Field(default_factory=dict)
@@ -106,7 +106,7 @@ class Why(StrEnum):
     CUT_SHORT = "cut_short"
     """An earlier pruning of it was killed."""
     TREES = "trees"
-    """It stays; only worktrees and environments go, which nobody needs once it is finished."""
+    """It stays; only worktrees and environments are deleted, which a finished sprint does not need."""
 
 
 class Gone(Value):
@@ -127,7 +127,7 @@ class Pruned(Value):
     dry_run: bool
     gone: tuple[Gone, ...]
     skipped: tuple[str, ...] = ()
-    """What would have gone, but somebody was at work on it."""
+    """Skipped because a process works on it."""
     size_bytes: int | None = None
     """Of the state folder in the end (of a dry run: as it is), where `retention.max_mb` asks for it."""
     over: bool = False
@@ -148,7 +148,7 @@ class Replan(Value):
     """A person's wish that a story is planned again."""
 
     comment: str
-    """What the architect is told."""
+    """The comment for the architect."""
     overridden_conflict: str = ""
     """The four texts of the conflict that is overridden; empty when the story did not end in one."""
 
@@ -188,18 +188,18 @@ class SprintRecord(Value):
     """What `--stories` named, if anything."""
     warnings: tuple[Finding, ...] = ()
     generations: dict[str, int] = Field(default_factory=dict)
-    """Story → how often it was begun again; absent means 1."""
+    """Story → number of its generation, raised by each restart; absent means 1."""
     replans: dict[str, Replan] = Field(default_factory=dict)
-    """Story → what a person said when the present generation was begun again."""
+    """Story → a person's comment on the restart of the current generation."""
     plans: dict[str, BroughtPlan] = Field(default_factory=dict)
-    """Story → the plan that a person brought for it; frozen when the story begins."""
+    """Story → a person's plan for it; frozen when the story starts."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects again and keeps only the generations."""
     pruned: Pruning | None = None
     """Set once everything but record, report and result branch is given up: the sprint is over for good."""
     started_at: datetime
     executor: str = ""
-    """Who works on it: the executor id of a daemon; empty: whoever gives the command `run`."""
+    """Executor id of the daemon that works on it; empty: any `run` command."""
     orders: tuple[str, ...] = ()
     """Ids of the orders that gave stories a new generation while the sprint was at work."""
 
@@ -220,7 +220,7 @@ class SprintRecord(Value):
         return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})
 
     def replan(self, story_ids: tuple[str, ...], story_id: str, said: Replan) -> "SprintRecord":
-        """`reset`, and what a person said about one of them: that the architect plans it, whoever did before."""
+        """Resets the stories, and has the architect plan one of them with a person's comment."""
         after = self.reset(story_ids)
         plans = {story: plan for story, plan in after.plans.items() if story != story_id}
         return after.model_copy(update={"replans": {**after.replans, story_id: said}, "plans": plans})

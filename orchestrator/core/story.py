@@ -313,7 +313,7 @@ def effective_needs(stories: Sequence[Story]) -> dict[str, tuple[str, ...]]:
 
 
 def told_of_closed(stories: Sequence[Story], closes: Mapping[str, Sequence[str]]) -> dict[str, Story]:
-    """Story id → the story as its personas are told: with what the rows it closes ask for, and their wireframe."""
+    """Story id → the story for its personas: with the requirements and the wireframe of the rows it closes."""
     told = {story.id: story for story in reversed(stories)}
     rows = dict(told)
     for closer, names in closes.items():

@@ -105,7 +105,7 @@ class RunProblem(StrEnum):
 
 
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
-"""What lies at the machine: nothing that anybody writes into the project mends it."""
+"""Problems of the machine, which no change of the project can fix."""
 
 
 class TestReport(Value):
@@ -125,7 +125,7 @@ class TestReport(Value):
     ran_with: tuple[str, ...] = ()
     """Runners that were used, each with the reason why: `pytest: the tests are in Python`."""
     not_proved: str = ""
-    """Why it was not tried whether these tests can fail; "" where it was, or nobody asked."""
+    """Why it was not tried whether these tests can fail; "" when it was, or was not requested."""
 
     def count(self, *results: CaseResult) -> int:
         """Returns how many cases have one of these results."""
@@ -341,7 +341,7 @@ class InstalledPackages(Value):
     node: Mapping[str, Installed] = Field(default_factory=dict)
 
     def python_bringing(self, module: str) -> frozenset[str]:
-        """Returns the distributions that bring a dotted module, or a part of it; none where nobody does."""
+        """Returns the distributions that contain a dotted module, or a part of it; none if there is none."""
         parts = module.split(".")
         for end in range(len(parts), 0, -1):
             if found := self._bringing.get(".".join(parts[:end])):
@@ -378,7 +378,7 @@ def _reached(packages: Mapping[str, Installed], declared: Iterable[str]) -> froz
 
 
 LEFT_OUT = "was left out"
-"""Of a package that manifests ask for, in what is told of an environment."""
+"""Text about a required package in notes on an environment."""
 
 
 class ProjectEnvironment(Value):
@@ -441,7 +441,7 @@ class Tier(StrEnum):
 
 
 class SandboxFacts(Value):
-    """The tier of a run, as it is told in the log and in the reports."""
+    """The tier of a run, for the log and the reports."""
 
     tier: Tier
     holds: tuple[str, ...] = ()
@@ -449,7 +449,7 @@ class SandboxFacts(Value):
     missing: tuple[str, ...] = ()
     """What a stronger tier or machine would hold as well."""
     untested: tuple[str, ...] = ()
-    """What should hold, and nobody has tried."""
+    """Guarantees that should hold and were not tested."""
     note: str = ""
     """Why it is not a stronger tier; empty for the strongest."""
 

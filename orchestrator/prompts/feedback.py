@@ -1,4 +1,4 @@
-"""Findings, reviews, diffs, reports of plans and the architecture record as text: what a persona is told again."""
+"""Renders findings, reviews, diffs, reports of plans and the architecture record as feedback for a persona."""
 
 import re
 from collections.abc import Sequence

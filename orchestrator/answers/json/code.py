@@ -135,7 +135,7 @@ LINE_ESCAPES = re.compile(r"\\(?<!\\\\)((?:\\\\)*+)([nrt])")
 
 
 def parses(path: str | None, text: str) -> bool | None:
-    """Returns whether `text` parses in the language of `path`; None when nobody can say."""
+    """Returns whether `text` parses in the language of `path`; None when that is unknown."""
     if path is None or len(text) > MAX_JUDGED or splitext(path)[1].lower() not in CHECKED_SUFFIXES:
         return None
     return is_well_formed(path, text)

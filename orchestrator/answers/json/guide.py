@@ -30,7 +30,7 @@ _LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
 _RUNS_ON = re.compile(r"(?<=\{\})[\w\"']|(?<=\[\])[\w\"']")
 """Text right behind an empty container: it was not written as one."""
 UNDECIDED = -2
-"""Instead of an offset: nobody can know where this string ends."""
+"""Replaces an offset when the end of a string cannot be determined."""
 
 
 class End(NamedTuple):
@@ -60,7 +60,7 @@ class Guide:
         self.ends: list[int] = []
 
     def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> End:
-        """Returns the end of the string begun at `start`; at -1: the text ends first; at UNDECIDED: refuse.
+        """Returns the end of the string that starts at `start`; at -1: the text ends first; at UNDECIDED: refuse.
 
         Delimiters inside the string are listed in `changes`.
         """
@@ -91,7 +91,7 @@ class Guide:
         return End(at, at)
 
     def _lost(self, stack: list[Frame], start: int, quote: int) -> int | None:
-        """Where the string begun at `start` ends when its closing delimiter is missing and `quote` opens the next key.
+        """Returns the end of the string from `start` if its delimiter is missing and `quote` opens the next key.
 
         Only when the contract awaits that key here, or (without one) when the key begins a line.
         """
@@ -104,7 +104,7 @@ class Guide:
         return before.start() if frame.wants(match[1]) or own_line else None
 
     def _ends(self, stack: list[Frame], start: int, end: int, later: bool) -> bool:
-        """Returns whether the string begun at `start` ends at `end`.
+        """Returns whether the string that starts at `start` ends at `end`.
 
         At its first delimiter even a key that comes twice may follow, or a colon that shows it to be a key.
         """
@@ -217,7 +217,7 @@ class Guide:
         return self._may_resume and RESUMED.search(self.text, start, end) is not None
 
     def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
-        """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
+        """Returns whether the string contains an apparent member that an open object still lacks: ambiguous."""
         text = self.text
         if self._resumed(start, end):
             return True

@@ -21,7 +21,7 @@ def python_mutations(text: str, random: Random) -> tuple[Mutation, ...]:
 
     Tests that may end without reaching the change are left out: with a `return` or `yield` of their own, or with a
     decorator that could catch or repeat a failure (anything but marks and patches); and coroutines in a plain
-    `unittest.TestCase`, which nobody awaits.
+    `unittest.TestCase`, which is never awaited.
     """
     try:
         tree = ast.parse(text)

@@ -166,7 +166,7 @@ def parse_python(text: str) -> ast.Module | None:
     A byte order mark is no part of the program; one in another encoding than UTF-8 or a relative of ASCII has no tree.
     Syntax newer than the running Python's is read as what it stands for: whether it may be used says `check_syntax`.
 
-    The tree is shared with whoever parses the same text soon after: read it, never change it.
+    The tree is cached and shared with later callers: never change it.
     """
     with _keeping:
         if text in _kept:
