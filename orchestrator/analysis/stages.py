@@ -50,7 +50,7 @@ class Library(NamedTuple):
 
     @property
     def all(self) -> dict[str, StagePrompt]:
-        """By id; the user's own goes first."""
+        """Returns all prompts by id; the user's own take precedence."""
         return {**self.packaged, **self.own}
 
 

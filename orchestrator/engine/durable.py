@@ -137,7 +137,7 @@ class DurableStep:
 
     @property
     def workflow_id(self) -> str:
-        """`<sprint>/<story>`, with `@N` behind it after a reset."""
+        """Returns `<sprint>/<story>`, with `@N` after it since a reset."""
         return self._workflow_id
 
     async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:

@@ -104,7 +104,7 @@ class GateKeeper:
             await asyncio.sleep(POLL_S)
 
     def _poller_ended(self, poller: asyncio.Task[None]) -> None:
-        """A defect of ours must not leave stories waiting forever."""
+        """Fails the waiting stories when the poller has died: a defect of ours must not let them wait forever."""
         error = None if poller.cancelled() else poller.exception()
         for waiting in self._awaited.values():
             if error is not None and not waiting.event.done():
