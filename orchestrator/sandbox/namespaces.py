@@ -38,7 +38,7 @@ for one in listeners:
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """Opens the door's ports on the command's loopback and sends them out to us. A socket belongs to the network that it
-was made in, whoever holds it, so nothing has to run inside beside the command."""
+was made in, whichever process holds it, so nothing has to run inside beside the command."""
 
 
 class Form(NamedTuple):
@@ -190,7 +190,7 @@ def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
 
 
 def _proc() -> tuple[str, ...]:
-    """Returns options for a /proc with read-only kernel settings, which root in a user namespace could otherwise change."""
+    """Returns options for a /proc whose kernel settings are read-only, also for root in a user namespace."""
     risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
     return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
 
