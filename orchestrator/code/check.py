@@ -342,7 +342,7 @@ def check_syntax(
 
 
 def is_well_formed(path: str, text: str) -> bool:
-    """Returns whether `check_syntax` finds nothing, at less cost: nothing is told of what it would find."""
+    """Returns whether `check_syntax` finds nothing, at less cost: it does not say what that would find."""
     language = None if path.lower().endswith(".sql") else language_of(path, text)
     if language not in ("JavaScript", "TypeScript") or is_generated(path, text):
         return not check_syntax(path, text)

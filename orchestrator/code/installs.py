@@ -229,7 +229,7 @@ class _Reader:
             self._doubt(shown)
 
     def _option(self, option: str, value: _Word) -> None:
-        """Places that pip is told of: an index, a requirement somewhere else."""
+        """Sources that pip gets by options: an index, a requirement elsewhere."""
         if option in _INDEXES and _ADDRESS.match(value.text):
             self.packages[f"{option} {value.text}"] = None
         elif option in _EDITABLE | {"-r", "--requirement"} and _ADDRESS.match(value.text):

@@ -200,7 +200,7 @@ def render_story(story: Story) -> str:
 
 
 def render_sprint_stories(stories: Sequence[Story], budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Ids, titles and acceptance criteria; when short of room every title is told before any criterion."""
+    """Renders ids, titles and acceptance criteria; with little space every title comes before any criterion."""
     heads = [f"- {story.id}: {_one_line(story.title)}" for story in stories]
     criteria = [_numbered(story.acceptance_criteria, "  ") for story in stories]
     whole = "\n".join(part for pair in zip(heads, criteria, strict=True) for part in pair if part)
@@ -340,7 +340,7 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
 
 
 def render_instructions(instructions: Sequence[FailureInstruction], output: str = "") -> str:
-    """One bullet per instruction: place, issue, fix; without any the `output` that nobody could explain."""
+    """Renders a bullet per instruction (place, issue, fix); without any, the unexplained `output`."""
     return "\n".join(_instruction(entry) for entry in instructions) or as_data(output, "output")
 
 

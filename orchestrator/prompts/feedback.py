@@ -23,7 +23,7 @@ from orchestrator.prompts.budget import (
 from orchestrator.prompts.context import endpoint_line, table_line
 
 MAX_FINDINGS = 40
-"""Findings told in one feedback; the gravest come first into it, the number of the others is told."""
+"""Limit on the findings in one feedback: the gravest come first, and the others are counted."""
 MAX_TEXT = 1500
 """Characters of one message or one fix."""
 MAX_PREVIOUS = 120_000
@@ -103,7 +103,7 @@ def _text(text: str) -> str:
 MAX_REVIEW_TEXT = 3000
 """Characters of one part of a comment."""
 MAX_COMMENTS = 40
-"""Comments told at once; the gravest come first, the number of the others is told."""
+"""Limit on the comments shown at once: the gravest come first, and the others are counted."""
 
 _MEND = "Mend every point above and change nothing else."
 _LOOK_AGAIN = (

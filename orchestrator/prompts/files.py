@@ -37,7 +37,7 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     """Prompt name (`architect/breakdown`) → text. Line ends become `\\n`, a byte order mark is dropped.
 
     A file of `override` replaces the packaged one of the same relative name. Raises ConfigError when a folder does not
-    exist, a file cannot be read, or `override` holds a file that replaces nothing (the nearest name is told).
+    exist, a file cannot be read, or `override` holds a file that replaces nothing (names the nearest one).
     """
     for folder in (packaged, override):
         if folder is not None and not folder.is_dir():

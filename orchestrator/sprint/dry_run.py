@@ -58,21 +58,21 @@ class StoryCalls(Value):
         return sum(self.model_dump().values())
 
 
-def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """Returns the calls when every answer is right at once. `brought` counts a person's plan's tasks; None: no plan."""
-    tasks = settings.plan.expected_tasks if brought is None else brought
+def expected_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
+    """Returns the calls when every answer is right at once. `plan_tasks`: tasks of a person's plan; None: no plan."""
+    tasks = settings.plan.expected_tasks if plan_tasks is None else plan_tasks
     return StoryCalls(
-        reading=int(brought is not None),
-        plans=int(brought is None),
+        reading=int(plan_tasks is not None),
+        plans=int(plan_tasks is None),
         builds=tasks,
         reviews=tasks * len(settings.review.names),
         suites=1,
     )
 
 
-def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `brought`: see above."""
-    tasks = settings.plan.expected_tasks if brought is None else brought
+def most_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
+    """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `plan_tasks`: see above."""
+    tasks = settings.plan.expected_tasks if plan_tasks is None else plan_tasks
     request, attempts = settings.provider.max_attempts, settings.test.max_attempts
     repair = settings.answer.repair_requests
     answer = (1 + settings.answer.max_attempts + repair) * request
@@ -80,8 +80,8 @@ def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
     review = len(settings.review.names) * REPLIES * request
     sent_back = settings.review.max_iterations - 1 if review else 0
     return StoryCalls(
-        reading=answer if brought is not None else 0,
-        plans=settings.plan.max_iterations * answer if brought is None else 0,
+        reading=answer if plan_tasks is not None else 0,
+        plans=settings.plan.max_iterations * answer if plan_tasks is None else 0,
         builds=tasks * (attempts + sent_back) * delivery,
         reviews=tasks * settings.review.max_iterations * review,
         suites=min(attempts + 1, 3) * answer,
@@ -95,9 +95,9 @@ def capped(calls: StoryCalls, settings: Settings) -> int:
     return min(calls.total, settings.budget.calls_per_story)
 
 
-def explained(settings: Settings, brought: Iterable[int | None]) -> tuple[str, str]:
-    """Returns a line for each of a dry run's two numbers with its parts; `brought` has one entry per story."""
-    stories = {*brought} or {None}
+def explained(settings: Settings, plan_tasks: Iterable[int | None]) -> tuple[str, str]:
+    """Returns a line for each of a dry run's two numbers with its parts; `plan_tasks` has one entry per story."""
+    stories = {*plan_tasks} or {None}
     usual = max((expected_calls(settings, one) for one in stories), key=lambda one: one.total)
     longest = max((most_calls(settings, one) for one in stories), key=lambda one: one.total)
     cap = settings.budget.calls_per_story
@@ -193,8 +193,8 @@ def dry_run(
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(
-            expected=sum(capped(expected_calls(settings, brought), settings) for brought in tasks),
-            maximal=sum(capped(most_calls(settings, brought), settings) for brought in tasks),
+            expected=sum(capped(expected_calls(settings, plan_tasks), settings) for plan_tasks in tasks),
+            maximal=sum(capped(most_calls(settings, plan_tasks), settings) for plan_tasks in tasks),
         ),
         closed=closed,
         explained=explained(settings, tasks),

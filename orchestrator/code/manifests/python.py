@@ -289,7 +289,7 @@ def _yaml(text: str) -> Mapping[str, object]:
 
 
 def _plain(entries: object, found: Found) -> Iterator[str]:
-    """Yields the texts of a list; what is none is told."""
+    """Yields the texts of a list; reports other entries."""
     for entry in entries if isinstance(entries, list) else [] if entries is None else [entries]:
         if isinstance(entry, str):
             yield entry.strip()

@@ -29,7 +29,7 @@ _DEEPEST = 8
 
 
 def as_older(text: str) -> str:
-    """Returns the text with what Python 3.12 to 3.14 brought written as 3.11 reads it, each statement in its line.
+    """Returns the text with syntax of Python 3.12 to 3.14 rewritten for 3.11, each statement in its line.
 
     Never raises. What runs when a module is loaded or called stays: a newer string becomes a tuple of the expressions
     in it. What cannot be written so is left as it is: the older parser refuses it then.
