@@ -50,7 +50,7 @@ class Library(NamedTuple):
 
     @property
     def all(self) -> dict[str, StagePrompt]:
-        """By id; the user's own goes first."""
+        """Returns all prompts by id; the user's own take precedence."""
         return {**self.packaged, **self.own}
 
 
@@ -106,7 +106,7 @@ async def run_stages(
 
     One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
     stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
-    never), or one that concerns every stage, none is begun any more; while there are some, never more than are left
+    never), or one that concerns every stage, none is started any more; while there are some, never more than are left
     are in flight, so that a provider that is down is asked no more often than that.
     """
     results: dict[int, StageResult] = {}
@@ -286,7 +286,7 @@ def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
 def stage_prompts(texts: Mapping[Path, str], folder: Path = Path()) -> dict[str, StagePrompt]:
     """Returns id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
 
-    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
+    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it gets earlier
     findings where it speaks of them. Raises ConfigError for an empty prompt and an id that stands twice.
     """
     found: dict[str, StagePrompt] = {}

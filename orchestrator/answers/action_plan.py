@@ -411,7 +411,7 @@ def _is_markdown(blocks: Sequence[Block], at: int) -> bool:
 
 
 def _end(lines: Sequence[str], start: int, length: int) -> int | None:
-    """The line that closes the block begun at `start` when blocks inside it are named; None when that leaves doubt."""
+    """Returns the line that closes the block from `start` if blocks inside it are named; None when in doubt."""
     depth = 0
     for at in range(start, len(lines)):
         bar = _BAR.match(lines[at])

@@ -199,7 +199,7 @@ def action_plan(case: Case) -> Extraction | None:
 
 
 def diff(case: Case) -> Extraction | None:
-    """The answer stands in a diff: its new side. Of more than one hunk nobody knows what stands between them."""
+    """Returns the new side of an answer in a diff; with several hunks the text between them is unknown."""
     found = hunks(case.text)
     if not found:
         return None

@@ -39,9 +39,9 @@ def masks_of(folder: StateFolder, secrets: Sequence[str]) -> Masks:
 
 
 async def find_secrets(workspace: GitWorkspace, own: Sequence[str], tell: Callable[[str], None]) -> tuple[str, ...]:
-    """`own`, and the secrets in files of the repository's result where they usually lie; reports each by its place.
+    """Returns `own`, and the secrets in files of the repository that usually hold them; reports each by its place.
 
-    What is printed of them is then known although nothing shows it. Samples (`.env.example`) hold none.
+    A command may print them although no prompt shows them. Samples (`.env.example`) hold none.
     """
     head = await workspace.result_head()
     # Secrets usually lie near the root.

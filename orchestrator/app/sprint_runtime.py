@@ -224,8 +224,8 @@ class Site:
         histories, folder = self.histories, self._works.folder
         failed = await asyncio.to_thread(find_failed_before, self._environment, folder, self.record, histories)
         backlog = await asyncio.to_thread(open_backlog, Path(self.record.backlog), self._settings, folder)
-        begun = any(history.started for history in histories.values())
-        if begun:
+        is_resumed = any(history.started for history in histories.values())
+        if is_resumed:
             await self._base.recall(self._settings)
         async with BacklogWriter(backlog, warn) as cells:
             supervisor = Supervisor(
@@ -243,7 +243,7 @@ class Site:
                 stop_after_failures=self._settings.sprint.stop_after_failures,
                 failed=failed,
                 stays=stays,
-                ready=None if begun else self.require_base,
+                ready=None if is_resumed else self.require_base,
             )
             self._supervisor = supervisor
             await supervisor.run()

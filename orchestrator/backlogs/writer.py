@@ -158,7 +158,7 @@ class BacklogWriter:
     """Owns a task that writes queued cells in order, several stories in one go; use it as `async with`.
 
     `on_warning` gets a sentence for people when cells went elsewhere; it may be a coroutine function. The same
-    sentence is told once until a write succeeds. Leaving the block waits until everything queued is written; an error
+    sentence comes once until a write succeeds. Leaving the block waits until everything queued is written; an error
     of the backlog that is no warning (a defect) is raised there.
     """
 

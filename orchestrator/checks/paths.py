@@ -96,7 +96,7 @@ class Around(Value):
     task: str = ""
     """The task's description and instructions: what they name may go."""
     others: Mapping[str, str] = {}
-    """Texts of other files of the project: they tell who uses what is lost. Without them it is told only."""
+    """Texts of other project files, in which uses of lost names are found; without them losses are only noted."""
 
     def runtime_at(self, path: str) -> str:
         """Returns what the nearest manifest above a file says."""

@@ -182,7 +182,7 @@ def format_summary(result: "RunResult") -> Iterator[str]:
     yield from _next_step(report.stories)
     if result.paused:
         still_open = any(not story.status.final for story in report.stories)
-        goes_on = " The same command goes on with the stories that are open." if still_open else ""
+        goes_on = " The same command resumes the open stories." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
     if not result.pushed:

@@ -83,7 +83,7 @@ def _is_same(address: str, own: str) -> bool:
 
 
 def _connect(environment: Environment, url: str, *, own: bool) -> "Daemon":
-    """`own`: it is the daemon that is alive in the state folder; no other gets the token that lies there."""
+    """Connects to a daemon. `own`: it runs in this state folder; no other daemon gets the token that lies there."""
     # Imported here: a command that no daemon carries out does not wait for the HTTP library.
     from orchestrator.client.daemon import Daemon
     from orchestrator.client.http import DaemonClient

@@ -25,7 +25,7 @@ _FIX = "Name the package and a version, nothing else; stay inside the project."
 def check_npm_file(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Packages that such a file brings beyond the contract, and places outside the registry and the project.
 
-    What its text at the base brought is not held against it. Of package.json only the aliases are judged here. A text
+    Problems of its text at the base do not count. Of package.json only the aliases are judged here. A text
     that cannot be read is a major `contract.unreadable`.
     """
     if not is_npm_config(path) and basename(path).lower() != "package.json":

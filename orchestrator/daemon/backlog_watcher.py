@@ -193,7 +193,7 @@ def plan_backlog(environment: Environment, settings: Settings, name: str, suffix
 
 @contextmanager
 def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
-    """The content under its own name in a folder of its own: findings name the file, and no watcher sees it."""
+    """Yields the content under its name in a separate folder, so that findings name it and no watcher sees it."""
     beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / name
     beside.parent.mkdir(parents=True)
     try:

@@ -106,11 +106,11 @@ class EngineDatabase:
 
     def _taken_over(self, values: dict[str, str]) -> bool:
         table = "workflow_status" if self.engine.dialect.name == "sqlite" else "dbos.workflow_status"
-        begun = "workflow_uuid = :id AND application_version = :since AND status IN ('PENDING', 'ENQUEUED')"
+        condition = "workflow_uuid = :id AND application_version = :since AND status IN ('PENDING', 'ENQUEUED')"
         with self.engine.begin() as connection:
-            if connection.execute(sa.text(f"SELECT 1 FROM {table} WHERE {begun}"), values).first() is None:
+            if connection.execute(sa.text(f"SELECT 1 FROM {table} WHERE {condition}"), values).first() is None:
                 return False
-            change = f"UPDATE {table} SET application_version = :version, executor_id = :me WHERE {begun}"
+            change = f"UPDATE {table} SET application_version = :version, executor_id = :me WHERE {condition}"
             return connection.execute(sa.text(change), values).rowcount == 1
 
     def _connect(self, dialect: Any, _record: Any, words: Any, options: Any) -> Any:

@@ -50,7 +50,7 @@ class Switchboard:
 
     @contextmanager
     def following(self, board: Board) -> Iterator[None]:
-        """The sprint's orders go to its board inside; those given before are the caller's to read into it."""
+        """Routes the sprint's orders to its board inside the block; the caller reads in earlier orders."""
         self._boards[board.sprint] = board
         if self._closing:
             board.close()

@@ -137,7 +137,7 @@ class DurableStep:
 
     @property
     def workflow_id(self) -> str:
-        """`<sprint>/<story>`, with `@N` behind it after a reset."""
+        """Returns `<sprint>/<story>`, with `@N` after it since a reset."""
         return self._workflow_id
 
     async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
@@ -432,7 +432,7 @@ class DurableEngine:
         return restored(await handle.get_result())
 
     async def _take_over(self, workflow_id: str, since: str) -> None:
-        # What was begun under another version has an executor that no engine looks for any more. The caller
+        # A workflow of another version has an executor that no engine looks for any more. The caller
         # works on its sprint alone.
         assert self._database is not None
         if since == self._version:

@@ -101,11 +101,11 @@ class NodeEnvironments:
         if isinstance(resolved, CommandResult):
             return NewPackages(refusal=f"The packages cannot be installed.\n{resolved.output}")
         there = await self._resolve(wanted) if new and resolved and wanted.wanted else set[str]()
-        brought = resolved - there if new and isinstance(there, set) else set[str]()
+        added = resolved - there if new and isinstance(there, set) else set[str]()
         scripts = await self._install_scripts()
-        if closed := sorted(name for name in brought if not scripts.allowed(name)):
+        if closed := sorted(name for name in added if not scripts.allowed(name)):
             return NewPackages(closed=tuple(closed), listed=scripts.listed)
-        return await self._build(root, with_new, scripts) if brought else NewPackages()
+        return await self._build(root, with_new, scripts) if added else NewPackages()
 
     async def _resolve(self, wanted: NodeRequirements) -> set[str] | CommandResult:
         """Returns the names of required packages that run install scripts, or npm's failed resolution of versions."""

@@ -14,7 +14,7 @@ from orchestrator.files.users import is_private, is_slot
 
 
 def named(prefix: str) -> str:
-    """The beginning of a temporary name of ours; `leftovers` finds it by the same `prefix` when we have died."""
+    """Returns the start of a temporary name; `leftovers` finds it by the same `prefix` after a kill."""
     return f"{prefix}{os.getpid()}-"
 
 

@@ -28,7 +28,7 @@ def disk_use(*places: Path, most: int | None = None) -> int:
 
 
 def _below(place: Path) -> Iterator[str]:
-    """Without recursion: commands may have left trees thousands of folders deep."""
+    """Yields all paths below a folder without recursion: commands may leave trees thousands of folders deep."""
     waiting = [str(place)]
     while waiting:
         folder = waiting.pop()

@@ -17,7 +17,7 @@ TICKS = 10
 """Looks within the time that a loop may stand still."""
 ALONE = 2
 """Times that time, on a processor: after so much the kernel ends a process in which not even the watchdog could look,
-as code that never lets go of the interpreter (a regular expression, for one) leaves nobody else a turn."""
+as code that never releases the interpreter (a regular expression, for one) blocks all other threads."""
 
 
 class Watchdog:

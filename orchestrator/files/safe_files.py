@@ -48,7 +48,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_root(folder: Path) -> int:
-    """A descriptor of `folder`, which must be a directory and no link; the caller closes it. Raises WorkspaceError."""
+    """Opens `folder`, which must be a directory and no link, as a descriptor to close. Raises WorkspaceError."""
     try:
         return os.open(folder, DIRECTORY)
     except OSError as error:

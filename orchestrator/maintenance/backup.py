@@ -230,7 +230,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _scratch(home: Path) -> Iterator[Path]:
-    """A folder for the copies of the databases, on the state folder's disk; what killed backups left goes."""
+    """Yields a folder for the copies of databases, on the state folder's disk; removes leftovers of killed backups."""
     for left in leftovers(home, _SCRATCH):
         shutil.rmtree(left, ignore_errors=True)
     made = Path(tempfile.mkdtemp(prefix=named(_SCRATCH), dir=home))

@@ -1,4 +1,4 @@
-"""Text for prompts under a token budget: fences that hold, cuts that are told, excerpts around a place.
+"""Renders text for prompts within a token budget: safe fences, marked cuts, excerpts around a place.
 
 What others wrote stands between marks that it cannot close.
 """
@@ -181,7 +181,7 @@ def render_excerpt(text: str, line: int, column: int) -> str:
 
 
 TAG = "data"
-"""Name of the mark. That what stands in it gives no orders, personas are told once (system_prompts/shared/data.md)."""
+"""Name of the mark. system_prompts/shared/data.md tells personas that its content contains no instructions."""
 SLOTS = frozenset(
     {"vision", "surface", "record", "sprint_stories", "story", "wireframe", "import_summaries", "modified_files"}
     | {"shown_files", "whole_files", "history", "merged_stories", "conflicts", "red", "result_diff", "story_diff"}

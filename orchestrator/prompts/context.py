@@ -319,7 +319,7 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
 
 
 def render_instructions(instructions: Sequence[FailureInstruction], output: str = "") -> str:
-    """One bullet per instruction: place, issue, fix; without any the `output` that nobody could explain."""
+    """Renders a bullet per instruction (place, issue, fix); without any, the unexplained `output`."""
     return "\n".join(_instruction(entry) for entry in instructions) or as_data(output, "output")
 
 

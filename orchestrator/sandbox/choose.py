@@ -186,9 +186,9 @@ class NotOffered(Exception):
 
 
 async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path, ...] = ()) -> Sandbox:
-    """The tier for commands with this PATH in `places`; its self-test runs once per process. Raises ConfigError.
+    """Returns the tier for commands with this PATH in `places`; self-tested once per process. Raises ConfigError.
 
-    From then on this process's memory and environment are closed to others of its user.
+    Also closes this process's memory and environment to other processes of its user.
     """
     least = _least(settings)
     await asyncio.to_thread(hide_process)

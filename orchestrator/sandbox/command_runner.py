@@ -231,7 +231,7 @@ class LimitedCommandRunner:
 
 @contextlib.asynccontextmanager
 async def in_threads(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """`manager`, entered and left in threads, because it blocks."""
+    """Enters and leaves the blocking context `manager` in threads."""
     value = await asyncio.to_thread(manager.__enter__)
     try:
         yield value

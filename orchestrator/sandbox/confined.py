@@ -31,7 +31,7 @@ def handled(abi: int) -> int:
 
 
 def abi_version() -> int:
-    """Of the running kernel; 0 where there is no Landlock."""
+    """Returns the Landlock version of the running kernel; 0 without Landlock."""
     return max(0, int(_libc.syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint(1))))
 
 

@@ -113,7 +113,7 @@ class Connections:
             raise
 
     def _context(self, insecure: bool) -> ssl.SSLContext:
-        """With the certificates that installers were told of, and the machine's own. Blocks."""
+        """Returns a context with the installers' configured certificates, and the machine's own. Blocks."""
         if insecure not in self._contexts:
             context = ssl.create_default_context()
             for path in self._sources.certificates:
@@ -239,7 +239,7 @@ class FetchProxy:
             streams[1].transport.abort()  # all of it was read, or it is no longer needed
 
     def _request(self, request: h11.Request, place: Place, path: str, upstream: Upstream | None) -> h11.Request:
-        """As the registry, or the machine's own proxy, is to get it."""
+        """Returns the request for the registry, or for the machine's own proxy."""
         # Only for what is read: who shows credentials may often publish as well.
         authorization = None if request.method == b"POST" else self._sources.authorization(place, path)
         own = {b"host", *((b"authorization",) if authorization else ())}
@@ -414,7 +414,7 @@ class FetchNetwork:
 
     @contextlib.asynccontextmanager
     async def joined(self, command: Command, *, own_loopback: bool) -> AsyncIterator[tuple[Command, list[str]]]:
-        """The command with its proxy, for as long as the block runs; and what it could not have, as that gets known.
+        """Yields the command with its proxy, which runs inside the block, and a growing list of refused requests.
 
         `own_loopback`: it will run where only what is within reaches loopback. Raises ConfigError, OSError.
         """

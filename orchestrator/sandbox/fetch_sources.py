@@ -177,7 +177,7 @@ def place_of(text: str, port: int) -> Place:
 
 
 def read_sources(variables: Mapping[str, str], machine: Mapping[str, str], hosts: Iterable[str] = ()) -> Sources:
-    """Of a step that was to get `variables`, on a machine with the variables `machine`. Blocks; raises ConfigError."""
+    """Returns the sources of a step with `variables`, on a machine with `machine`'s. Blocks; raises ConfigError."""
     given = {name.upper(): value for name, value in variables.items()}
     own_certificate = next((Path(given[name]) for name in _OWN_CERTIFICATE if name in given), None)
     configured = [url for name, value in variables.items() if _is_installers(name) for url in _addresses(name, value)]
@@ -203,7 +203,7 @@ def read_sources(variables: Mapping[str, str], machine: Mapping[str, str], hosts
 
 
 def place_at(url: SplitResult) -> Place:
-    """Of an address with http or https. Raises ValueError for a port that is none."""
+    """Returns host and port of an http or https address. Raises ValueError for an invalid port."""
     return Place((url.hostname or "").rstrip("."), url.port or _PORTS.get(url.scheme, 443))
 
 
@@ -218,7 +218,7 @@ def _is_kept_back(name: str) -> bool:
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    """Of addresses in a variable: uv parts this one list by commas, which a password may hold elsewhere."""
+    """Returns the pattern of addresses in a variable: uv separates this list by commas, which passwords may contain."""
     return re.compile(r"https?://[^\s,]+" if name == "UV_FIND_LINKS" else r"https?://\S+")
 
 
@@ -259,7 +259,7 @@ def _for_spoken(variables: Mapping[str, str], spoken: frozenset[Place]) -> dict[
 
 
 def _credential(url: SplitResult, npm: Mapping[str, str]) -> Credential | None:
-    """Of a registry: in its address, else by npm's settings for it."""
+    """Returns a registry's credential from its address, else from npm's settings for it."""
     place = place_at(url)
     if url.username is not None:
         shown = basic(unquote(url.username), unquote(url.password or ""))

@@ -146,7 +146,7 @@ class Tree:
         return 0
 
     def _freeze_and_kill(self) -> None:
-        """A group is signalled at once. All are the command's own: no process joins a group of another session."""
+        """Kills whole groups at once. All are the command's own: no process joins a group of another session."""
         frozen: set[int] = set()
         for _ in range(STOP_ROUNDS):
             fresh = set(descendants(os.getpid()).values()) - frozen - {os.getpgrp()}

@@ -38,7 +38,7 @@ for one in listeners:
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """Opens the door's ports on the command's loopback and sends them out to us. A socket belongs to the network that it
-was made in, whoever holds it, so nothing has to run inside beside the command."""
+was made in, whichever process holds it, so nothing has to run inside beside the command."""
 
 
 class Form(NamedTuple):
@@ -190,7 +190,7 @@ def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
 
 
 def _proc() -> tuple[str, ...]:
-    """A /proc that changes nothing: to root in a user namespace the kernel's settings belong as much as to root."""
+    """Returns options for a /proc whose kernel settings are read-only, also for root in a user namespace."""
     risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
     return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
 
@@ -202,7 +202,7 @@ def _guards(tree: Path) -> bool:
 
 
 def _readable_file(fd: int, path: str) -> tuple[str, ...]:
-    """Without its permissions said, it is root's alone."""
+    """Returns options for a file with explicit permissions: by default only root may read it."""
     return ("--perms", "0644", "--ro-bind-data", str(fd), path)
 
 

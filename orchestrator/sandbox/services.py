@@ -19,7 +19,7 @@ Serve = Callable[[socket.socket], Coroutine[Any, Any, None]]
 
 @contextlib.asynccontextmanager
 async def door_to(serves: Mapping[int, Serve]) -> AsyncIterator[Door]:
-    """By each port what serves it; for as long as the block runs, for one command."""
+    """Opens a door for one command, with a server per port, for as long as the block runs."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         async with at_work(_serve_sent(serves, ours)):
@@ -40,7 +40,7 @@ async def at_work(serve: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def _serve_sent(serves: Mapping[int, Serve], ours: socket.socket) -> None:
-    """By the listeners that the command sends before it starts: they listen on the command's own loopback."""
+    """Serves the listeners that the command sends before it starts, which listen on its own loopback."""
     ours.setblocking(False)
     loop, sent = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(ours, sent.set)

@@ -110,7 +110,7 @@ _MANAGED = ("shims",)
 
 
 def system(closed: Iterable[Path] = ()) -> tuple[str, ...]:
-    """The system's folders, without what holds something of `closed`: an application may live below /opt or /usr."""
+    """Returns the system's folders, without parents of `closed` ones: an application may be below /opt or /usr."""
     return tuple(path for folder in SYSTEM for path in _open_below(folder, tuple(closed)))
 
 
@@ -146,7 +146,7 @@ def rust_toolchains() -> Path:
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Without those that lie below another."""
+    """Returns the folders that are not below another one."""
     found = dict.fromkeys(paths)
     return tuple(path for path in found if not any(path != other and path.is_relative_to(other) for other in found))
 

@@ -33,7 +33,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 
 
 def _iso(text: object) -> object:
-    """Returns a number would count as seconds since 1970, which nobody means."""
+    """Parses a text as ISO 8601 only: pydantic would also accept a number, as seconds since 1970."""
     return datetime.fromisoformat(text) if isinstance(text, str) else text
 
 

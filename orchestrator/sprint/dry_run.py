@@ -62,8 +62,8 @@ def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls
     """Returns the calls when every answer is right at once. `brought` counts a person's plan's tasks; None: no plan."""
     tasks = settings.plan.expected_tasks if brought is None else brought
     return StoryCalls(
-        reading=int(brought is not None),
-        plans=int(brought is None),
+        reading=int(plan_tasks is not None),
+        plans=int(plan_tasks is None),
         builds=tasks,
         reviews=tasks * len(settings.review.names),
         suites=1,
@@ -80,8 +80,8 @@ def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
     review = len(settings.review.names) * REPLIES * request
     sent_back = settings.review.max_iterations - 1 if review else 0
     return StoryCalls(
-        reading=answer if brought is not None else 0,
-        plans=settings.plan.max_iterations * answer if brought is None else 0,
+        reading=answer if plan_tasks is not None else 0,
+        plans=settings.plan.max_iterations * answer if plan_tasks is None else 0,
         builds=tasks * (attempts + sent_back) * delivery,
         reviews=tasks * settings.review.max_iterations * review,
         suites=min(attempts + 1, 3) * answer,
@@ -193,8 +193,8 @@ def dry_run(
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(
-            expected=sum(capped(expected_calls(settings, brought), settings) for brought in tasks),
-            maximal=sum(capped(most_calls(settings, brought), settings) for brought in tasks),
+            expected=sum(capped(expected_calls(settings, plan_tasks), settings) for plan_tasks in tasks),
+            maximal=sum(capped(most_calls(settings, plan_tasks), settings) for plan_tasks in tasks),
         ),
         closed=closed,
         explained=explained(settings, tasks),

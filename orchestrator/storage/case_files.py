@@ -44,7 +44,7 @@ def write_case(folder: Path, case: Case, extraction: Mapping[str, Any], *, repla
 
 
 def read_cases(folder: Path) -> Iterator[Case]:
-    """The cases of a folder by name. Raises ConfigError naming the file that is damaged, or a folder without cases."""
+    """Yields the cases of a folder by name. Raises ConfigError for a damaged file or no cases."""
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     except OSError as error:

@@ -46,7 +46,7 @@ def parse_junit(xml: bytes, *, parameters: bool = True, root: Path | None = None
     """Returns the cases of a report in its order, one per id; of several entries with one id the worst result counts.
 
     `parameters`: whether a `[` ends a test's name, as in pytest's reports; elsewhere it is a character like any.
-    `root` is given for a report of no runner of ours: files below it are told from there, and none is made up; the
+    `root` is given for a report of no runner of ours: files below it are relative to it, and none is invented; the
     name of a test is what stands behind the last `::`.
     Raises ValueError, with a reason for people, when this is no complete, harmless JUnit report.
     """

@@ -245,7 +245,7 @@ async def test_the_first_answer_counts(asking: Stand) -> None:
         assert told["by"].startswith("Ann X")
         late = await say(choice="cancel")
         assert late.status_code == 409
-        assert "US-1 waits for nobody" in late.json()["error"]
+        assert "US-1 waits for no answer" in late.json()["error"]
         other = await daemon.client.post(f"{SPRINT}/stories/US-2/replan", json={"comment": "again", "gate": 1})
         assert (other.json()["choice"], other.json()["by"]) == ("replan", "somebody over HTTP")
 
