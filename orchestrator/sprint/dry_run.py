@@ -58,9 +58,9 @@ class StoryCalls(Value):
         return sum(self.model_dump().values())
 
 
-def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """Returns the calls when every answer is right at once. `brought` counts a person's plan's tasks; None: no plan."""
-    tasks = settings.plan.expected_tasks if brought is None else brought
+def expected_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
+    """Returns the calls when every answer is right at once. `plan_tasks`: of a person's plan, if there is one."""
+    tasks = settings.plan.expected_tasks if plan_tasks is None else plan_tasks
     return StoryCalls(
         reading=int(plan_tasks is not None),
         plans=int(plan_tasks is None),
@@ -70,9 +70,9 @@ def expected_calls(settings: Settings, brought: int | None = None) -> StoryCalls
     )
 
 
-def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
-    """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `brought`: see above."""
-    tasks = settings.plan.expected_tasks if brought is None else brought
+def most_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
+    """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `plan_tasks`: see above."""
+    tasks = settings.plan.expected_tasks if plan_tasks is None else plan_tasks
     request, attempts = settings.provider.max_attempts, settings.test.max_attempts
     repair = settings.answer.repair_requests
     answer = (1 + settings.answer.max_attempts + repair) * request
