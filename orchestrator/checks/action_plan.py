@@ -4,8 +4,9 @@ Actions and pairs are applied in their order, each to what the earlier ones left
 holds.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.checks.action_plan_files import PlanWorld, Walked, create, delete, edit, execute, move, prune, read
@@ -118,18 +119,31 @@ def read_plan_delivery(
     return meant.model_copy(update={"files": delivery.files}), [*findings, *said]
 
 
-def suite_value(plan: ActionPlan, older: Collection[str] = ()) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
-    """Returns the suite in a plan with one CREATE, and one more per file of `older` that it rewrites, as JSON."""
+def suite_value(
+    plan: ActionPlan, older: Mapping[str, str] = MappingProxyType({})
+) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
+    """Returns the suite in a plan with one CREATE, and a CREATE or EDITs per file of `older` that it changes, as JSON.
+
+    `older` are paths and texts. None, with findings, when the plan has other actions or an EDIT that does not apply.
+    """
     created = [action for action in plan.actions if isinstance(action, Create)]
+    edited = [action for action in plan.actions if isinstance(action, Edit) and action.path in older]
     own = [file for file in created if file.path not in older] or created[:1]
-    if len(own) != 1 or len(plan.actions) != len(created):
+    if len(own) != 1 or len(plan.actions) != len(created) + len(edited):
         verbs = ", ".join(f"`{action.verb}`" for action in plan.actions) or "no action"
-        fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`."
+        fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`"
+        fix += f" but EDITs of {', '.join(f'`{path}`' for path in older)}." if older else "."
         return None, [major("suite.shape", f"a suite is one CREATE; the plan has {verbs}", fix=fix)]
     file = own[0]
+    # A long file may have been shown in part: what FIND names exactly once is known well enough.
+    world = PlanWorld(paths=frozenset(older), texts=older, context=frozenset(older))
+    applied = apply_plan(plan.model_copy(update={"actions": tuple(edited)}), world)
+    if not applied.valid:
+        return None, applied.findings
+    texts = {one.path: one.content for one in created if one is not file} | dict(applied.changes)
     cases = [_case(item) for item in plan.lists.get(TEST_CASES, ())]
-    changed = [{"path": one.path, "content": one.content} for one in created if one is not file]
     value = {"test_file": file.path, "test_content": file.content, "test_cases": cases}
+    changed = [{"path": path, "content": text} for path, text in texts.items()]
     return {**value, **({"changed_tests": changed} if changed else {})}, ()
 
 

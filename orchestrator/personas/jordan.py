@@ -1,6 +1,6 @@
 """Jordan, QA: the suite of a story, and what its failures mean."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class Jordan:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
-    def _read_suite(self, value: Any, older: Collection[str]) -> tuple[TestSuite | None, Sequence[Finding]]:
+    def _read_suite(self, value: Any, older: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
         """Returns the suite in an answer of either form."""
         plan = plan_in(value)
         as_json, findings = (value, ()) if plan is None else suite_value(plan, older)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.action_plan import ActionPlan, Create
+from orchestrator.core.action_plan import ActionPlan, Create, Edit, Pair
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.exchange import FailureBrief, PastAttempt, SuiteBrief
+from orchestrator.core.exchange import FailureBrief, OlderTest, PastAttempt, SuiteBrief
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
@@ -116,3 +116,35 @@ async def test_the_prompt_s_own_examples_are_no_answers() -> None:
     (text,) = LIBRARY.worked("tester/analysis")
     at = bench(*[says(text, "analysis")] * 3)
     assert [finding.code for finding in (await analysed(at)).findings] == ["answer.invalid", "analysis.prompt_example"]
+
+
+OLDER = "from a import A\n\n\ndef test_old():\n    assert A == 0\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "find", "changed"),
+    [
+        ("tests/test_old.py", "    assert A == 0\n", OLDER.replace("0", "1")),
+        ("tests/test_old.py", "    assert A == 7\n", None),  # not there
+        ("tests/test_other.py", "    assert A == 0\n", None),  # not given
+    ],
+)
+async def test_an_older_test_is_changed_by_an_edit(path: str, find: str, changed: str | None) -> None:
+    plan = ActionPlan(
+        title="Tests",
+        rationale="One.",
+        lists={"test cases": ("`test_a`: A price is shown",)},
+        actions=(
+            Create(path="tests/test_us_1.py", content=CONTENT),
+            Edit(path=path, pairs=(Pair(find=find, replace=find.replace("0", "1")),)),
+        ),
+    )
+    at = bench(says(render_plan(plan)), says(render_plan(plan)), says(render_plan(plan)))
+    older = (OlderTest(path="tests/test_old.py", text=OLDER, reason="A is 1 now"),)
+    written = await Jordan(at.desk, brief()).suite(a_brief().model_copy(update={"older": older}), agrees)
+    if changed is None:
+        assert written.suite is None
+    else:
+        assert written.suite is not None
+        assert [(one.path, one.content) for one in written.suite.changed] == [("tests/test_old.py", changed)]
+    assert "one `EDIT` more" in at.step.prompts[0].text
