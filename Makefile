@@ -42,7 +42,7 @@ test: $(VENV)/.dev
 
 # What a reader of the documentation would do: slow, and seldom broken by a change of the code.
 test-docs: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile -m docs $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile -m "docs and not soak" $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

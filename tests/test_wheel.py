@@ -41,7 +41,8 @@ def call(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {path for path in found if "__pycache__" not in path}
 
 
 def test_every_tracked_file_that_a_run_reads_travels(installed: Path) -> None:

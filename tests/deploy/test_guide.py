@@ -40,6 +40,7 @@ def test_every_variable_of_the_table_is_read_by_the_code() -> None:
     names, code = table("variable"), sources()
     elsewhere = {"ORCHESTRATOR_HOME", "ORCHESTRATOR_TOKEN"}  # by their endings
     elsewhere |= {f"{name}_{what}" for name in ("ANTHROPIC", "OPENAI") for what in ("API_KEY", "BASE_URL")}
+    elsewhere |= {"OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"}  # by OpenTelemetry itself
     settings = {name: name.removeprefix("ORCHESTRATOR_").lower().replace("__", ".") for name in names if "__" in name}
     budgets = {"__CALLS_PER_SPRINT": "budget.calls_per_sprint", "__TOKENS_PER_SPRINT": "budget.tokens_per_sprint"}
     assert all(is_setting(name) for name in (settings | budgets).values())
