@@ -29,6 +29,9 @@ from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
 from orchestrator.prompts.feedback import render_comments, render_feedback
 from orchestrator.settings import WireFormat
 
+WHOLE_TOKENS = 8_000
+"""A longer file is changed by edits alone: whole it would take most of an answer (`provider.max_output_tokens`)."""
+
 
 class Shown:
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
@@ -291,9 +294,14 @@ class _Build:
             stronger=stronger,
         )
         usual = self._desk.policies.formats.get(NAME, "auto")
-        # Whole files instead of edits, unless plans are all that is wanted: JSON holds nothing else.
-        whole = "json" if self._brief.repeated and usual == "auto" else usual
+        # Unless plans are all that is wanted: JSON holds nothing but whole files.
+        whole = "json" if self._wants_whole() and usual == "auto" else usual
         return asked.in_form(form or whole)
+
+    def _wants_whole(self) -> bool:
+        """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""
+        texts = self._brief.modified_files.values()
+        return bool(self._brief.repeated) and all(tokens(text) <= WHOLE_TOKENS for text in texts)
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -317,7 +325,8 @@ class _Build:
         if not self._brief.repeated:
             return ""
         failure = as_data(fence(self._brief.repeated, "text"), "output")
-        return self._desk.library.note("notes/another_way", failure=failure)
+        said = self._desk.library.note("notes/another_way", failure=failure)
+        return f"{said}\n\n{self._desk.library.note('notes/whole_files')}" if self._wants_whole() else said
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

@@ -47,7 +47,7 @@ class Jordan:
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
             suite, said = self._read_suite(value, older)
-            whole, masked = own.suite(suite, older)
+            whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), older)
             return whole, [*said, *masked]
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
@@ -79,6 +79,22 @@ class Jordan:
             return None, findings
         own = self._desk.policies.test.custom is not None
         return read_suite(as_json, self._brief.story.id, older, any_language=own)
+
+    def _with_own_criteria(self, suite: TestSuite, breakdown: Breakdown) -> TestSuite:
+        """Returns the suite with the story's criteria where its cases repeat the plan's words for them.
+
+        The plan has one entry per criterion, in order, often in other words, and the prompt shows both.
+        """
+        criteria, planned = self._brief.story.acceptance_criteria, breakdown.acceptance_tests
+        if len(criteria) != len(planned):
+            return suite
+        meant = {test.criterion.strip(): own for test, own in zip(planned, criteria, strict=True)}
+        meant |= {own.strip(): own for own in criteria}
+        cases = [
+            case.model_copy(update={"criterion": meant.get(case.criterion.strip(), case.criterion)})
+            for case in suite.test_cases
+        ]
+        return suite.model_copy(update={"test_cases": tuple(cases)})
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""

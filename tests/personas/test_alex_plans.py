@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import Delivery
@@ -31,7 +33,7 @@ def says(text: str, purpose: str = "delivery", **more: Any) -> dict[str, Any]:
 
 
 async def delivered(
-    at: Bench, verdicts: Sequence[list[Finding]] = (), old: Mapping[str, str] | None = None
+    at: Bench, verdicts: Sequence[list[Finding]] = (), old: Mapping[str, str] | None = None, *, repeated: str = ""
 ) -> Delivered:
     left = list(verdicts)
     given = TaskBrief(
@@ -41,6 +43,7 @@ async def delivered(
         allowed_dependencies=(),
         modified_files=dict(old or {}),
         files=tuple(sorted({*TREE, *(old or {})})),
+        repeated=repeated,
     )
 
     async def judge(_delivery: Delivery) -> list[Finding]:
@@ -72,6 +75,17 @@ async def test_a_plan_is_asked_for_and_gives_the_delivery_that_json_gives() -> N
     assert "### `CREATE`" in by_plan.segment(0, "rules")
     assert by_plan.segment(0, "contract") == ""
     assert [one["given"] for at in (by_plan, by_json) for one in events(at, "answer_read")] == ["plan", "json"]
+
+
+@pytest.mark.parametrize(("lines", "whole"), [(1, True), (4000, False)])
+async def test_after_a_failure_that_came_back_a_file_is_wanted_whole_where_an_answer_has_room(
+    lines: int, whole: bool
+) -> None:
+    at = bench(says(JSON))
+    result = await delivered(at, old={"a.py": "A = 0  # zero\n" * lines}, repeated="assert A == 1")
+    assert result.accepted
+    assert ("Deliver every file you change whole" in at.step.prompts[0].text) is whole
+    assert ("### `EDIT`" in at.segment(0, "rules")) is not whole
 
 
 async def test_read_then_edit() -> None:

@@ -148,3 +148,17 @@ async def test_an_older_test_is_changed_by_an_edit(path: str, find: str, changed
         assert written.suite is not None
         assert [(one.path, one.content) for one in written.suite.changed] == [("tests/test_old.py", changed)]
     assert "one `EDIT` more" in at.step.prompts[0].text
+
+
+async def test_a_case_in_the_words_of_the_plan_shows_the_storys_criterion() -> None:
+    own = ("The price is shown beside each book", "It is in euros")
+    content = f"{CONTENT}\n\ndef test_b():\n    assert A\n"
+    said = suite(STORY, content)
+    said["test_cases"] = [
+        {"name": "test_a", "criterion": WANTED[1]["criterion"]}, {"name": "test_b", "criterion": own[0]}
+    ]  # fmt: skip
+    at, told = bench(says(said)), brief()
+    told = told.model_copy(update={"story": told.story.model_copy(update={"acceptance_criteria": own})})
+    written = await Jordan(at.desk, told).suite(a_brief(acceptance_tests=WANTED), agrees)
+    assert written.suite is not None
+    assert [case.criterion for case in written.suite.test_cases] == [own[1], own[0]]
