@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from benchmarks.figures import find_cycles, read_imports, read_modules
+
 ROOT = Path(__file__).parent.parent / "orchestrator"
 FLOORS = {
     "core": 1,
@@ -73,6 +75,10 @@ def climbing(path: Path) -> list[str]:
 
 def test_imports_go_down() -> None:
     assert [one for path in MODULES for one in climbing(path)] == []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert find_cycles(read_imports(read_modules("orchestrator"))) == []
 
 
 def test_only_personas_and_what_chooses_them_name_the_personas() -> None:

@@ -4,27 +4,26 @@ import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from orchestrator.analysis.files import Outputs, is_whole
 from orchestrator.analysis.input import packed_repository, read_request
 from orchestrator.analysis.run import AnalysisRun, freeze
 from orchestrator.analysis.store import BACKLOGS, RESULTS, AnalysisJob, AnalysisStore
 from orchestrator.app.secrets import masks_of
+from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisState, AnalysisStatus, Packed
 from orchestrator.core.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Level
 from orchestrator.files.process import SystemClock
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.mirror import Mirror
+from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import require_seat
-from orchestrator.settings import Settings
+from orchestrator.settings import Environment, Settings
 from orchestrator.storage.locks import SprintLock, holder
-
-if TYPE_CHECKING:
-    from orchestrator.daemon.serve import Daemon
 
 RETRY_S = 0.2  # a full disk, or a process of 0.1, is looked at again
 CANCEL_S = 20.0
@@ -32,10 +31,33 @@ CANCEL_S = 20.0
 RESUMABLE = frozenset({AnalysisStatus.PARTIAL, AnalysisStatus.FAILED, AnalysisStatus.CANCELLED})
 
 
+class Host(Protocol):
+    """What an analysis needs of its daemon."""
+
+    @property
+    def settings(self) -> Settings:
+        """What counts now: a reload changes it."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where the state folder is, and what the caller's variables say."""
+
+    @property
+    def repository(self) -> SharedRepository:
+        """The repository whose backlogs are watched."""
+
+    @property
+    def equipment(self) -> Equipment:
+        """What its sprints work with."""
+
+    async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
+        """Records something that concerns the daemon and no sprint."""
+
+
 class Analyses:
     """Use `resume` once the daemon is open, `close` when it ends."""
 
-    def __init__(self, host: "Daemon") -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
         self._store, self._clock = AnalysisStore(host.environment), SystemClock()
         self._current: str | None = None

@@ -3,20 +3,16 @@
 Strings in foreign delimiters that models use for long text: triple quotes, fenced code blocks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.answers.json import code, frames, recovery
+from orchestrator.answers.json.cursor import Cursor
 from orchestrator.answers.json.frames import Halt, child_shape
 from orchestrator.answers.json.shape import ANYTHING, Shape
 from orchestrator.answers.result import Change, excerpt
-
-if TYPE_CHECKING:
-    from orchestrator.answers.json.reader import Reader
 
 MAX_DIGITS = 4000
 """Digits a number may have (Python itself refuses to convert much more)."""
@@ -42,22 +38,22 @@ _NEXT_BARE = re.compile(r"\s*+,\s*+[^\W\d][\w$.-]{0,100}+\s*+:")
 _NUMBER_END = frozenset(" \t\r\n,]}")
 
 
-def scalar(reader: Reader) -> Any:
+def scalar(cursor: Cursor) -> Any:
     """Returns the number, word or bare string that begins here."""
-    text, start = reader.text, reader.at
+    text, start = cursor.text, cursor.at
     number = frames.NUMBER.match(text, start)
     if number is not None and text[number.end() : number.end() + 1] in _NUMBER_END and number.end() < len(text):
-        reader.at = number.end()
+        cursor.at = number.end()
         return _number(number.group(), start)
     if frames.ELLIPSIS.match(text, start):
-        raise recovery.gap(reader, start)
+        raise recovery.gap(cursor, start)
     prefix = _PREFIX.match(text, start)
     if prefix is not None:
-        reader.changes.append(Change("string_prefix", start, prefix.group(), ""))
-        reader.at = prefix.end()
-        return reader.string()
+        cursor.changes.append(Change("string_prefix", start, prefix.group(), ""))
+        cursor.at = prefix.end()
+        return cursor.string()
     call = _CALL.match(text, start)
-    return _called(reader, call) if call is not None else _bare(reader)
+    return _called(cursor, call) if call is not None else _bare(cursor)
 
 
 def _number(found: str, start: int) -> Any:
@@ -72,8 +68,8 @@ def _number(found: str, start: int) -> Any:
     return value
 
 
-def _bare(reader: Reader) -> Any:
-    text, start = reader.text, reader.at
+def _bare(cursor: Cursor) -> Any:
+    text, start = cursor.text, cursor.at
     match = _BARE.match(text, start)
     token = match.group() if match else ""
     token = (_COMMENT.sub("", token) if "/" in token or "#" in token else token).rstrip()
@@ -82,34 +78,34 @@ def _bare(reader: Reader) -> Any:
         raise Halt("cut", len(text), "the text ends inside a value")
     if not token:
         raise Halt("broken", start, f"a value was expected, not `{excerpt(text[start : start + 20])}`")
-    if recovery.is_gap_word(token, reader.stack[-1]):
-        raise recovery.gap(reader, start)
-    shape = _shape_here(reader)
-    reader.at = end
+    if recovery.is_gap_word(token, cursor.stack[-1]):
+        raise recovery.gap(cursor, start)
+    shape = _shape_here(cursor)
+    cursor.at = end
     if token.lower() in FOREIGN_WORDS:
-        return _word(reader, token, start)
-    if _LOOSE.fullmatch(token) and (found := _loose_number(reader, token, start, shape)) is not None:
+        return _word(cursor, token, start)
+    if _LOOSE.fullmatch(token) and (found := _loose_number(cursor, token, start, shape)) is not None:
         return found
     if token.lower() in _SWITCHES and "boolean" in shape.kinds and "string" not in shape.kinds:
-        reader.changes.append(Change("foreign_word", start, token, str(_SWITCHES[token.lower()]).lower()))
+        cursor.changes.append(Change("foreign_word", start, token, str(_SWITCHES[token.lower()]).lower()))
         return _SWITCHES[token.lower()]
-    return _bare_string(reader, token, start, shape)
+    return _bare_string(cursor, token, start, shape)
 
 
-def _shape_here(reader: Reader) -> Shape:
-    return child_shape(reader.stack, reader.contract)
+def _shape_here(cursor: Cursor) -> Shape:
+    return child_shape(cursor.stack, cursor.contract)
 
 
-def _word(reader: Reader, token: str, start: int) -> Any:
+def _word(cursor: Cursor, token: str, start: int) -> Any:
     """Returns a word that stands for a truth value or for nothing, as JSON or another language spells it."""
     meant = FOREIGN_WORDS[token.lower()]
-    shape = _shape_here(reader)
+    shape = _shape_here(cursor)
     if meant is None and token.lower().lstrip("+-") in NOT_FINITE and not shape.allows("null"):
         meant = float(token)  # the contract wants a number and no null: what the model wrote is kept
-        reader.changes.append(Change("not_finite", start, token, token))
+        cursor.changes.append(Change("not_finite", start, token, token))
         return meant
     if token not in frames.WORDS:
-        reader.changes.append(Change("foreign_word", start, token, spelled(meant)))
+        cursor.changes.append(Change("foreign_word", start, token, spelled(meant)))
     return meant
 
 
@@ -118,7 +114,7 @@ def spelled(meant: bool | None) -> str:
     return {True: "true", False: "false", None: "null"}[meant]
 
 
-def _loose_number(reader: Reader, token: str, start: int, shape: Shape) -> Any:
+def _loose_number(cursor: Cursor, token: str, start: int, shape: Shape) -> Any:
     """Returns a number as JavaScript or Python write it; None when it is rather a text, such as 007."""
     if len(token) > MAX_DIGITS or not (shape.allows("number") or shape.allows("integer")):
         return None
@@ -134,45 +130,45 @@ def _loose_number(reader: Reader, token: str, start: int, shape: Shape) -> Any:
         value = sign * float(digits)
     if value in (float("inf"), float("-inf")):
         raise Halt("broken", start, f"`{excerpt(token)}` is too large for a number")
-    reader.changes.append(Change("loose_number", start, token, repr(value)))
+    cursor.changes.append(Change("loose_number", start, token, repr(value)))
     return value
 
 
-def _bare_string(reader: Reader, token: str, start: int, shape: Shape) -> str:
+def _bare_string(cursor: Cursor, token: str, start: int, shape: Shape) -> str:
     """Reads a string without quotes, where the contract wants a string or nothing else can be meant."""
-    text = reader.text
-    follows = frames.character_after_blanks(text, reader.at)
+    text = cursor.text
+    follows = frames.character_after_blanks(text, cursor.at)
     wanted = "string" in shape.kinds and token[0] != "<" and any(character.isalnum() for character in token)
-    listed = not reader.stack[-1].is_object and reader.contract is not ANYTHING
-    plausible = wanted or (not shape.kinds and not listed and reader.keyed and _SIMPLE.fullmatch(token))
-    if follows in frames.CLOSING_QUOTE and plausible and reader.may_end(reader.at + 1):
-        reader.at = frames.blanks_end(text, reader.at) + 1
-        reader.changes.append(Change("missing_quote", start, "", follows))
+    listed = not cursor.stack[-1].is_object and cursor.contract is not ANYTHING
+    plausible = wanted or (not shape.kinds and not listed and cursor.keyed and _SIMPLE.fullmatch(token))
+    if follows in frames.CLOSING_QUOTE and plausible and cursor.may_end(cursor.at + 1):
+        cursor.at = frames.blanks_end(text, cursor.at) + 1
+        cursor.changes.append(Change("missing_quote", start, "", follows))
         return token
-    ends = follows in ("}", "]", ")") or "\n" in text[reader.at : frames.blanks_end(text, reader.at)]
-    ends = ends or (reader.bare_keys > 0 and _NEXT_BARE.match(text, reader.at) is not None)
-    if follows == ":" and len(reader.stack) > 1 and not reader.stack[-1].is_object and reader.stack[-2].wants(token):
+    ends = follows in ("}", "]", ")") or "\n" in text[cursor.at : frames.blanks_end(text, cursor.at)]
+    ends = ends or (cursor.bare_keys > 0 and _NEXT_BARE.match(text, cursor.at) is not None)
+    if follows == ":" and len(cursor.stack) > 1 and not cursor.stack[-1].is_object and cursor.stack[-2].wants(token):
         return token  # a key: the list was not closed before it
-    if not plausible or not (ends or reader.may_end(reader.at)):
+    if not plausible or not (ends or cursor.may_end(cursor.at)):
         raise Halt("broken", start, f"`{excerpt(token)}` is no JSON value")
-    reader.loose = True
-    reader.changes.append(Change("unquoted_string", start, token, f'"{token}"'))
+    cursor.loose = True
+    cursor.changes.append(Change("unquoted_string", start, token, f'"{token}"'))
     return token
 
 
-def _called(reader: Reader, call: re.Match[str]) -> Any:
+def _called(cursor: Cursor, call: re.Match[str]) -> Any:
     """`ObjectId("x")`, `Decimal('1.5')`: the one literal inside."""
-    text, start = reader.text, reader.at
-    reader.at = call.end()
-    if reader.at >= len(text):
+    text, start = cursor.text, cursor.at
+    cursor.at = call.end()
+    if cursor.at >= len(text):
         raise Halt("cut", len(text), "the text ends inside a value")
-    if text[reader.at] in "{[()" or _CALL.match(text, reader.at):
+    if text[cursor.at] in "{[()" or _CALL.match(text, cursor.at):
         raise Halt("broken", start, f"`{excerpt(call.group())}` is no JSON value")
-    value = reader.string() if text[reader.at] in frames.CLOSING_QUOTE else scalar(reader)
-    if reader.peek("a closing parenthesis") != ")":
+    value = cursor.string() if text[cursor.at] in frames.CLOSING_QUOTE else scalar(cursor)
+    if cursor.peek("a closing parenthesis") != ")":
         raise Halt("broken", start, f"`{excerpt(call.group())}` is no JSON value")
-    reader.at += 1
-    reader.changes.append(Change("call", start, call.group(), ""))
+    cursor.at += 1
+    cursor.changes.append(Change("call", start, call.group(), ""))
     return value
 
 
@@ -183,69 +179,69 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`\"]{0,60}\r?\n")
 _CLOSER = re.compile(r"[ \t\r\n]*+[,}\]]")
 
 
-def long_text(reader: Reader) -> str | None:
+def long_text(cursor: Cursor) -> str | None:
     """Returns the string in triple quotes or a fenced block that begins here; None where neither does."""
-    return _triple(reader) if reader.text[reader.at : reader.at + 3] in _TRIPLE else _fenced(reader)
+    return _triple(cursor) if cursor.text[cursor.at : cursor.at + 3] in _TRIPLE else _fenced(cursor)
 
 
-def opens_tuple(reader: Reader) -> bool:
+def opens_tuple(cursor: Cursor) -> bool:
     """Whether the bracket here opens a list of another language, or one round strings: no remark in brackets."""
-    place = reader.guide.skip(reader.at + 1)
-    following = reader.text[place : place + 1]
-    return following in frames.CLOSING_QUOTE or child_shape(reader.stack, reader.contract).allows("array")
+    place = cursor.guide.skip(cursor.at + 1)
+    following = cursor.text[place : place + 1]
+    return following in frames.CLOSING_QUOTE or child_shape(cursor.stack, cursor.contract).allows("array")
 
 
-def _triple(reader: Reader) -> str | None:
+def _triple(cursor: Cursor) -> str | None:
     """`\"\"\"…\"\"\"` or `'''…'''`: a line end right behind the opening delimiter belongs to the delimiter.
 
     The text is taken as it stands when it has line ends of its own, with escapes read when it has none; where both
     could be, the reading that parses in the language of the path beside it counts.
     """
-    text, start = reader.text, reader.at
+    text, start = cursor.text, cursor.at
     mark = text[start : start + 3]
     if text[start + 3 : start + 4] in (",", ":", "}", "]", ""):
         return None
-    if mark in reader.unclosed:
+    if mark in cursor.unclosed:
         return None
-    end = _end(reader, _TRIPLE[mark].finditer(text, start + 3))
+    end = _end(cursor, _TRIPLE[mark].finditer(text, start + 3))
     if end is None:
         if text[start + 3] in "\r\n" and text.find(mark, start + 3) < 0:
             raise Halt("cut", len(text), "a string in triple quotes is not closed")
-        reader.unclosed.add(mark)
+        cursor.unclosed.add(mark)
         return None
-    reader.at = end
-    reader.changes.append(Change("triple_quotes", start, mark, '"'))
+    cursor.at = end
+    cursor.changes.append(Change("triple_quotes", start, mark, '"'))
     first = start + 3
     raw = text[first : end - 3]
     if raw[:1] == "\n":
         first += 1
         raw = _without_blank_end(raw[1:])
-    return _settled(reader, raw, first, mark[0], end, verbatim="\n" in raw)
+    return _settled(cursor, raw, first, mark[0], end, verbatim="\n" in raw)
 
 
-def _fenced(reader: Reader) -> str | None:
+def _fenced(cursor: Cursor) -> str | None:
     """Returns a fenced code block where a string should stand: its lines, as they are."""
-    text, start = reader.text, reader.at
+    text, start = cursor.text, cursor.at
     opening = _FENCE.match(text, start)
     if opening is None:
         return None
     closing = re.compile(rf"(?<=\n)[ \t]*{re.escape(opening[1])}[ \t]*(?=\r?\n|[,}}\]]|\Z)")
-    end = _end(reader, closing.finditer(text, opening.end() - 1))
+    end = _end(cursor, closing.finditer(text, opening.end() - 1))
     if end is None:
         raise Halt("cut", len(text), "a fenced block is not closed")
-    reader.at = end
-    reader.changes.append(Change("fenced_value", start, opening.group(), '"'))
+    cursor.at = end
+    cursor.changes.append(Change("fenced_value", start, opening.group(), '"'))
     raw = _without_blank_end(text[opening.end() : text.rindex("\n", start, end) + 1])
-    return _settled(reader, raw, opening.end(), "`", end, verbatim=True)
+    return _settled(cursor, raw, opening.end(), "`", end, verbatim=True)
 
 
-def _end(reader: Reader, delimiters: Iterator[re.Match[str]]) -> int | None:
+def _end(cursor: Cursor, delimiters: Iterator[re.Match[str]]) -> int | None:
     """Offset after the first delimiter behind which the contract allows the text to go on, else a closer or comma."""
     second, tried = None, 0
     for match in islice(delimiters, MAX_DELIMITERS):
-        if reader.may_end(match.end()):
+        if cursor.may_end(match.end()):
             return match.end()
-        if second is None and _CLOSER.match(reader.text, match.end()):
+        if second is None and _CLOSER.match(cursor.text, match.end()):
             second = match.end()
         tried += second is not None
         if tried > MAX_TRIED:
@@ -258,7 +254,7 @@ def _without_blank_end(raw: str) -> str:
     return raw[:-1] if raw.endswith("\n\n") else raw
 
 
-def _settled(reader: Reader, raw: str, offset: int, closing: str, end: int, verbatim: bool) -> str:
-    frame = reader.stack[-1]
-    path = code.path_of(frame.key, frame.value, reader.text, end) if frame.is_object else None
-    return code.settled(raw, offset, closing, path, verbatim, reader.changes)
+def _settled(cursor: Cursor, raw: str, offset: int, closing: str, end: int, verbatim: bool) -> str:
+    frame = cursor.stack[-1]
+    path = code.path_of(frame.key, frame.value, cursor.text, end) if frame.is_object else None
+    return code.settled(raw, offset, closing, path, verbatim, cursor.changes)

@@ -1,20 +1,16 @@
-"""What a Reader does where the text is not JSON: one small rule each, every change listed.
+"""What a reader does where the text is not JSON: one small rule each, every change listed.
 
 What says that members were left out: an ellipsis, a comment about the rest, fewer items than announced.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.answers.json import frames
+from orchestrator.answers.json.cursor import Cursor
 from orchestrator.answers.json.frames import GOES_ON, Frame, Halt
 from orchestrator.answers.json.shape import ANYTHING, Shape
 from orchestrator.answers.result import Change, excerpt
-
-if TYPE_CHECKING:
-    from orchestrator.answers.json.reader import Reader
 
 _DOTS = re.compile(r"(?://+|\#+|/\*+|<!--)\s*(?:\.{2,}|…)")
 _NOUNS = r"(?:\s+(?:of\s+)?(?:the\s+|your\s+|these\s+)?[\w-]+){0,2}?"
@@ -32,9 +28,9 @@ _REST = re.compile(
 """What a comment or a string says of items that are not there."""
 
 
-def gap(reader: Reader, at: int) -> Halt:
+def gap(cursor: Cursor, at: int) -> Halt:
     """Returns how an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
-    stack = reader.stack
+    stack = cursor.stack
     inner = stack[-1]
     # {...} as one more item of a list leaves items out; as the first member of anything it is a placeholder.
     kept = inner if inner.value or len(stack) < 2 else stack[-2]
@@ -43,12 +39,12 @@ def gap(reader: Reader, at: int) -> Halt:
     return Halt(outcome, at, "an ellipsis stands where members were left out", gap=True)
 
 
-def placeholder(reader: Reader) -> Halt:
+def placeholder(cursor: Cursor) -> Halt:
     """How an ellipsis instead of a value ends the reading: as a cut when nothing of the answer comes behind it."""
-    text, at = reader.text, reader.at
+    text, at = cursor.text, cursor.at
     # A closer ahead shows that the text goes on: then it is the template of an answer and no cut one.
     last = "}" not in text[at : at + 4000] and "]" not in text[at : at + 4000]
-    outcome = "cut" if last and any(frame.value for frame in reader.stack) else "template"
+    outcome = "cut" if last and any(frame.value for frame in cursor.stack) else "template"
     return Halt(outcome, at, "a placeholder stands where a value was expected", gap=outcome == "cut")
 
 
@@ -127,12 +123,12 @@ _STRAY = re.compile(r"""["'`>;]{1,3}(?=\s*+(?:[,}\])]|\Z))""")
 _CLOSERS = re.compile(r"(?:[}\])]\s{0,200}+){1,210}+")
 
 
-def skip_foreign(reader: Reader) -> bool:
+def skip_foreign(cursor: Cursor) -> bool:
     """Skips one comment or run of unseen characters; False when neither stands here."""
-    text, at = reader.text, reader.at
+    text, at = cursor.text, cursor.at
     character = text[at]
     if character in "/#<":
-        return _skip_comment(reader, at)
+        return _skip_comment(cursor, at)
     if character == "\\":
         match, kind = frames.ESCAPED_BLANK.match(text, at), "escaped_blank"
     elif character > "~" or character in "\x0b\x0c":
@@ -141,20 +137,20 @@ def skip_foreign(reader: Reader) -> bool:
         return False
     if match is None:
         return False
-    reader.changes.append(Change(kind, at, match.group(), ""))
-    reader.at = match.end()
+    cursor.changes.append(Change(kind, at, match.group(), ""))
+    cursor.at = match.end()
     return True
 
 
-def _skip_comment(reader: Reader, at: int) -> bool:
-    text = reader.text
+def _skip_comment(cursor: Cursor, at: int) -> bool:
+    text = cursor.text
     match = frames.COMMENT.match(text, at)
     if match is None or is_code(match.group()):
         return False
-    if is_gap_comment(match.group(), reader.stack[-1], frames.character_after_blanks(text, match.end())):
-        raise gap(reader, at)
-    reader.changes.append(Change("comment", at, match.group(), ""))
-    reader.at = match.end()
+    if is_gap_comment(match.group(), cursor.stack[-1], frames.character_after_blanks(text, match.end())):
+        raise gap(cursor, at)
+    cursor.changes.append(Change("comment", at, match.group(), ""))
+    cursor.at = match.end()
     return True
 
 
@@ -166,29 +162,29 @@ def is_code(comment: str) -> bool:
 # -- containers
 
 
-def key_in_list(reader: Reader) -> bool:
+def key_in_list(cursor: Cursor) -> bool:
     """Mends a colon after a string in a list: the list was not closed before that key, or an item was not opened.
 
     False when it can be neither.
     """
-    frame = reader.stack[-1]
+    frame = cursor.stack[-1]
     if frame.is_object or frame.last_string_at < 0:
         return False
     name, start = frame.value[-1], frame.last_string_at
-    outer = reader.stack[-2] if len(reader.stack) > 1 else None
+    outer = cursor.stack[-2] if len(cursor.stack) > 1 else None
     if _opens_item(frame, outer, name):
         frame.value.pop()
         if _goes_on_with_item(frame, name):
-            reader.reopen(reader.text.rfind("}", 0, start), frame.value.pop())
+            cursor.reopen(cursor.text.rfind("}", 0, start), frame.value.pop())
         else:
-            reader.open_missing(start)
+            cursor.open_missing(start)
     elif outer is not None and outer.is_object and name not in outer.value and _may_hold(outer, name):
         frame.value.pop()
-        reader.close_missing(start)
+        cursor.close_missing(start)
     else:
         return False
-    reader.at += 1
-    reader.begin_value(name, start)
+    cursor.at += 1
+    cursor.begin_value(name, start)
     return True
 
 
@@ -215,27 +211,27 @@ def _goes_on_with_item(frame: Frame, name: str) -> bool:
     return not any(spelling in last for spelling in spellings)
 
 
-def extra_comma(reader: Reader) -> None:
+def extra_comma(cursor: Cursor) -> None:
     """Drops a comma that separates nothing."""
-    reader.changes.append(Change("extra_comma", reader.at, ",", ""))
-    reader.at += 1
+    cursor.changes.append(Change("extra_comma", cursor.at, ",", ""))
+    cursor.at += 1
 
 
-def close_before_item(reader: Reader) -> None:
+def close_before_item(cursor: Cursor) -> None:
     """The next list item begins although this one was not closed."""
-    comma = reader.stack[-1].comma_at
-    reader.close_missing(comma if comma >= 0 else reader.at)
-    reader.stack[-1].comma_at = comma
-    reader.step = reader.item
+    comma = cursor.stack[-1].comma_at
+    cursor.close_missing(comma if comma >= 0 else cursor.at)
+    cursor.stack[-1].comma_at = comma
+    cursor.step = cursor.item
 
 
-def unclosed_before(reader: Reader, name: str) -> int:
+def unclosed_before(cursor: Cursor, name: str) -> int:
     """How many containers were not closed before a key that the innermost does not know and one around it awaits."""
-    stack = reader.stack
+    stack = cursor.stack
     frame = stack[-1]
-    if reader.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
+    if cursor.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
         return 0
-    if frame.shape is reader.contract or not frame.shape.props:
+    if frame.shape is cursor.contract or not frame.shape.props:
         return 0
     level = len(stack) - 2
     while level > 0 and not stack[level].is_object:
@@ -245,57 +241,57 @@ def unclosed_before(reader: Reader, name: str) -> int:
     return count if count <= 2 and stack[level].wants(name) else 0
 
 
-def goes_on(reader: Reader, at: int) -> bool:
+def goes_on(cursor: Cursor, at: int) -> bool:
     """Returns whether members follow the closer of the outermost object: then that closer was one too many.
 
     Raises Halt when members follow that the contract does not await: part of the answer would be lost.
     """
-    match = GOES_ON.match(reader.text, at)
+    match = GOES_ON.match(cursor.text, at)
     if match is None:
         return False
-    if reader.stack[0].wants(match.group(1)):
+    if cursor.stack[0].wants(match.group(1)):
         return True
     raise Halt("broken", at, "members follow the end of the object")
 
 
-def extra_closer(reader: Reader, character: str) -> bool:
+def extra_closer(cursor: Cursor, character: str) -> bool:
     """Returns whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
-    text, frame = reader.text, reader.stack[-1]
+    text, frame = cursor.text, cursor.stack[-1]
     if frame.is_object:
-        key = GOES_ON.match(text, reader.at + 1)
-        return key is not None and frame.wants(key[1]) and not any(outer.wants(key[1]) for outer in reader.stack[:-1])
-    place = reader.guide.skip(reader.at + 1)
+        key = GOES_ON.match(text, cursor.at + 1)
+        return key is not None and frame.wants(key[1]) and not any(outer.wants(key[1]) for outer in cursor.stack[:-1])
+    place = cursor.guide.skip(cursor.at + 1)
     following = text[place : place + 1]
     if not frame.value or character != "}":
         return False
-    return following == "]" or (following == "," and text.startswith("{", reader.guide.skip(place + 1)))
+    return following == "]" or (following == "," and text.startswith("{", cursor.guide.skip(place + 1)))
 
 
-def reopens_list(reader: Reader) -> bool:
+def reopens_list(cursor: Cursor) -> bool:
     """Whether an item stands where a key should, behind a list of such: the closer before it was one too many."""
-    frame = reader.stack[-1]
+    frame = cursor.stack[-1]
     items = frame.value.get(frame.key)
     if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
         return False
     del frame.value[frame.key]
     frame.pending = True
-    reader.reopen(reader.text.rfind("]", 0, reader.at), items)
+    cursor.reopen(cursor.text.rfind("]", 0, cursor.at), items)
     return True
 
 
-def wrong_closer(reader: Reader, character: str) -> bool:
+def wrong_closer(cursor: Cursor, character: str) -> bool:
     """Returns whether a closer that does not match stands for the right one, rather than behind a missing one.
 
     Told by what follows: a member or closer of the container around, or (at the end) as many closers as are open.
     """
-    text, stack = reader.text, reader.stack
+    text, stack = cursor.text, cursor.stack
     if len(stack) < 2:
-        return _closers_left(text, reader.at) > 0
-    replaced = _goes_on_in(text, reader.at + 1, stack[-2])
+        return _closers_left(text, cursor.at) > 0
+    replaced = _goes_on_in(text, cursor.at + 1, stack[-2])
     outer = stack[-3] if len(stack) > 2 else None
-    missing = stack[-2].closer == character and _goes_on_in(text, reader.at + 1, outer)
+    missing = stack[-2].closer == character and _goes_on_in(text, cursor.at + 1, outer)
     if replaced and missing:
-        return _closers_left(text, reader.at) >= len(stack)
+        return _closers_left(text, cursor.at) >= len(stack)
     return replaced
 
 
@@ -319,31 +315,31 @@ def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
 # -- between members
 
 
-def stray(reader: Reader, before: int) -> bool:
+def stray(cursor: Cursor, before: int) -> bool:
     """Skip quotes and the like left over right behind a closer or a number; False when nothing of that kind is here."""
-    text, at = reader.text, reader.at
+    text, at = cursor.text, cursor.at
     match = _STRAY.match(text, at)
-    if match is None or at != before or reader.stack[-1].last_string_at >= 0:
+    if match is None or at != before or cursor.stack[-1].last_string_at >= 0:
         return False
-    reader.changes.append(Change("stray_characters", at, match.group(), ""))
-    reader.at = match.end()
+    cursor.changes.append(Change("stray_characters", at, match.group(), ""))
+    cursor.at = match.end()
     return True
 
 
-def foreign_comma(reader: Reader, character: str) -> bool:
+def foreign_comma(cursor: Cursor, character: str) -> bool:
     """Takes a semicolon or another script's comma for one where a member follows; False when it is none."""
-    text, at = reader.text, reader.at
+    text, at = cursor.text, cursor.at
     if character not in frames.COMMAS and character != ";":
         return False
-    if character == ";" and not reader.may_end_member(at + 1):
+    if character == ";" and not cursor.may_end_member(at + 1):
         return False
-    reader.changes.append(Change("foreign_comma", at, character, ","))
+    cursor.changes.append(Change("foreign_comma", at, character, ","))
     return text[at] == character
 
 
-def concatenated(reader: Reader, before: int, character: str) -> bool:
+def concatenated(cursor: Cursor, before: int, character: str) -> bool:
     """Returns whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
-    frame, text, at = reader.stack[-1], reader.text, reader.at
+    frame, text, at = cursor.stack[-1], cursor.text, cursor.at
     if frame.last_string_at < 0:
         return False
     if character == "+":
@@ -356,46 +352,46 @@ def concatenated(reader: Reader, before: int, character: str) -> bool:
     return apart and (following in (",", frame.closer) or following in frames.CLOSING_QUOTE)
 
 
-def concatenate(reader: Reader, before: int) -> None:
+def concatenate(cursor: Cursor, before: int) -> None:
     """`"a" + "b"`, or strings one after another: they become one; cut off inside, none of it is kept."""
-    frame = reader.stack[-1]
+    frame = cursor.stack[-1]
     name = frame.key if frame.is_object else -1
     parts, end = [frame.value.pop(name)], before
-    while reader.at < len(reader.text) and concatenated(reader, end, reader.peek()):
-        plus = reader.at
-        reader.at += reader.text[plus] == "+"
-        if reader.peek("a string") not in frames.CLOSING_QUOTE:
-            raise Halt("broken", reader.at, "a string was expected after `+`")
-        parts.append(reader.string())
-        end = reader.at
-        reader.changes.append(Change("concatenation", plus, reader.text[plus], ""))
+    while cursor.at < len(cursor.text) and concatenated(cursor, end, cursor.peek()):
+        plus = cursor.at
+        cursor.at += cursor.text[plus] == "+"
+        if cursor.peek("a string") not in frames.CLOSING_QUOTE:
+            raise Halt("broken", cursor.at, "a string was expected after `+`")
+        parts.append(cursor.string())
+        end = cursor.at
+        cursor.changes.append(Change("concatenation", plus, cursor.text[plus], ""))
     while (
-        reader.changes and reader.changes[-1].offset >= end
+        cursor.changes and cursor.changes[-1].offset >= end
     ):  # what was skipped to see that no part follows is read again
-        reader.changes.pop()
-    reader.at = end
+        cursor.changes.pop()
+    cursor.at = end
     frame.put("".join(parts))
 
 
-def missing_comma(reader: Reader, before: int, character: str) -> None:
+def missing_comma(cursor: Cursor, before: int, character: str) -> None:
     """Goes on without a comma where only a next member can follow; else sees whether the text ended before."""
-    frame, text, at = reader.stack[-1], reader.text, reader.at
+    frame, text, at = cursor.stack[-1], cursor.text, cursor.at
     if at > before and frames.ELLIPSIS.match(text, at):
-        raise gap(reader, at)
+        raise gap(cursor, at)
     quoted = character in frames.CLOSING_QUOTE
     if frame.is_object:
-        is_next = at > before and _key_follows(reader, before, quoted)
+        is_next = at > before and _key_follows(cursor, before, quoted)
     else:
         is_next = character in "{[" or (quoted and at > before) or "\n" in text[before:at]
     if not is_next:
-        raise _ended(reader, before)
-    reader.changes.append(Change("missing_comma", before, "", ","))
-    reader.step = reader.key if frame.is_object else reader.item
+        raise _ended(cursor, before)
+    cursor.changes.append(Change("missing_comma", before, "", ","))
+    cursor.step = cursor.key if frame.is_object else cursor.item
 
 
-def _key_follows(reader: Reader, before: int, quoted: bool) -> bool:
+def _key_follows(cursor: Cursor, before: int, quoted: bool) -> bool:
     """Returns whether a key this object may hold stands here; one the contract does not name must begin a line."""
-    text, at, props = reader.text, reader.at, reader.stack[-1].shape.props
+    text, at, props = cursor.text, cursor.at, cursor.stack[-1].shape.props
     match = (NEXT_KEY if quoted else frames.BARE_KEY).match(text, at)
     if match is None or (not quoted and frames.character_after_blanks(text, match.end()) != ":"):
         return False
@@ -403,9 +399,9 @@ def _key_follows(reader: Reader, before: int, quoted: bool) -> bool:
     return not props or name in props or "\n" in text[before:at]
 
 
-def _ended(reader: Reader, before: int) -> Halt:
+def _ended(cursor: Cursor, before: int) -> Halt:
     """Prose after a whole member, with nothing that closes what is open: the closers are missing at the end."""
-    text, at = reader.text, reader.at
+    text, at = cursor.text, cursor.at
     between = text[before:at]
     # Prose behind an answer stands behind a blank line or a mark; a word right behind a value is part of a string.
     apart = "\n\n" in between or text.startswith(("```", "~~~", "</", "<|"), at)
