@@ -21,6 +21,8 @@ TEXT_FIELDS = (
     "notes",
 )
 """Fields of Story whose column has the same name in any case and whose text is taken as written."""
+COMMON_NAMES = {"user_story": "story", "functional_requirements": "description"}
+"""Field of Story → the name that other tools give to such text; read after the field's own column."""
 
 Overlay = Callable[[str, str, str], str]
 """(story id, lower-case column name, the file's cell) → the value that counts."""
@@ -167,6 +169,11 @@ def _unknown_closers(configured: Mapping[str, Sequence[str]], index: IdIndex) ->
     ]
 
 
+def _text(row: Row, name: str) -> str:
+    own, common = row.cells.get(name, ""), row.cells.get(COMMON_NAMES.get(name, ""), "")
+    return f"{own}\n{common}" if own.strip() and common.strip() else own or common
+
+
 def _story(
     row: Row, overlay: Overlay, index: IdIndex, priority: Priority | None, foundation: bool, closes: tuple[str, ...]
 ) -> Story:
@@ -175,7 +182,7 @@ def _story(
     return Story(
         id=row.story_id,
         title=row.cells.get("title", "").strip(),
-        **{name: row.cells.get(name, "") for name in TEXT_FIELDS},
+        **{name: _text(row, name) for name in TEXT_FIELDS},
         dependencies=parse_dependencies(note, index).ids,
         dependency_note=note,
         closes=closes,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import yaml
 from rapidfuzz import process
 
-from orchestrator.backlogs.rows import TEXT_FIELDS, ReadRows, Row, missing_id, unusable
+from orchestrator.backlogs.rows import COMMON_NAMES, TEXT_FIELDS, ReadRows, Row, missing_id, unusable
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, major, minor
 
@@ -21,9 +21,9 @@ RUN_FIELDS = (
 """Fields that a run writes; in these formats they go to the sidecar."""
 FIELDS = (
     *("story_id", "title", *TEXT_FIELDS, "dependencies", "acceptance_criteria", "priority", "status", "foundation"),
-    *("closes", *RUN_FIELDS),
+    *("closes", *COMMON_NAMES.values(), *RUN_FIELDS),
 )
-LISTS = {"dependencies": ", ", "closes": ", ", **dict.fromkeys(TEXT_FIELDS, "; ")}
+LISTS = {"dependencies": ", ", "closes": ", ", **dict.fromkeys((*TEXT_FIELDS, *COMMON_NAMES.values()), "; ")}
 """Fields that may also be lists, with what stands between their entries in the text they make."""
 CRITERIA = "acceptance_criteria"
 TOP = "stories"

@@ -271,6 +271,28 @@ def test_aliases_are_what_they_name(tmp_path: Path) -> None:
     assert [story.title for story in content.stories] == ["long", "long"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b.yaml", "- {id: A, title: T, story: I want it, description: It is red, functional_requirements: It rolls}"),
+        ("b.csv", "Story_ID,Title,Description,Story,Functional_Requirements\nA,T,It is red,I want it,It rolls\n"),
+        (
+            "A.md",
+            "---\nid: A\ntitle: T\n---\n## Story\nI want it\n"
+            "## Description\nIt is red\n## Functional Requirements\nIt rolls\n",
+        ),
+    ],
+)
+def test_story_and_description_are_read_as_other_tools_name_them(tmp_path: Path, name: str, text: str) -> None:
+    """People write these names; a story without its text is another story."""
+    (tmp_path / "in").mkdir()
+    source = tmp_path / "in" / name
+    source.write_text(text)
+    story = opened(source.parent if name == "A.md" else source, tmp_path / "state").read().stories[0]
+    told = [*story.user_story.split(), "/", *story.functional_requirements.split()]
+    assert " ".join(told) == "I want it / It rolls It is red"
+
+
 def test_what_no_file_can_hold_is_replaced(tmp_path: Path) -> None:
     content = content_of(
         tmp_path / "b.json", r'[{"id": "A", "title": "a\u0000\ud800b", "acceptance_criteria": ["\udfff c"]}]'
