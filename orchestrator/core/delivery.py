@@ -12,7 +12,7 @@ from posixpath import basename, dirname
 
 from orchestrator.core.action_plan import Execute
 from orchestrator.core.breakdown import Task
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.finding import Finding, Severity, blocking
 from orchestrator.core.paths import LOCKS, RepoPath
 from orchestrator.core.value import Value
@@ -290,6 +290,8 @@ class ReviewBrief(Value):
 
     task: Task
     contract: ArchitectureContract
+    surface: Surface
+    """The project before the story."""
     diff: str
     """Unified git diff of the task against its base commit."""
     previous: tuple[ReviewIssue, ...] = ()

@@ -289,6 +289,8 @@ class AmendmentBrief(Value):
     """Packages outside that the developer used, as they are imported or named."""
     findings: tuple[Finding, ...]
     """Why the delivery was refused."""
+    done_tasks: tuple[str, ...] = ()
+    """The story's finished tasks."""
 
 
 class Amended(Value):
@@ -384,6 +386,7 @@ class SuiteBrief(Value):
 
     breakdown: Breakdown
     surface: Surface
+    """The project before the story."""
     files: dict[str, str]
     """Full text of the files the story delivered."""
     older: tuple[OlderTest, ...] = ()
@@ -402,6 +405,8 @@ class Written(Value):
 class FailureBrief(Value):
     """What the tester reads when asked to analyse a failed run."""
 
+    surface: Surface
+    """The project before the story."""
     suite: TestSuite
     report: TestReport
     files: dict[str, str]

@@ -306,10 +306,9 @@ class _Build:
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
         return {
-            "surface": context.render_surface(brief.surface, budget),
+            **self._desk.common(self._story, brief.surface),
             "design": context.render_design(brief.breakdown),
             "allowed_dependencies": context.render_names(brief.allowed_dependencies),
-            "story": context.render_story(self._story.story),
             "done_tasks": "\n".join(brief.done_tasks),
             "task": context.render_task(brief.task),
             **self._shown.slots,

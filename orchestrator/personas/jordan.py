@@ -55,8 +55,7 @@ class Jordan:
             return copied or [*_checked(suite, brief, wanted), *await judge(suite)]
 
         slots = {
-            "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
-            "story": context.render_story(self._brief.story),
+            **self._desk.common(self._brief, brief.surface),
             "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
             "suite_rule": self._rule(wanted),
             "files": context.render_files(brief.files),
@@ -99,7 +98,7 @@ class Jordan:
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
         slots = {
-            "story": context.render_story(self._brief.story),
+            **self._desk.common(self._brief, brief.surface),
             "suite": context.render_suite(brief.suite),
             "files": context.render_files(brief.files),
             "report": context.render_report(brief.report),

@@ -140,9 +140,8 @@ class Mike:
     async def amendment(self, brief: AmendmentBrief) -> Amended:
         """See ports.Architect. An answer that cannot be read grants nothing."""
         slots = {
-            "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
-            "record": self._brief.record,
-            "story": context.render_story(self._brief.story),
+            **self._desk.common(self._brief, brief.surface),
+            "done_tasks": "\n".join(brief.done_tasks),
             "plan": context.render_tasks(brief.breakdown.tasks),
             "task": context.render_task(brief.task),
             "asked_files": context.render_paths(brief.files),
@@ -211,10 +210,8 @@ class Mike:
         brief = self._brief
         return {
             "vision": brief.vision,
-            "surface": context.render_surface(surface, self._desk.policies.context_tokens),
-            "record": brief.record,
+            **self._desk.common(brief, surface),
             "sprint_stories": context.render_sprint_stories(brief.sprint_stories),
-            "story": context.render_story(brief.story),
             "wireframe": brief.wireframe,
             "overridden_conflict": said.overridden_conflict if said else "",
             "comment": said.comment if said else "",

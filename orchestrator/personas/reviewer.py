@@ -97,9 +97,9 @@ class Reviewer:
             purpose=Purpose.REVIEW,
             prompt=PROMPT,
             slots={
+                **self._desk.common(self._brief, brief.surface),
                 "task_files": context.render_paths(contract.task_files.get(brief.task.task_id, ())),
                 "allowed_dependencies": context.render_names(contract.allowed_dependencies),
-                "story": context.render_story(self._brief.story),
                 "task": context.render_task(brief.task) + _advice(brief.advice),
                 "diff": shown.text or "The change is empty: no file differs from the base commit.",
                 "previous": render_issues(brief.previous),

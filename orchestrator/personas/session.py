@@ -11,13 +11,15 @@ from typing import Any, Literal
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER
 from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.contract import Surface
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
+from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks
 from orchestrator.core.value import AnswerValue, counted
 from orchestrator.personas.secrecy import Secrecy
+from orchestrator.prompts import context
 from orchestrator.prompts.budget import fence, render_excerpt, tokens
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Policies, WireFormat
@@ -214,6 +216,10 @@ class Desk:
     def secrecy(self) -> Secrecy:
         """Returns what the prompts so far have shown to be secret."""
         return Secrecy(self.masks)
+
+    def common(self, brief: StoryBrief, surface: Surface) -> dict[str, str]:
+        """Returns the slots that all personas of the story begin with; `surface` is the project before the story."""
+        return context.render_common(surface, brief.record, brief.story, self.policies.context_tokens)
 
     def request(
         self, persona: str, purpose: Purpose, answer: type[AnswerValue], slots: Mapping[str, str], **more: Any

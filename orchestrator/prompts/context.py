@@ -175,6 +175,11 @@ def _numbered(criteria: Sequence[str], indent: str = "") -> str:
     return "\n".join(f"{indent}{number}. {_one_line(text)}" for number, text in enumerate(criteria, start=1))
 
 
+def render_common(surface: Surface, record: str, story: Story, budget_tokens: int = BUDGET_TOKENS) -> dict[str, str]:
+    """Returns the slots that every persona of the story is shown first, the same for each."""
+    return {"surface": render_surface(surface, budget_tokens), "record": record, "story": render_story(story)}
+
+
 def render_story(story: Story) -> str:
     """Everything a persona may use of the row; empty cells are left out, criteria are numbered."""
     facts = _labelled(

@@ -18,7 +18,7 @@ SHARED = "shared/"
 _INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 # Shared texts may include each other; a circle must end.
-_DEPTH = 4
+_DEPTH = 5
 
 
 def expand(texts: Mapping[str, str]) -> dict[str, str]:
@@ -49,22 +49,21 @@ def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
     raise ConfigError(f"prompt {name}.md: its shared texts include each other")
 
 
-_PLAN = frozenset(
-    {"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe", "overridden_conflict", "comment"}
-)
-_BUILD = frozenset(
-    {"surface", "design", "allowed_dependencies", "story", "done_tasks", "task", "modified_files", "shown_files"}
-    | {"import_summaries", "instructions", "history", "another_way", "comments"}
-)
+_COMMON = frozenset({"surface", "record", "story"})
+"""What every persona of a story is shown first (shared/common.md)."""
+_PLAN = _COMMON | {"schema", "vision", "sprint_stories", "wireframe", "overridden_conflict", "comment"}
+_BUILD = _COMMON | {
+    *("design", "allowed_dependencies", "done_tasks", "task", "modified_files", "shown_files"),
+    *("import_summaries", "instructions", "history", "another_way", "comments"),
+}
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
-_SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"})
+_SUITE = _COMMON | {"acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"}
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
     "architect/breakdown_missing": _PLAN | {"known_tasks", "missing"},
-    "architect/amendment": frozenset(
-        {"schema", "surface", "record", "story", "plan", "task", "asked_files", "asked_packages", "refused"}
-    ),
+    "architect/amendment": _COMMON
+    | {"schema", "plan", "done_tasks", "task", "asked_files", "asked_packages", "refused"},
     "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},
@@ -74,12 +73,9 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "developer/merge_plan": _BUILD | _MERGE,
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
-    "tester/analysis": frozenset(
-        {"schema", "story", "suite", "files", "report", "environment", "older_tests", "history", "feedback"}
-    ),
-    "reviewer/review": frozenset(
-        {"task_files", "allowed_dependencies", "story", "task", "diff", "previous", "feedback"}
-    ),
+    "tester/analysis": _COMMON
+    | {"schema", "suite", "files", "report", "environment", "older_tests", "history", "feedback"},
+    "reviewer/review": _COMMON | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback"},
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
     "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
@@ -95,8 +91,10 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
 }
 """Name of a text that is said in a slot of prompts when it applies → its own slots."""
 
-SEGMENT_ORDER = ("role", "rules", "contract", "project", "sprint", "story", "task", "feedback")
-"""Segments from what never changes to what changes with every call: the order provider caches need."""
+SHARED_SEGMENTS = ("data", "project", "story")
+"""The same for all personas of a story, so that what a provider caches for one of them serves the others."""
+SEGMENT_ORDER = (*SHARED_SEGMENTS, "role", "rules", "contract", "sprint", "done", "task", "feedback")
+"""Segments from what all share to what changes with every call: the order provider caches need."""
 
 # A marker is a whole line; one that is misspelt is an error, not text for a model.
 _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")

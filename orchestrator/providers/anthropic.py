@@ -35,8 +35,11 @@ STOPS: Mapping[str | None, StopReason] = {
 }
 """The service's word → ours; any other word, and none, is UNKNOWN: the answer's text shows whether it is whole."""
 
-SEAMS = (("role", "rules", "contract"), ("project", "sprint"), ("story",), ("task",))
-"""Segments that change together. Behind the last of each stands a cache breakpoint; the service takes four."""
+SEAMS = (("data", "project", "story"), ("role", "rules", "contract", "sprint"), ("done",), ("task",))
+"""Segments that change together. Behind the last of each stands a cache breakpoint; the service takes four.
+
+The first group is the same for all personas of a story, the second for one of them, `done` only grows: a piece of it
+that was sent before is found again, because the service looks up to 20 blocks back from a breakpoint."""
 
 
 class _Usage(WirePart):

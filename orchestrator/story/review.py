@@ -33,7 +33,12 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
         advice = tuple(runner_reach(change))
         progress.note_findings(advice)
         brief = ReviewBrief(
-            task=task, contract=contract, diff=change, previous=open_comments(known), advice=advice[:MOST_ADVICE]
+            task=task,
+            contract=contract,
+            surface=progress.surface,
+            diff=change,
+            previous=open_comments(known),
+            advice=advice[:MOST_ADVICE],
         )
         known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
         known.read, known.unread = change, False

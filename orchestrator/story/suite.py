@@ -18,7 +18,7 @@ from orchestrator.story.context import Progress, Stage, StoryStopped
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
     """Returns a committed suite, with the plan's changes of older tests. Raises StoryStopped (failed) without one."""
-    brief = await _brief(stage, plan, surface)
+    brief = await _brief(stage, progress, plan, surface)
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface, {}))
     suite = written.suite
     if suite is None:
@@ -36,7 +36,7 @@ async def replace_suite(
 
     `older` are the texts of the suite's files before the story: a file no longer in the suite gets its text back.
     """
-    brief = await _brief(stage, plan, progress.surface)
+    brief = await _brief(stage, progress, plan, progress.surface)
     brief = brief.model_copy(
         update={
             "faulty": faulty,
@@ -81,15 +81,15 @@ def kept(suite: TestSuite, reason: str) -> Finding:
     )
 
 
-async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
+async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface) -> SuiteBrief:
     own = stage.policies.test.custom is not None
     listed = {one.file: one.reason for one in plan.tests_to_change if is_suite(one.file, any_language=own)}
-    listed = {path: reason for path, reason in listed.items() if path in surface.files}
+    listed = {path: reason for path, reason in listed.items() if path in now.files}
 
     texts = await stage.read([*story_files(plan), *listed])
     return SuiteBrief(
         breakdown=plan,
-        surface=surface,
+        surface=progress.surface,
         files={path: texts[path] for path in story_files(plan) if path in texts},
         older=tuple(
             OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts

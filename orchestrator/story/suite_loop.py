@@ -301,6 +301,7 @@ class _Attempts:
         texts = await stage.read(paths)
         return await stage.tester.analyse(
             FailureBrief(
+                surface=self._progress.surface,
                 suite=self._suite,
                 report=red,
                 files={path: text for path, text in texts.items() if path not in tests},

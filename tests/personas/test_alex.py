@@ -60,7 +60,7 @@ async def test_a_whole_delivery_is_accepted_and_the_prompt_holds_what_is_needed(
     shown = at.step.prompts[0].text
     assert "A = 0" in shown
     assert "make A one" in shown
-    assert "rich" in at.segment(0, "story")
+    assert "rich" in at.segment(0, "sprint")
 
 
 async def test_the_budget_is_replies_and_the_last_delivery_is_kept() -> None:

@@ -10,6 +10,7 @@ from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.session import Request
+from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.settings import Policies
 from tests.personas.desks import Bench, bench
 
@@ -34,7 +35,7 @@ async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None)
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=replies,
-        slots=dict.fromkeys(("story", "suite", "files", "report", "history", "older_tests", "environment"), "s"),
+        slots=dict.fromkeys(PROMPT_SLOTS["tester/analysis"] - {"schema", "feedback"}, "s"),
     )
 
     def read(value: Any) -> tuple[Any, Sequence[Finding]]:

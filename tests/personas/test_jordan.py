@@ -80,6 +80,7 @@ async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
 async def analysed(at: Bench) -> Any:
     instruction = FailureInstruction(file="a.py", issue="i", fix="make it 7")
     told = FailureBrief(
+        surface=SURFACE,
         suite=TestSuite(test_file="tests/test_a.py", test_content=CONTENT, expected_names=("test_a",)),
         report=report(failed=["test_a"], message="assert 0 == 1"),
         files={"a.py": "A = 0\n"},

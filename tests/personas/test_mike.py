@@ -28,7 +28,7 @@ async def test_a_whole_plan_is_read_and_ids_are_mended() -> None:
     assert planned.breakdown is not None
     assert planned.breakdown.story_id == STORY
     assert at.asked == ["breakdown 1"]
-    assert "Shops need prices." in at.segment(0, "project")
+    assert "Shops need prices." in at.segment(0, "sprint")
     assert "A price is shown" in at.segment(0, "story")
 
 
@@ -37,7 +37,7 @@ async def test_a_cut_plan_is_completed_by_a_request_for_the_rest() -> None:
     planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
     assert at.asked == ["breakdown 1", "breakdown_missing 1"]
-    known = at.segment(1, "task")
+    known = at.segment(1, "feedback")
     assert "T-US-1-01" in known
     assert "shop/part2.py" in known
     assert "Missing: T-US-1-03." in known

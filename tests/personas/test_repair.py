@@ -146,7 +146,9 @@ async def write(at: Bench) -> None:
 async def analyse(at: Bench) -> None:
     test = TestSuite(test_file="tests/test_a.py", test_content="", test_cases=())
     report = TestReport(cases=(), exit_code=1)
-    await Jordan(at.desk, brief()).analyse(FailureBrief(suite=test, report=report, files={}, task_files={}))
+    await Jordan(at.desk, brief()).analyse(
+        FailureBrief(surface=SURFACE, suite=test, report=report, files={}, task_files={})
+    )
 
 
 @settings(max_examples=examples(150))

@@ -12,7 +12,7 @@ from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
 from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended
 from tests.events_tool import untrue
-from tests.personas.desks import LIBRARY, STORY, Bench, bench, brief
+from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown
 
 TASK = f"T-{STORY}-01"
@@ -35,7 +35,7 @@ def a_brief(diff: str = DIFF, previous: tuple[ReviewIssue, ...] = ()) -> ReviewB
         baseline_dependencies=("requests",),
         declared_dependencies=(),
     )
-    return ReviewBrief(task=task, contract=contract, diff=diff, previous=previous)
+    return ReviewBrief(task=task, contract=contract, surface=SURFACE, diff=diff, previous=previous)
 
 
 async def reviewed(at: Bench, told: ReviewBrief | None = None, name: str = "reviewer") -> Reviewed:
@@ -61,7 +61,7 @@ async def test_the_reviewer_sees_task_contract_story_diff_and_what_was_open() ->
     open_one = ReviewIssue(number=4, severity=Severity.MAJOR, file="app.py", line=1, title="Still open", fix="Close it")
     at = bench(says(CLEAN))
     await reviewed(at, a_brief(previous=(open_one,)))
-    assert "- app.py" in at.segment(0, "contract")
+    assert "- app.py" in at.segment(0, "task")
     assert "requests" in at.segment(0, "contract")
     assert "1. A price is shown" in at.segment(0, "story")
     task = at.segment(0, "task")

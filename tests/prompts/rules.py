@@ -29,9 +29,9 @@ _PLAN = {
     "breakdown.tasks": _SHAPE,
     "breakdown.packages": "by the name it is installed with, with a version",
     "breakdown.notes": _SHAPE,
-    "breakdown.story_id": "`story_id` is the id of the story below, unchanged",
+    "breakdown.story_id": "`story_id` is the story's id, unchanged",
     "breakdown.conflict": "fill in all four texts of the conflict",
-    "breakdown.conflict_overridden": "It counts as settled: do not report it again",
+    "breakdown.conflict_overridden": "counts as settled",
     "breakdown.command": "one shell command",
     "breakdown.path_clash": "No two paths differ in case only",
     "breakdown.task_id": "unique and rising",
@@ -94,11 +94,11 @@ _SUITE = {
     "suite.duplicate_test": "Each test function has a name of its own",
 }
 _BUILD_JSON = {
-    "delivery.ids": "`story_id` and `task_id` are those of the task below, unchanged",
+    "delivery.ids": "`story_id` and `task_id` are those of your task, unchanged",
     "delivery.no_content": "`content` is a JSON string, the file's whole text",
 }
 _SUITE_JSON = {
-    "suite.story_id": "`story_id` is the id of the story below, unchanged",
+    "suite.story_id": "`story_id` is the story's id, unchanged",
     "suite.case": "Every entry of `test_cases` has a name",
     "suite.unknown_case": "names one test function exactly as it is written in the file",
     "suite.shape": "one JSON object and nothing else",

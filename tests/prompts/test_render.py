@@ -42,7 +42,7 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
     rendered = LIBRARY.render(name, slots)
     names = [segment.name for segment in rendered]
     assert names == sorted(names, key=SEGMENT_ORDER.index)
-    assert names[0] == "role"
+    assert names[0] == "data"
     whole = "\n\n".join(segment.text for segment in rendered)
     assert all(whole.count(value) == 1 for value in slots.values())
     assert "{{" not in whole
@@ -69,7 +69,7 @@ def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
 
 def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
     for first, other, up_to in (
-        ("architect/breakdown", "architect/breakdown_missing", "task"),
+        ("architect/breakdown", "architect/breakdown_missing", "feedback"),
         ("developer/delivery", "developer/continuation", "feedback"),
         ("developer/delivery", "developer/merge", "feedback"),
         ("developer/delivery_plan", "developer/merge_plan", "feedback"),

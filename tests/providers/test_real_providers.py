@@ -20,7 +20,7 @@ from tests.providers.http_server import Answer, completion, message, model_serve
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
 SECRET = "sk-test-0123456789abcdef"
-NAMES = ("role", "rules", "contract", "project", "story", "feedback")
+NAMES = ("data", "project", "story", "role", "rules", "done", "task", "feedback")
 PROMPT = Prompt(key=KEY, turn=3, segments=tuple(Segment(name=name, text=f"<{name}>") for name in NAMES))
 
 
@@ -78,20 +78,24 @@ async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
     body = server.asked[0].body
     here = {"cache_control": {"type": "ephemeral"}}
     assert (body["model"], body["max_tokens"]) == ("asked", 30_000)
-    assert body["system"] == [{"type": "text", "text": "<role>"}]
+    assert body["system"] == [{"type": "text", "text": "<data>"}]
     (user,) = body["messages"]
     assert user["role"] == "user"
     assert user["content"] == [
-        {"type": "text", "text": "<rules>"},
-        {"type": "text", "text": "<contract>", **here},
-        {"type": "text", "text": "<project>", **here},
+        {"type": "text", "text": "<project>"},
         {"type": "text", "text": "<story>", **here},
+        {"type": "text", "text": "<role>"},
+        {"type": "text", "text": "<rules>", **here},
+        {"type": "text", "text": "<done>", **here},
+        {"type": "text", "text": "<task>", **here},
         {"type": "text", "text": "<feedback>"},
     ]
     assert not {"temperature", "stream"} & set(body)
 
 
-@pytest.mark.parametrize("names", [("role",), ("role", "rules"), ("role", *NAMES[1:5], "sprint", "task", "feedback")])
+@pytest.mark.parametrize(
+    "names", [("role",), ("role", "rules"), ("data", *NAMES[1:5], "contract", "sprint", "done", "task", "feedback")]
+)
 async def test_there_are_never_more_than_four_breakpoints_nor_an_empty_block(names: tuple[str, ...]) -> None:
     segments = tuple(Segment(name=name, text="\n" if name == "project" else name) for name in names)
     with model_server(Answer(body=message())) as server:
@@ -111,7 +115,7 @@ async def test_the_chat_request_is_one_that_compatible_servers_take() -> None:
         "model": "asked",
         "max_tokens": 30_000,
         "messages": [
-            {"role": "system", "content": "<role>"},
+            {"role": "system", "content": "<data>"},
             {"role": "user", "content": "\n\n".join(f"<{name}>" for name in NAMES[1:])},
         ],
     }
