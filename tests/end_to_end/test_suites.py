@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     empty(team)
     team.good("GOOD")
     backlog = write_backlog(folder / "backlog.csv", *ENDINGS, "RED", "GREEN", "EMPTY", "GOOD")
-    return play(folder, team, backlog, "test.timeout_s=4", "test.max_attempts=2")
+    return play(folder, team, backlog, "test.timeout_s=8", "test.max_attempts=2")
 
 
 @pytest.fixture(scope="module")
