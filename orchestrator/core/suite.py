@@ -260,7 +260,8 @@ class BaseTrial(Value):
         if not self.usable:
             return f"base: nothing can be run: {self.problem}"
         if not self.collected:
-            return f"base: no tests, its dependencies are there, in {self.seconds:.0f} s"
+            told = f"base: no tests, its dependencies are there, in {self.seconds:.0f} s"
+            return "; ".join((told, *self.ran_with))
         ran = self.passed + self.failed + self.skipped
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped in {self.seconds:.0f} s"
         told = f"base: {counts}" if ran else f"base: {self.collected} tests collected"

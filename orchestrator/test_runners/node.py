@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.core.ports import CommandRunner
@@ -21,6 +21,7 @@ from orchestrator.test_runners.tests_in_tree import (
     Tool,
     command,
     files_of_tests,
+    foreign_runner,
     is_nodes,
     is_typescript,
     read_results,
@@ -29,6 +30,7 @@ from orchestrator.test_runners.tests_in_tree import (
 )
 
 REPORTER = Path(__file__).with_name("node_reporter.mjs")
+_MOST_TOLD = 3
 OLDEST = 20
 """First version of node whose test runner tells a reporter all that ours needs."""
 _STRIP = "--experimental-strip-types"
@@ -82,6 +84,12 @@ class NodeRunner:
         return report
 
     async def _by_node(self, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages) -> TestReport:
+        foreign = {} if files else await asyncio.to_thread(_foreign, root)
+        left = "; ".join(f"{file} is not run: it is for {name}" for file, name in [*foreign.items()][:_MOST_TOLD])
+        if foreign:  # started by node they would fail, whatever the code does
+            files = await asyncio.to_thread(_others, root, foreign)
+            if not files:
+                return TestReport(problem=RunProblem.NO_TESTS, output=left, ran_with=(left,))
         typed = [*filter(is_typescript, files)] if files else await asyncio.to_thread(typescript_tests, root)
         options = await self._typescript_options(root) if typed else ()
         if options is None:
@@ -100,7 +108,7 @@ class NodeRunner:
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
             cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
-        return shown.model_copy(update={"ran_with": ("node: the tests import node:test",)})
+        return shown.model_copy(update={"ran_with": tuple(filter(None, ("node: the tests import node:test", left)))})
 
     async def _by_tool(
         self, tool: Tool, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages
@@ -166,6 +174,18 @@ def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, 
         chosen.setdefault(key, []).append(file)
     found = [(tool, tuple(chosen[key]) if files is not None else ()) for key, tool in tools.items()]
     return found or [(None, ())]
+
+
+def _foreign(root: Path) -> dict[str, str]:
+    """Returns test file → its runner, of those that neither node nor a tool of the project can run."""
+    found = ((file, foreign_runner(root, file)) for file in files_of_tests(root))
+    return {file: name for file, name in found if name is not None and tool_of(root, file) is None}
+
+
+def _others(root: Path, foreign: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns what else node would find by itself."""
+    files = (file for file in files_of_tests(root) if not file.endswith(".py") and file not in foreign)
+    return tuple(file for file in files if is_nodes(root, file) or tool_of(root, file) is None)
 
 
 def _program(root: Path, tool: Tool) -> str | None:
