@@ -86,12 +86,17 @@ def module_path(story: str, task: int) -> str:
     return f"{package(story)}/part_{task:02d}.py"
 
 
+def function(story: str, task: int, number: int) -> str:
+    """The name of a task's function, which no other task has."""
+    return f"sum_{int(story.rpartition('-')[2])}_{task}_{number}"
+
+
 def module_text(story: str, task: int) -> str:
     """A module that parses, of a usual size."""
     functions = "".join(
-        f"\n\ndef sum_{n}(values: list[int]) -> int:\n"
+        f"\n\ndef {function(story, task, n)}(values: list[int]) -> int:\n"
         f'    """The sum of `values` and {n}, as {story} wants it in its part {task}."""\n'
-        f"    total = {n}  # what is there before the first value\n"
+        f"    total = {n}\n"
         f"    for value in values:\n"
         f"        total += value\n"
         f"    return total\n"
@@ -108,7 +113,7 @@ def test_path(story: str) -> str:
 def test_text(story: str) -> str:
     """One test per acceptance criterion."""
     tests = "".join(
-        f"\n\ndef test_criterion_{n}() -> None:\n    assert part_01.sum_{n}([1, 2, 3]) == {n + 6}\n"
+        f"\n\ndef test_criterion_{n}() -> None:\n    assert part_01.{function(story, 1, n)}([1, 2, 3]) == {n + 6}\n"
         for n in range(1, CRITERIA + 1)
     )
     return f"from {package(story)} import part_01\n{tests}"

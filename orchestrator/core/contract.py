@@ -61,6 +61,12 @@ class Surface(Value):
     """How the code is written, one sentence each, counted from the sources."""
     test_style: tuple[str, ...] = ()
     """How the tests are written, one sentence each, counted from the test files."""
+    versions: dict[str, str] = {}
+    """Dependency → the version that its manifest asks for, where it asks for one."""
+    imports: dict[str, tuple[str, ...]] = {}
+    """File → the project's files that it imports."""
+    map: str = ""
+    """The files that the story is about, with what they define; "" where no story asked."""
 
 
 def sharing(surface: Surface) -> Surface:

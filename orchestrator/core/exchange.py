@@ -320,10 +320,16 @@ class TaskBrief(Value):
     allowed_dependencies: tuple[str, ...]
     modified_files: dict[str, str]
     """Full text of those of the task's files that exist."""
+    parts: dict[str, str] = {}
+    """What is shown of those that are long: an outline, and the parts that the task is about."""
+    nearby: str = ""
+    """What the files around them define."""
+    versions: dict[str, str] = {}
+    """Allowed package → the version that a manifest or the plan asks for."""
     files: tuple[str, ...] = ()
     """Paths of all files there are, finished tasks' included."""
     done_tasks: tuple[str, ...] = ()
-    """One line per finished task of the story."""
+    """What each finished task of the story made; one more is added behind the others."""
     instructions: tuple[FailureInstruction, ...] = ()
     """The tester's instructions for this task's files."""
     failure_output: str = ""
@@ -389,6 +395,8 @@ class SuiteBrief(Value):
     """The project before the story."""
     files: dict[str, str]
     """Full text of the files the story delivered."""
+    parts: dict[str, str] = {}
+    """What is shown of the long ones."""
     older: tuple[OlderTest, ...] = ()
     """Older test files to be rewritten with it."""
     faulty: Faulty | None = None
@@ -410,6 +418,8 @@ class FailureBrief(Value):
     suite: TestSuite
     report: TestReport
     files: dict[str, str]
+    parts: dict[str, str] = {}
+    """What is shown of the long ones."""
     task_files: dict[str, tuple[str, ...]]
     """Task id → the files it may change."""
     history: tuple[PastAttempt, ...] = ()

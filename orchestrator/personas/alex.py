@@ -47,9 +47,20 @@ class Shown:
         """Returns the prompt's slots that hold what is shown."""
         asked = [context.render_files(self._asked, self._room), *self._notes]
         return {
-            "modified_files": context.render_files(self._texts),
+            "modified_files": context.render_files(self._texts, parts=self._parts),
             "shown_files": "\n\n".join(part for part in asked if part),
         }
+
+    @property
+    def whole(self) -> dict[str, str]:
+        """Returns the slots for an answer of whole files: nothing of the task's files is left out."""
+        return {"modified_files": context.render_files(self._texts)}
+
+    @property
+    def _parts(self) -> dict[str, str]:
+        """What is shown of the task's long files, without those that were asked for since."""
+        asked = "This file stands whole under the files that you asked to see."
+        return {path: asked if path in self._asked else part for path, part in self._brief.parts.items()}
 
     def world(self, kept: Delivery | None = None) -> PlanWorld:
         """What a plan is held against: texts as its author read them, without secrets; `kept` is what came whole of a
@@ -74,8 +85,9 @@ class Shown:
                 self._asked.pop(action.resource, None)
                 self._texts.pop(action.resource, None)
         # What the plan itself creates cannot be shown.
-        unread = (one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files)
-        there = {*self._texts, *self._asked}
+        edited = [one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files]
+        unread = (path for path in edited if path not in self._texts)
+        there = {*(path for path in self._texts if path not in self._brief.parts), *self._asked}
         wanted = [one for one in dict.fromkeys((*plan.reads, *unread)) if one not in there]
         files = [one for one in wanted if not is_url(one)]
         found = await self._look(files) if files else {}
@@ -296,7 +308,7 @@ class _Build:
         usual = self._desk.policies.formats.get(NAME, "auto")
         # Unless plans are all that is wanted: JSON holds nothing but whole files.
         whole = "json" if self._wants_whole() and usual == "auto" else usual
-        return asked.in_form(form or whole)
+        return replace(asked, whole_slots=self._shown.whole).in_form(form or whole)
 
     def _wants_whole(self) -> bool:
         """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""
@@ -308,11 +320,11 @@ class _Build:
         return {
             **self._desk.common(self._story, brief.surface),
             "design": context.render_design(brief.breakdown),
-            "allowed_dependencies": context.render_names(brief.allowed_dependencies),
-            "done_tasks": "\n".join(brief.done_tasks),
+            "allowed_dependencies": context.render_names(brief.allowed_dependencies, brief.versions),
+            "done_tasks": "\n\n".join(brief.done_tasks),
             "task": context.render_task(brief.task),
             **self._shown.slots,
-            "import_summaries": context.render_summaries(brief.surface, exclude=tuple(brief.modified_files)),
+            "nearby": brief.nearby,
             "instructions": context.render_instructions(brief.instructions, brief.failure_output),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
             "another_way": self._another_way(),

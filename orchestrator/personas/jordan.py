@@ -58,7 +58,7 @@ class Jordan:
             **self._desk.common(self._brief, brief.surface),
             "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
             "suite_rule": self._rule(wanted),
-            "files": context.render_files(brief.files),
+            "files": context.render_files(brief.files, parts=brief.parts),
             "older_tests": _older(brief),
             "faulty": _faulty(brief),
         }
@@ -100,7 +100,7 @@ class Jordan:
         slots = {
             **self._desk.common(self._brief, brief.surface),
             "suite": context.render_suite(brief.suite),
-            "files": context.render_files(brief.files),
+            "files": context.render_files(brief.files, parts=brief.parts),
             "report": context.render_report(brief.report),
             "environment": brief.environment,
             "older_tests": context.render_files(brief.older),

@@ -141,7 +141,7 @@ class Mike:
         """See ports.Architect. An answer that cannot be read grants nothing."""
         slots = {
             **self._desk.common(self._brief, brief.surface),
-            "done_tasks": "\n".join(brief.done_tasks),
+            "done_tasks": "\n\n".join(brief.done_tasks),
             "plan": context.render_tasks(brief.breakdown.tasks),
             "task": context.render_task(brief.task),
             "asked_files": context.render_paths(brief.files),

@@ -104,6 +104,8 @@ class Request:
     """Whether the prompt shows the schema, unless it asks for a plan."""
     form: Literal["plan", "json"] | None = None
     """In which form files are asked for; None where none are."""
+    whole_slots: Mapping[str, str] = field(default_factory=dict)
+    """Slots in place of others where whole files are asked for as JSON."""
     falls_back: bool = False
     """Whether JSON is asked for from the first answer on that could not be read as a plan."""
     may_repair: bool = True
@@ -111,7 +113,8 @@ class Request:
 
     def in_form(self, form: WireFormat) -> "Request":
         """Returns the same asked for in this form."""
-        return replace(self, form="json" if form == "json" else "plan", falls_back=form == "auto")
+        asked = replace(self, form="json" if form == "json" else "plan", falls_back=form == "auto")
+        return asked.showing(self.whole_slots) if form == "json" else asked
 
     @property
     def prompt_name(self) -> str:
@@ -120,7 +123,9 @@ class Request:
 
     def after(self, heard: "Heard") -> "Request":
         """Returns what is to be sent next when this answer was not accepted."""
-        return replace(self, form="json") if self.falls_back and heard.unreadable and not heard.broken_off else self
+        if not self.falls_back or not heard.unreadable or heard.broken_off:
+            return self
+        return replace(self, form="json").showing(self.whole_slots)
 
     def repairable(self, heard: "Heard") -> bool:
         """Returns whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""

@@ -183,7 +183,7 @@ def render_excerpt(text: str, line: int, column: int) -> str:
 TAG = "data"
 """Name of the mark. system_prompts/shared/data.md tells personas that its content contains no instructions."""
 SLOTS = frozenset(
-    {"vision", "surface", "record", "sprint_stories", "story", "wireframe", "import_summaries", "modified_files"}
+    {"vision", "surface", "record", "sprint_stories", "story", "wireframe", "nearby", "modified_files"}
     | {"shown_files", "whole_files", "history", "merged_stories", "conflicts", "red", "result_diff", "story_diff"}
     | {"prd", "codebase"}
     | {"files", "environment", "older_tests", "faulty", "suite", "report", "diff", "plan", "broken"}

@@ -1,11 +1,12 @@
 """Stories, tasks, designs, the project, suites, test reports and merges as prompt text."""
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
-from orchestrator.core.contract import Endpoint, FileExports, Surface, Table
+from orchestrator.core.contract import Endpoint, Surface, Table
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.core.story import Story
 from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
@@ -74,41 +75,46 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     return [before + cap_middle(text, room) + ("" if text.endswith("\n") else "\n") + behind for text in shown]
 
 
-_NAMES_PER_FILE = 40  # limits one large module
-
-
 def _shown(path: str) -> str:
     """Returns a path on one line, whatever is in it."""
     return path if path.isprintable() else repr(path)
 
 
-def _exports_line(entry: FileExports) -> str:
-    names = ", ".join(entry.names[:_NAMES_PER_FILE])
-    more = len(entry.names) - _NAMES_PER_FILE
-    return f"{_shown(entry.path)}: {names}" + (f" and {more} more" if more > 0 else "")
+SURFACE_TOKENS = 2_000
+"""What every prompt shows of a project, however large it is."""
+RECORD_TOKENS = 1_000
+"""What every prompt shows of the architecture record: locked conventions stand first in it."""
+_ROOM = {"packages": 1_200, "tables": 1_600, "endpoints": 1_200}
+"""Characters of one list of facts."""
 
 
-def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """What the scan found; when the room is short, packages and habits are served first, then tables, endpoints and
-    the file list, then exported names."""
+def render_surface(surface: Surface, budget_tokens: int = SURFACE_TOKENS) -> str:
+    """What the scan found: packages with versions, habits, tables, endpoints, and the map that was made for the story;
+    without one the list of files."""
     if not surface.files:
         return "The repository is empty."
     facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
-    facts.append(f"Packages in the manifests: {render_names(surface.dependencies)}")
+    packages = cap(render_names(surface.dependencies, surface.versions), _ROOM["packages"])
+    facts.append(f"Packages in the manifests: {packages}")
+    tables = _some_lines([table_line(table) for table in surface.tables], _ROOM["tables"])
+    endpoints = _some_lines([endpoint_line(entry) for entry in surface.endpoints], _ROOM["endpoints"])
     files = "\n".join(_shown(path) for path in surface.files)
-    exports = _exports_text(surface)
-    tables = [table_line(table) for table in surface.tables]
-    endpoints = [endpoint_line(entry) for entry in surface.endpoints]
     parts = (
         ("packages", "\n".join(facts), 3),
         ("code patterns", _listed("How the code is written", surface.patterns), 3),
         ("test style", _listed("How the tests are written", surface.test_style), 3),
         ("database tables", _listed("Database tables", tables), 2),
         ("endpoints", _listed("Endpoints", endpoints), 2),
-        ("file list", f"Files ({len(surface.files)}):\n{files}", 2),
-        ("exported names", f"Exported names:\n{exports}" if exports else "", 1),
+        ("files", f"Files ({len(surface.files)}), those nearest to the story first:\n\n{surface.map or files}", 1),
     )
     return fit([ContextBlock(name=name, text=text, weight=weight) for name, text, weight in parts], budget_tokens)
+
+
+def _some_lines(lines: Sequence[str], chars: int) -> list[str]:
+    """Returns the first lines that fit, then how many are missing."""
+    ends = [sum(len(line) + 3 for line in lines[: at + 1]) for at in range(len(lines))]
+    kept = sum(end <= chars for end in ends)
+    return [*lines[:kept], *([f"… and {len(lines) - kept} more"] if kept < len(lines) else [])]
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:
@@ -126,19 +132,16 @@ def endpoint_line(entry: Endpoint) -> str:
     return f"{entry.method} {_shown(entry.path)}{target} in {_shown(entry.file)}"
 
 
-def _exports_text(surface: Surface, exclude: Container[str] = ()) -> str:
-    return "\n".join(_exports_line(entry) for entry in surface.exports if entry.names and entry.path not in exclude)
-
-
-def render_summaries(surface: Surface, exclude: Container[str] = (), budget_tokens: int = BUDGET_TOKENS) -> str:
-    """`path: names`, one file per line, without the paths in `exclude` and files that export nothing."""
-    return fit([ContextBlock(name="exported names", text=_exports_text(surface, exclude))], budget_tokens)
-
-
-def render_files(texts: Mapping[str, str], budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Every file's path and full text in a fence that holds; what does not fit is cut or named as left out."""
+def render_files(
+    texts: Mapping[str, str], budget_tokens: int = BUDGET_TOKENS, parts: Mapping[str, str] | None = None
+) -> str:
+    """Every file's path and full text in a fence that holds, or what `parts` shows of it; what does not fit is cut or
+    named as left out."""
+    shown = parts or {}
     blocks = [
-        ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, language_of(path))}")
+        ContextBlock(
+            name=_shown(path), text=f"### {_shown(path)}\n\n{shown.get(path) or fence(text, language_of(path))}"
+        )
         for path, text in texts.items()
     ]
     return fit(blocks, budget_tokens)
@@ -149,12 +152,13 @@ def render_paths(paths: Iterable[str]) -> str:
     return "\n".join(f"- {_shown(path)}" for path in paths)
 
 
-def render_names(names: Iterable[str]) -> str:
-    """Package names in one line, sorted; says so when there are none."""
-    return ", ".join(sorted(names)) or "none beyond the standard library"
+def render_names(names: Iterable[str], versions: Mapping[str, str] | None = None) -> str:
+    """Package names in one line, sorted, with their versions where these are known; says so when there are none."""
+    known = versions or {}
+    told = (f"{name} {known[name]}" if known.get(name) else name for name in sorted(names))
+    return ", ".join(told) or "none beyond the standard library"
 
 
-_DONE_LINE = 160  # characters
 _DESIGN = (
     ("Database design", "database_design", 3),
     ("API design", "api_design", 3),
@@ -177,7 +181,9 @@ def _numbered(criteria: Sequence[str], indent: str = "") -> str:
 
 def render_common(surface: Surface, record: str, story: Story, budget_tokens: int = BUDGET_TOKENS) -> dict[str, str]:
     """Returns the slots that every persona of the story is shown first, the same for each."""
-    return {"surface": render_surface(surface, budget_tokens), "record": record, "story": render_story(story)}
+    shown = render_surface(surface, min(budget_tokens, SURFACE_TOKENS))
+    settled = fit([ContextBlock(name="the rest of the record", text=record)], RECORD_TOKENS)
+    return {"surface": shown, "record": settled, "story": render_story(story)}
 
 
 def render_story(story: Story) -> str:
@@ -232,13 +238,17 @@ def render_tasks(tasks: Sequence[Task]) -> str:
     return "\n\n".join(render_task(task) for task in tasks)
 
 
-def render_done_tasks(tasks: Sequence[Task]) -> str:
-    """One line per finished task: id, files, the beginning of its description."""
-    return "\n".join(
-        f"- {task.task_id} ({', '.join(task.files_to_create) or task.command}): "
-        f"{cap(_one_line(task.description), _DONE_LINE)}"
-        for task in tasks
-    )
+DONE_CHARS = 300
+"""Length of a finished task's description in prompts: behind it stands what the task made."""
+MADE_CHARS = 4_000
+"""Length of that."""
+
+
+def render_done_task(task: Task, status: str, made: str) -> str:
+    """A finished task: id, status, what it was to do in short, and what its commit defines."""
+    told = textwrap.shorten(task.description, DONE_CHARS, placeholder=" …")
+    head = f"### {task.task_id} ({status})\n\n{told}"
+    return f"{head}\n\n{as_data(cap(made, MADE_CHARS), 'made')}" if made else head
 
 
 def render_missing(story_id: str, known: Sequence[Task], announced: int) -> str:

@@ -20,7 +20,6 @@ from orchestrator.prompts.budget import (
     fence,
     fit,
 )
-from orchestrator.prompts.context import endpoint_line, table_line
 
 MAX_FINDINGS = 40
 """Findings told in one feedback; the gravest come first into it, of the others their number is given."""
@@ -225,15 +224,13 @@ def _action(action: ActionResult) -> str:
 
 
 def render_record(record: ArchitectureRecord, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Locked conventions first, then open TODOs with their ids, then schema, endpoints and designs; each names the
-    story it comes from. "" for an empty record. When the room is short they are served in this order."""
+    """Locked conventions first, then open TODOs with their ids, then designs; each names the story it comes from. ""
+    for an empty record. When the room is short they are served in this order. Tables and endpoints are told with the
+    project, from its sources."""
     conventions = [f"{line.text} ({line.story})" for line in record.conventions]
-    endpoints = [f"{endpoint_line(entry)} ({story})" for story, entry in record.endpoints]
     parts = (
         ("Locked conventions (a story that needs another is a conflict)", conventions, 4),
         ("Open TODOs", [f"{todo.id}: {todo.text}" for todo in record.todos], 3),
-        ("Tables of the finished stories", [f"{table_line(table)} ({story})" for story, table in record.tables], 2),
-        ("Endpoints of the finished stories", endpoints, 2),
         ("Designs of the finished stories", [f"{line.text} ({line.story})" for line in record.design], 1),
     )  # fmt: skip
     blocks = [

@@ -54,7 +54,7 @@ _COMMON = frozenset({"surface", "record", "story"})
 _PLAN = _COMMON | {"schema", "vision", "sprint_stories", "wireframe", "overridden_conflict", "comment"}
 _BUILD = _COMMON | {
     *("design", "allowed_dependencies", "done_tasks", "task", "modified_files", "shown_files"),
-    *("import_summaries", "instructions", "history", "another_way", "comments"),
+    *("nearby", "instructions", "history", "another_way", "comments"),
 }
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
 _SUITE = _COMMON | {"acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"}

@@ -2,6 +2,7 @@
 
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -40,6 +41,11 @@ SEAMS = (("data", "project", "story"), ("role", "rules", "contract", "sprint"), 
 
 The first group is the same for all personas of a story, the second for one of them, `done` only grows: a piece of it
 that was sent before is found again, because the service looks up to 20 blocks back from a breakpoint."""
+
+
+GROWING = "done"
+"""The segment that only has entries added behind the others."""
+_ENTRY = re.compile(r"\n\n(?=### )")
 
 
 class _Usage(WirePart):
@@ -91,12 +97,15 @@ class AnthropicProvider(ModelProvider):
     async def _send(self, prompt: Prompt) -> httpx2.Response:
         system, rest = split(prompt.segments)
         ends = _seams(prompt.segments)
-        user: MessageParam = {"role": "user", "content": [_block(segment, ends) for segment in rest]}
+        user: MessageParam = {
+            "role": "user",
+            "content": [block for segment in rest for block in _blocks(segment, ends)],
+        }
         try:
             raw = await self._create(
                 model=self._access.model,
                 max_tokens=self._access.max_output_tokens,
-                system=[_block(system, ends)] if system else anthropic.omit,
+                system=_blocks(system, ends) if system else anthropic.omit,
                 messages=[user],
                 # Given with the call as well: without it the SDK refuses long answers that are not streamed.
                 timeout=self._client.timeout,
@@ -131,8 +140,10 @@ def _seams(segments: Sequence[Segment]) -> frozenset[str]:
     return frozenset(names[-1] for names in ends if names)
 
 
-def _block(segment: Segment, ends: frozenset[str]) -> TextBlockParam:
-    block: TextBlockParam = {"type": "text", "text": sendable(segment.text)}
+def _blocks(segment: Segment, ends: frozenset[str]) -> list[TextBlockParam]:
+    """Returns a segment as blocks: one, or one per entry of what only grows, so that the first ones stay the same."""
+    texts = _ENTRY.split(segment.text) if segment.name == GROWING else [segment.text]
+    blocks: list[TextBlockParam] = [{"type": "text", "text": sendable(text)} for text in texts if text.strip()]
     if segment.name in ends:
-        block["cache_control"] = {"type": "ephemeral"}
-    return block
+        blocks[-1]["cache_control"] = {"type": "ephemeral"}
+    return blocks

@@ -25,7 +25,7 @@ from orchestrator.core.exchange import Amended, AmendmentBrief
 from orchestrator.core.finding import Finding, Where, critical, policy
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.suite import FailureInstruction
-from orchestrator.story.context import Progress, Stage
+from orchestrator.story.context import Progress, Stage, done_tasks
 from orchestrator.story.planning import check_packages
 
 _ELSE = "the architect granted something else"
@@ -136,6 +136,7 @@ class Amendments:
             files=asked.files,
             packages=asked.packages,
             findings=tuple(reasons),
+            done_tasks=done_tasks(progress, self._plan),
         )
         answer = await self._available(await stage.architect.amendment(brief), contract)
         progress.note_findings(answer.findings)

@@ -18,6 +18,7 @@ from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteR
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
 from orchestrator.core.suite import NO_RUNNER, PROBLEMS, InstalledPackages, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted
+from orchestrator.prompts.context import render_done_task
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
 
@@ -136,6 +137,10 @@ class Progress:
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
+    """Task → what its last commit defines, for later prompts; in the order of the commits."""
+    written: set[str] = field(default_factory=set)
+    """Files that tasks wrote and none removed."""
     removed: set[str] = field(default_factory=set)
     """Files that tasks removed and that were not written again."""
     locks: dict[str, str] = field(default_factory=dict)
@@ -159,10 +164,22 @@ class Progress:
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Updates the set of removed files."""
         self.removed = (self.removed | set(removed)) - set(written)
+        self.written = (self.written | set(written)) - set(removed)
 
     def note_findings(self, found: Sequence[Finding]) -> None:
         """Adds new findings."""
         self.findings.extend(finding for finding in found if finding not in self.findings)
+
+
+def done_tasks(progress: Progress, plan: Breakdown, *, without: str = "") -> tuple[str, ...]:
+    """Returns what each task that was worked on has made, in the order of its commits; the rest without a commit."""
+    described = {task.task_id: task for task in plan.tasks}
+    order = [*progress.made, *(task for task in progress.tasks if task not in progress.made)]
+    return tuple(
+        render_done_task(described[task], progress.tasks[task], progress.made.get(task, ""))
+        for task in order
+        if task != without and progress.tasks[task] is not TaskStatus.PENDING
+    )
 
 
 class StoryStopped(Exception):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from orchestrator.checks.paths import Around
 from orchestrator.code.habits import habits, test_habits
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
+from orchestrator.code.outline import is_page
 from orchestrator.code.packages import dependencies_of
 from orchestrator.code.python import source as python_source
 from orchestrator.code.python import surface
@@ -23,7 +25,9 @@ from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
 from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.prompts.context import render_story
 from orchestrator.story.context import Progress, Stage, recorded_stack
+from orchestrator.story.project_map import imports_of, path_words, project_map, words_of
 
 _remembered = lru_cache(maxsize=2048)
 """Stories of a sprint read the same files again and again: the sources of a few projects. Results are shared."""
@@ -165,6 +169,7 @@ SCAN_LIMIT = 600
 MAX_DATABASES = 3
 MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
 """Limits of a Surface, so that a story's record does not grow with the project."""
+MAX_PAGES = 60
 MAX_SOURCE_CHARS = 400_000
 """A longer source is generated or data: it stays in the file list, but its exports are not read."""
 
@@ -194,22 +199,34 @@ def _is_test_source(path: str) -> bool:
     return is_test_file(path) and not is_manifest(path)
 
 
-def scan_paths(files: Iterable[str]) -> tuple[str, ...]:
+def scan_paths(files: Iterable[str], about: str = "") -> tuple[str, ...]:
     """Returns the files that `build_surface` reads: manifests, SQL and sources, sorted, at most SCAN_LIMIT; and at
-    most MAX_TEST_FILES test files, for their style.
+    most MAX_TEST_FILES test files, for their style; for a story also at most MAX_PAGES pages and style sheets.
 
-    Leaves out vendored, built, minified and lock files.
+    Those whose paths share words with `about`, a story's text, come before the rest. Leaves out vendored, built,
+    minified and lock files.
     """
-    worth = [path for path in set(files) if _worth_reading(path)]
+    wanted = words_of(about)
+    listed = set(files)
+    worth = [path for path in listed if _worth_reading(path)]
+
+    def meant(path: str) -> int:
+        return len(wanted & path_words(path)) if wanted else 0
+
     sources = sorted(
         (path for path in worth if not _is_test_source(path)),
-        key=lambda path: (not is_manifest(path), not path.lower().endswith(".sql"), path.count("/"), path),
+        key=lambda path: (
+            *(not is_manifest(path), not path.lower().endswith(".sql")),
+            *(-meant(path), path.count("/"), path),
+        ),
     )
     tests = sorted(
         (path for path in worth if _is_test_source(path) and not path.lower().endswith(".sql")),
-        key=lambda path: (path.count("/"), path),
+        key=lambda path: (-meant(path), path.count("/"), path),
     )
-    return tuple(sorted(sources[:SCAN_LIMIT] + tests[:MAX_TEST_FILES]))
+    seen = [path for path in listed if about and is_page(path) and not _vendored(PurePosixPath(path))]
+    pages = sorted(seen, key=lambda path: (-meant(path), path.count("/"), path))
+    return tuple(sorted(sources[:SCAN_LIMIT] + tests[:MAX_TEST_FILES] + pages[:MAX_PAGES]))
 
 
 def database_paths(files: Iterable[str]) -> tuple[str, ...]:
@@ -225,11 +242,12 @@ def build_surface(
     texts: Mapping[str, str],
     dependencies: Iterable[str] | None = None,
     schemas: Mapping[str, str] | None = None,
+    about: str = "",
 ) -> Surface:
     """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
     `dependencies` are normalised names; None takes them from the manifests in `texts`. `schemas` is the SQL of the
-    `database_paths`. Leaves out what cannot be read.
+    `database_paths`. `about` is the text of the story that the map is for. Leaves out what cannot be read.
     """
     listed = tuple(sorted(set(files)))
     wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
@@ -245,17 +263,23 @@ def build_surface(
     if dependencies is None:
         manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
         dependencies = (name for path in manifests for name in dependencies_of(path, texts[path]))
+    dependencies = sorted(set(dependencies))
+    imports = imports_of({path: texts[path] for path in wanted}, listed) if about else {}
+    readable = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
     return Surface(
         commit=commit,
         files=listed,
         exports=tuple(entry for entry in exports if entry.names),
-        dependencies=tuple(sorted(set(dependencies))),
+        dependencies=tuple(dependencies),
         runtime=runtime_of(texts),
         runtimes=runtimes_of(texts),
         endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
         tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
         patterns=code_patterns(listed, {path: texts[path] for path in read}),
         test_style=test_style(listed, {path: texts[path] for path in wanted}),
+        versions=versions_of(dependencies, [texts[path] for path in sorted(texts) if is_manifest(path)]),
+        imports=imports,
+        map=project_map(about, listed, readable, imports) if about and listed else "",
     )
 
 
@@ -263,15 +287,33 @@ Files = Callable[[], Awaitable[tuple[str, ...]]]
 Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
 
 
+def versions_of(names: Iterable[str], manifests: Sequence[str]) -> dict[str, str]:
+    """Returns package → the version that a manifest's text asks for; without those that ask for none."""
+    found: dict[str, str] = {}
+    for name in names:
+        # `name>=1.2,<2`, `name[extra] ~= 1.2`, `name = "^1.2"`, `"name": "^1.2"`; `-`, `_` and `.` are one in Python.
+        spelt = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace("\\-", "-").replace("\\.", "."))
+        pattern = re.compile(
+            rf"(?<![\w@/.-]){spelt}(?:\[[^\]]*\])?(?:\s*((?:[<>=!~]=?=?)\s*[\dv][^\s\"';#]*)|\"?\s*[:=]\s*\"([^\"\n]+)\")",
+            re.IGNORECASE,
+        )
+        for text in manifests:
+            if match := pattern.search(text):
+                found[name] = "".join((match[1] or match[2]).split()).rstrip(",")[:40]
+                break
+    return found
+
+
 async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
-    """Returns the Surface of a tree, as a durable step."""
+    """Returns the Surface of a tree, with its map for the story, as a durable step."""
+    about = render_story(stage.brief.story)
 
     async def work() -> Surface:
         async with stage.scans:
             paths = await files()
-            texts = await read(scan_paths(paths))
+            texts = await read(scan_paths(paths, about))
             schemas = await stage.workspace.schemas(stage.story_id, database_paths(paths))
-            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas)
+            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas, about=about)
 
     return sharing(await stage.do("scan", Surface, work))
 

@@ -18,7 +18,7 @@ from orchestrator.core.exchange import MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding, blocking, minor
 from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
-from orchestrator.story.context import Progress, Stage
+from orchestrator.story.context import Progress, Stage, done_tasks
 from orchestrator.story.gate import COMMENT
 from orchestrator.story.project_scan import around_of, read_users, scan_tree
 
@@ -158,7 +158,6 @@ class Resolution:
         contract: ArchitectureContract,
         said: Sequence[Finding],
     ) -> MergeBrief:
-        statuses = self._progress.tasks
         work = TaskBrief(
             task=task.model_copy(update={"files_to_create": tuple(RepoPath(path) for path in texts)}),
             breakdown=self._plan,
@@ -166,7 +165,7 @@ class Resolution:
             allowed_dependencies=tuple(sorted(contract.allowed_dependencies)),
             modified_files=texts,
             files=files,
-            done_tasks=tuple(f"{one.task_id} ({statuses[one.task_id]}): {one.description}" for one in self._plan.tasks),
+            done_tasks=done_tasks(self._progress, self._plan),
         )
         return MergeBrief(
             work=work,

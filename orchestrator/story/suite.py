@@ -14,6 +14,7 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted
 from orchestrator.story.context import Progress, Stage, StoryStopped
+from orchestrator.story.project_map import parts_of
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
@@ -87,7 +88,10 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
     listed = {path: reason for path, reason in listed.items() if path in now.files}
 
     texts = await stage.read([*story_files(plan), *listed])
+    about = "\n".join(f"{one.criterion} {one.test}" for one in plan.acceptance_tests)
+    about = "\n".join((about, *(task.description for task in plan.tasks)))
     return SuiteBrief(
+        parts=parts_of({path: texts[path] for path in story_files(plan) if path in texts}, about),
         breakdown=plan,
         surface=progress.surface,
         files={path: texts[path] for path in story_files(plan) if path in texts},

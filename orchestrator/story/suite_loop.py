@@ -25,6 +25,7 @@ from orchestrator.story.fail_before import (
     unnoticed,
     unnoticed_findings,
 )
+from orchestrator.story.project_map import parts_of
 from orchestrator.story.regression import Regression
 from orchestrator.story.routing import TestRoute, route_red
 from orchestrator.story.suite import kept, put_in_place, replace_suite, story_files
@@ -305,6 +306,7 @@ class _Attempts:
                 suite=self._suite,
                 report=red,
                 files={path: text for path, text in texts.items() if path not in tests},
+                parts=parts_of(texts, failure_text(red)),
                 task_files={task: tuple(files) for task, files in self._owned.items()},
                 history=tuple(self._history),
                 older={path: texts[path] for path in tests if path in texts},

@@ -21,7 +21,8 @@ from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.suite import FailureInstruction, InstalledPackages
 from orchestrator.story.amendment import Amendments
 from orchestrator.story.commands import Commanded, check_shell, follow_locks, lock_left, run_commands
-from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews
+from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews, done_tasks
+from orchestrator.story.project_map import file_outline, near_paths, nearby, parts_of
 from orchestrator.story.project_scan import around_of, read_users
 from orchestrator.story.review import review_task, unsettled
 from orchestrator.story.routing import ReviewRoute
@@ -30,8 +31,6 @@ UNSAFE_PATH = "delivery.unsafe_path"
 """Counts as a contract violation, because no contract allows it."""
 SUBJECT_CHARS = 60
 """Length of a task's description in the subject of its commit."""
-DONE_CHARS = 800
-"""Length of a finished task's description in prompts; a person's plan may contain all its code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +97,11 @@ class TaskRun:
     async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
         """Requests a delivery and commits what is acceptable; returns the task's status and remaining findings."""
         task = order.task
-        before = await self._stage.read(self._own(task))
-        brief = self._brief(order, before)
+        own, about = self._own(task), self._about(order)
+        near = self._near(task, about)
+        texts = await self._stage.read((*own, *near))
+        before = {path: texts[path] for path in own if path in texts}
+        brief = self._brief(order, before, nearby(near, texts, about))
 
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
@@ -134,21 +136,36 @@ class TaskRun:
         """Returns a task's files without removed ones, which need not be delivered again."""
         return tuple(path for path in paths if path not in self._progress.removed)
 
-    def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
-        done = [
-            f"{task.task_id} ({status}): {textwrap.shorten(task.description, DONE_CHARS, placeholder=' …')}"
-            for task in self._plan.tasks
-            if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING
-            and task.task_id != order.task.task_id
-        ]
+    def _about(self, order: Order) -> str:
+        """Returns what the developer is asked for in a request, in words."""
+        instructed = (f"{one.file} {one.function} {one.issue} {one.fix}" for one in order.instructions)
+        reviewed = (
+            f"{one.title} {one.issue} {one.fix}" for said in self._unsettled(order.task) for one in said.comments
+        )
+        return "\n".join((order.task.description, *instructed, *reviewed))
+
+    def _near(self, task: Task, about: str) -> tuple[str, ...]:
+        """Returns the files around a task's own; those that finished tasks wrote are told with these."""
+        surface, own = self._progress.surface, self._own(task)
+        exports = {entry.path: entry.names for entry in surface.exports}
+        near = near_paths(about, own, surface.files, exports, surface.imports)
+        told = f"\n{surface.map}"
+        gone = self._progress.written | self._progress.removed
+        return tuple(path for path in near if path not in gone and f"\n{path}:\n" not in told)
+
+    def _brief(self, order: Order, before: dict[str, str], around: str) -> TaskBrief:
+        plan, about = self._plan.dependencies, self._about(order)
         return TaskBrief(
             task=order.task.model_copy(update={"files_to_create": self._wanted(order.task.files_to_create)}),
             breakdown=self._plan,
             surface=self._progress.surface,
             allowed_dependencies=tuple(sorted(self.contract.allowed_dependencies)),
             modified_files=before,
+            parts=parts_of(before, about, self._progress.surface.map),
+            nearby=around,
+            versions={**self._progress.surface.versions, **plan.devDependencies, **plan.dependencies},
             files=self._files(order.task, before),
-            done_tasks=tuple(done),
+            done_tasks=done_tasks(self._progress, self._plan, without=order.task.task_id),
             instructions=order.instructions,
             failure_output=order.failure_output,
             history=order.history,
@@ -162,11 +179,7 @@ class TaskRun:
 
     async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         """Checks the contents; reads the users of lost names only if there are any."""
-        instructed = (f"{one.issue} {one.fix}" for one in order.instructions)
-        reviewed = (
-            f"{one.title} {one.issue} {one.fix}" for said in self._unsettled(order.task) for one in said.comments
-        )
-        about = "\n".join((order.task.description, *instructed, *reviewed))
+        about = self._about(order)
         around = around_of(self._stage, self._progress, self._plan, self.contract, about)
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):
@@ -311,6 +324,8 @@ class TaskRun:
 
         self._head = commit = await self._stage.step.step("commit", work, str)
         self._progress.note_committed(kept.paths, kept.removed)
+        self._progress.made.pop(task.task_id, None)
+        self._progress.made[task.task_id] = _made(kept)
         self._progress.locks |= {change.path: change.content for change in self._locks.files}
         if task.task_id in self._progress.reviews:
             followed = {change.path for change in self._locks.files}  # long, and not the developer's work
@@ -337,6 +352,12 @@ class TaskRun:
             level=Level.INFO if status is TaskStatus.DONE else Level.WARN,
         )  # fmt: skip
         return status
+
+
+def _made(delivery: Delivery) -> str:
+    """Returns what a committed delivery defines, file by file."""
+    told = [file_outline(change.path, change.content) or change.path for change in delivery.files]
+    return "\n".join([*told, *(f"{path} (removed)" for path in delivery.removed)])
 
 
 def with_made(delivery: Delivery, made: Sequence[FileChange]) -> Delivery:

@@ -98,8 +98,8 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: P
     for line in (
         "- snake_case names (NFR-001)",
         "- TODO-NFR-001-01: paging",
-        "- books (id INTEGER PRIMARY KEY, title TEXT NOT NULL) in schema.sql (NFR-001)",
-        "- GET /books → books in routes.py (NFR-001)",
+        "- books (id INTEGER PRIMARY KEY, title TEXT NOT NULL) in schema.sql",
+        "- GET /books → books in routes.py",
     ):
         assert line in told
     assert "never seen" not in told

@@ -33,7 +33,7 @@ def says(text: str, purpose: str = "delivery", **more: Any) -> dict[str, Any]:
 
 
 async def delivered(
-    at: Bench, verdicts: Sequence[list[Finding]] = (), old: Mapping[str, str] | None = None, *, repeated: str = ""
+    at: Bench, verdicts: Sequence[list[Finding]] = (), old: Mapping[str, str] | None = None, **more: Any
 ) -> Delivered:
     left = list(verdicts)
     given = TaskBrief(
@@ -43,7 +43,7 @@ async def delivered(
         allowed_dependencies=(),
         modified_files=dict(old or {}),
         files=tuple(sorted({*TREE, *(old or {})})),
-        repeated=repeated,
+        **more,
     )
 
     async def judge(_delivery: Delivery) -> list[Finding]:
@@ -224,3 +224,33 @@ async def test_the_judges_word_goes_back_with_the_plan() -> None:
     assert (await delivered(at, [[major("contract.file", "c.py is not allowed")]])).accepted
     assert "c.py is not allowed" in at.segment(1, "feedback")
     assert "`````" in at.segment(1, "feedback") or "````" in at.segment(1, "feedback")
+
+
+PART = {"a.py": "a.py has 2 lines; these are parts of it."}
+
+
+async def test_a_file_that_is_shown_in_part_is_edited_as_it_is_and_can_be_read_whole() -> None:
+    edit = Edit(path="a.py", pairs=(Pair(find="B = 0\n", replace="B = 1\n"),))
+    at = bench(says(plan(edit, B)))
+    result = await delivered(at, old=OLD, parts=PART)
+    assert (result.accepted, texts(result)["a.py"]) == (True, "A = 0\nB = 1\n")
+    assert PART["a.py"] in at.segment(0, "task")
+    assert "B = 0" not in at.segment(0, "task")
+    TREE["a.py"] = OLD["a.py"]
+    at = bench(says(plan(Read(resource="a.py"))), says(plan(edit, B)))
+    try:
+        assert (await delivered(at, old=OLD, parts=PART)).accepted
+    finally:
+        del TREE["a.py"]
+    assert at.segment(1, "task").count("B = 0") == 1
+    assert PART["a.py"] not in at.segment(1, "task")
+
+
+async def test_where_json_is_asked_for_no_file_is_shown_in_part() -> None:
+    at = bench(says("### nothing\nthat can be read"), says(JSON))
+    assert (await delivered(at, old=OLD, parts=PART)).accepted
+    assert "B = 0" not in at.segment(0, "task")
+    assert "B = 0" in at.segment(2, "task")  # behind the repair request
+    by_json = bench(says(JSON), policies=Policies.model_validate({"formats": {"alex": "json"}}))
+    await delivered(by_json, old=OLD, parts=PART)
+    assert "B = 0" in by_json.segment(0, "task")

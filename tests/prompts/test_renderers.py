@@ -1,5 +1,5 @@
 from orchestrator.core.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
-from orchestrator.core.contract import FileExports, Surface
+from orchestrator.core.contract import Surface
 from orchestrator.core.story import Story
 from orchestrator.core.suite import (
     PROBLEMS,
@@ -14,7 +14,7 @@ from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import (
     render_acceptance_tests,
     render_design,
-    render_done_tasks,
+    render_done_task,
     render_files,
     render_history,
     render_instructions,
@@ -25,7 +25,6 @@ from orchestrator.prompts.context import (
     render_sprint_stories,
     render_story,
     render_suite,
-    render_summaries,
     render_surface,
     render_task,
     render_tasks,
@@ -77,10 +76,11 @@ def test_tasks_in_full_and_in_one_line() -> None:
     assert "Command run afterwards: python -m a" in text
     assert "Because" not in text
     assert render_tasks([TASK, TASK]).count("Task: T-US-001-01") == 2
-    line = render_done_tasks([TASK])
-    assert "\n" not in line
-    assert line.startswith("- T-US-001-01 (src/a.py, src/b.py): Write the model. More.")
-    assert len(line) < 300
+    long = TASK.model_copy(update={"description": "word " * 200})
+    assert render_done_task(long, "done", "").startswith("### T-US-001-01 (done)\n\nword word")
+    assert len(render_done_task(long, "done", "")) < 340
+    made = render_done_task(TASK, "done", "src/a.py:\ndef a(b: int) -> str")
+    assert made.endswith('<data of="made">\nsrc/a.py:\ndef a(b: int) -> str\n</data>')
 
 
 def test_missing_tasks_are_counted_and_named() -> None:
@@ -111,22 +111,23 @@ def test_acceptance_tests() -> None:
     assert render_acceptance_tests(tests) == "1. A\n   Test: do it\n2. B"
 
 
-def test_the_surface_serves_packages_then_files_then_exports() -> None:
-    files = tuple(f"src/module_{n}.py" for n in range(200))
-    exports = tuple(FileExports(path=path, names=tuple(f"name_{n}" for n in range(50))) for path in files)
+def test_the_surface_tells_packages_with_versions_and_the_map_within_its_budget() -> None:
+    files = tuple(f"src/module_{n}.py" for n in range(2000))
     surface = Surface(
-        commit="c", files=files, exports=exports, dependencies=("rich",), runtime="requires-python >=3.11"
+        commit="c",
+        files=files,
+        dependencies=("flask", "rich"),
+        versions={"rich": ">=13"},
+        runtime="requires-python >=3.11",
+        map="src/module_7.py:\ndef seven() -> int",
     )
-    whole = render_surface(surface, 1_000_000)
-    assert whole.startswith(
-        "Runtime: requires-python >=3.11\nPackages in the manifests: rich\n\nFiles (200):\nsrc/module_0.py"
-    )
-    assert "src/module_199.py: name_0, name_1" in whole
-    assert " and 10 more" in whole
-    short = render_surface(surface, 1500)
-    assert tokens(short) <= 1500
-    assert "src/module_199.py" in short
-    assert "[exported names: cut here" in short
+    whole = render_surface(surface)
+    head = "Runtime: requires-python >=3.11\nPackages in the manifests: flask, rich >=13\n\nFiles (2000), "
+    assert whole.startswith(head)
+    assert whole.endswith("first:\n\nsrc/module_7.py:\ndef seven() -> int")
+    listed = render_surface(surface.model_copy(update={"map": ""}))
+    assert "src/module_0.py" in listed
+    assert tokens(listed) <= 2000
     assert render_surface(Surface(commit="", files=()), 100) == "The repository is empty."
 
 
@@ -135,9 +136,8 @@ def test_files_names_and_paths() -> None:
     assert "### a.py\n\n````py\nx = '```'\n````" in text
     assert "### 'odd\\n## name'" in text
     assert "Left out for lack of room (1): b" in render_files({"a": "x", "b": "y" * 5000}, 40)
-    exports = tuple(FileExports(path=path, names=names) for path, names in {"a": ("f",), "b": (), "c": ("g",)}.items())
-    assert render_summaries(Surface(commit="", files=("a",), exports=exports), {"c"}) == "a: f"
-    assert render_names(["b", "a"]) == "a, b"
+    assert render_files({"a.py": "x"}, parts={"a.py": "A part."}) == "### a.py\n\nA part."
+    assert render_names(["b", "a"], {"a": "~=1.2"}) == "a ~=1.2, b"
     assert "standard library" in render_names([])
     assert render_paths(["a", "b"]) == "- a\n- b"
 

@@ -107,6 +107,18 @@ async def test_there_are_never_more_than_four_breakpoints_nor_an_empty_block(nam
     assert body["messages"][0]["content"]
 
 
+async def test_what_only_grows_is_sent_in_blocks_that_stay_the_same() -> None:
+    tasks = ["## Finished tasks", "### T-A-01 (done)\n\nOne", "### T-A-02 (done)\n\nTwo"]
+    sent = []
+    for number in (2, 3):
+        segments = (Segment(name="data", text="d"), Segment(name="done", text="\n\n".join(tasks[:number])))
+        with model_server(Answer(body=message())) as server:
+            await call(CLAUDE, server.url, Prompt(key=KEY, turn=1, segments=segments))
+        sent.append(server.asked[0].body["messages"][0]["content"])
+    assert [[block["text"] for block in blocks] for blocks in sent] == [tasks[:2], tasks]
+    assert ["cache_control" in block for block in sent[1]] == [False, False, True]
+
+
 async def test_the_chat_request_is_one_that_compatible_servers_take() -> None:
     with model_server(Answer(body=completion())) as server:
         await call(GPT, f"{server.url}/v1/")

@@ -51,9 +51,7 @@ def test_the_architect_reads_what_is_settled_and_by_whom() -> None:
     record = ArchitectureRecord.of([part])
     assert render_record(record) == (
         "Locked conventions (a story that needs another is a conflict):\n- snake_case (US-1)\n\n"
-        "Open TODOs:\n- TODO-US-1-01: paging\n\n"
-        "Tables of the finished stories:\n- users (id INT) in schema.sql (US-1)\n\n"
-        "Endpoints of the finished stories:\n- GET /users → users in app.py (US-1)"
+        "Open TODOs:\n- TODO-US-1-01: paging"
     )
     assert render_record(ArchitectureRecord()) == ""
     many = ArchitectureRecord.of(

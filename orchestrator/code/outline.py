@@ -1,0 +1,169 @@
+"""What a file defines, in the fewest words that can be built on: signatures, class names, tables, headings."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from orchestrator.code.javascript import tree
+from orchestrator.code.sql.tables import read_tables
+
+MAX_SIGNATURE = 200
+"""Characters of one signature: a call with forty parameters is known by its first."""
+MAX_NAMES = 80
+"""Limit on the class names of a style sheet or page."""
+STYLES = frozenset({".css", ".scss", ".sass", ".less"})
+PAGES = frozenset({".html", ".htm", ".jinja", ".jinja2", ".j2", ".vue", ".svelte", ".astro", ".ejs", ".hbs", ".njk"})
+PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
+_CODE = frozenset({".py", *tree.SUFFIXES})
+
+
+class Definition(NamedTuple):
+    """One thing that a file defines."""
+
+    name: str
+    line: int
+    """Its first line, counted from 1, decorators included."""
+    end: int
+    """Its last line."""
+    signature: str
+    """On one line, indented like a member where it is one."""
+
+
+@lru_cache(maxsize=4096)
+def outline(text: str, path: str) -> tuple[Definition, ...]:
+    """Returns what a file defines, private names too, in its order; nothing of a file that cannot be read."""
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix == ".py":
+        return tuple(_python(text))
+    if suffix in tree.SUFFIXES:
+        return tuple(_javascript(text))
+    if suffix == ".sql":
+        return tuple(
+            Definition(table.name, 1, 1, _short(f"table {table.name} ({', '.join(table.columns)})", 600))
+            for table in read_tables([(path, text)])
+        )
+    if suffix in STYLES:
+        return _named("classes", re.findall(r"\.(-?[A-Za-z_][\w-]*)(?=[^{};]*\{)", text))
+    if suffix in PAGES:
+        return _page(text)
+    if suffix in PROSE:
+        return tuple(_headings(text))
+    return ()
+
+
+def is_code(path: str) -> bool:
+    """Returns whether the file is a source whose definitions have bodies."""
+    return PurePosixPath(path).suffix.lower() in _CODE
+
+
+def is_page(path: str) -> bool:
+    """Returns whether the file is a page, a template or a style sheet."""
+    return PurePosixPath(path).suffix.lower() in STYLES | PAGES
+
+
+def is_facts(path: str) -> bool:
+    """Returns whether the file has names that other files use: class names, fields, tables."""
+    return path.lower().endswith(".sql") or is_page(path)
+
+
+def _short(text: str, limit: int = MAX_SIGNATURE) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= limit else f"{one_line[:limit]}…"
+
+
+def _python(text: str) -> Iterator[Definition]:
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _class(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield _function(node, "")
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id != "__all__":
+                    told = ast.unparse(node)
+                    told = _short(told.replace("\\n", " "), 500 if "CREATE TABLE" in told.upper() else 80)
+                    yield Definition(target.id, node.lineno, node.end_lineno or node.lineno, told)
+
+
+def _class(node: ast.ClassDef) -> Iterator[Definition]:
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    fields = [_short(ast.unparse(one), 60) for one in node.body if isinstance(one, ast.AnnAssign)]
+    told = f"class {node.name}({bases})" if bases else f"class {node.name}"
+    told += f": {'; '.join(fields)}" if fields else ""
+    first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
+    yield Definition(node.name, first, node.end_lineno or node.lineno, _short(told, 400))
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield _function(one, "  ")
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: str) -> Definition:
+    kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    marks = " ".join(f"@{ast.unparse(one)}" for one in node.decorator_list)
+    told = _short(f"{marks} {kind} {node.name}({ast.unparse(node.args)}){returns}")
+    first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
+    return Definition(node.name, first, node.end_lineno or node.lineno, f"{indent}{told}")
+
+
+# At the margin, or behind `export`: what follows up to the body is the signature.
+_JS_TOP = re.compile(
+    r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
+    r"(?:function\s*\*?|class|interface|type|enum|const|let|var)\s+([A-Za-z_$][\w$]*)"
+)
+_JS_SHARED = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?\s*=|export\s+default\b|export\s*\{")
+_JS_MEMBER = re.compile(
+    r"\s{2,4}(?:(?:static|async|get|set|public|private|protected|readonly)\s+)*([#\w$]+)\s*\([^;]*\{"
+)
+_JS_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "function", "with", "do", "else"})
+
+
+def _javascript(text: str) -> Iterator[Definition]:
+    lines = text.splitlines()
+    found: list[tuple[int, str, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if top := _JS_TOP.match(line):
+            found.append((number, top[1], _short(_before_body(line))))
+        elif shared := _JS_SHARED.match(line):
+            found.append((number, shared[1] or "exports", _short(line.rstrip("{ "))))
+        elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS:
+            found.append((number, member[1], f"  {_short(_before_body(line))}"))
+    for at, (number, name, told) in enumerate(found):
+        behind = [other for other, _, signature in found[at + 1 :] if told[:1] == " " or signature[:1] != " "]
+        yield Definition(name, number, (behind[0] - 1) if behind else len(lines), told)
+
+
+def _before_body(line: str) -> str:
+    """Returns a declaration without the beginning of its body."""
+    return re.sub(r"\s*(?:=>\s*)?\{?\s*$", "", line.rstrip())
+
+
+def _named(what: str, names: Iterable[str]) -> tuple[Definition, ...]:
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - MAX_NAMES} more" if len(unique) > MAX_NAMES else ""
+    return (Definition(what, 1, 1, f"{what}: {', '.join(unique[:MAX_NAMES])}{more}"),) if unique else ()
+
+
+def _page(text: str) -> tuple[Definition, ...]:
+    listed = re.findall(r"\bclass(?:Name)?\s*=\s*[\"']([^\"'{}]*)[\"']", text)
+    return (
+        *_named("extends", re.findall(r"\{%-?\s*(?:extends|include)\s+[\"']([^\"']+)[\"']", text)),
+        *_named("blocks", re.findall(r"\{%-?\s*block\s+(\w+)", text)),
+        *_named("classes", (name for names in listed for name in names.split())),
+        *_named("ids", re.findall(r"\bid\s*=\s*[\"']([\w-]+)[\"']", text)),
+        *_named("fields", re.findall(r"<(?:input|select|textarea)[^>]*\bname\s*=\s*[\"']([\w\[\]-]+)[\"']", text)),
+    )
+
+
+def _headings(text: str) -> Iterator[Definition]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(r"#{1,3} \S", line):
+            yield Definition(line.lstrip("# "), number, number, _short(line, 80))

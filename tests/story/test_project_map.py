@@ -1,0 +1,162 @@
+"""The map of a project for a story: what it is about first, within one budget, whatever the project's size."""
+
+import pytest
+
+from orchestrator.code.outline import outline
+from orchestrator.prompts.budget import tokens
+from orchestrator.story.project_map import (
+    MAP_TOKENS,
+    NEAR_FILES,
+    imports_of,
+    in_part,
+    near_paths,
+    nearby,
+    project_map,
+    ranked,
+)
+from orchestrator.story.project_scan import build_surface, scan_paths, versions_of
+
+SHOP = {
+    "shop/__init__.py": "",
+    "shop/prices.py": "from shop.money import rounded\n\n\n"
+    "def price_of(item: str) -> float:\n    return rounded(1.0)\n",
+    "shop/money.py": "def rounded(amount: float) -> float:\n    return _half_up(amount)\n\n\n"
+    "def _half_up(amount: float) -> float:\n    return round(amount, 2)\n",
+    "shop/parcels.py": "class Parcel:\n    weight: float\n\n    def label(self) -> str:\n        return ''\n",
+    "shop/cart.py": "from .prices import price_of\n\n\ndef total(items: list[str]) -> float:\n"
+    "    return sum(price_of(item) for item in items)\n",
+    "web/cart.js": "import { add } from './lines';\nexport function show(cart) {\n  return add(cart);\n}\n",
+    "web/lines.js": "export const add = (cart) => cart;\n",
+    "web/style.css": ".cart-line:hover { color: red }\n.btn { color: blue }\n",
+    "tests/test_prices.py": "from shop.prices import price_of\n\n\n"
+    "def test_price() -> None:\n    assert price_of('a')\n",
+}
+
+
+def grown(modules: int) -> dict[str, str]:
+    more = {
+        f"part_{n}/m{n}.py": f"def work_{n}(values: list[int]) -> int:\n    return {n}\n" * 3 for n in range(modules)
+    }
+    return {**SHOP, **more}
+
+
+def test_imports_are_found_in_python_and_javascript_also_relative_ones() -> None:
+    assert imports_of({**SHOP, "src/pkg/a.py": "import pkg.b\n", "src/pkg/b.py": ""}, (*SHOP, "src/pkg/b.py")) == {
+        "shop/cart.py": ("shop/prices.py",),
+        "shop/prices.py": ("shop/money.py",),
+        "src/pkg/a.py": ("src/pkg/b.py",),
+        "tests/test_prices.py": ("shop/prices.py",),
+        "web/cart.js": ("web/lines.js",),
+    }
+
+
+def test_files_with_the_storys_words_come_first_then_those_one_import_further() -> None:
+    order = [path for path, _ in ranked("Prices have a discount", tuple(SHOP), SHOP, imports_of(SHOP, SHOP))]
+    assert order[0] == "shop/prices.py"
+    assert set(order[1:4]) == {"shop/money.py", "shop/cart.py", "tests/test_prices.py"}
+    private = [path for path, _ in ranked("Mend `_half_up`", tuple(SHOP), SHOP, {})]
+    assert private[0] == "shop/money.py"
+
+
+@pytest.mark.parametrize("modules", [0, 30, 3000])
+def test_the_map_keeps_to_its_budget_and_shows_what_the_story_is_about(modules: int) -> None:
+    files = grown(modules)
+    shown = project_map("Prices have a discount", tuple(files), files, imports_of(files, files))
+    assert "def price_of(item: str) -> float" in shown
+    assert "def rounded(amount: float) -> float" in shown
+    assert tokens(shown) <= MAP_TOKENS
+    assert ("Files not named here: " in shown) is (modules > 100)
+
+
+def test_the_scan_of_a_story_reads_its_files_first_and_pages_too() -> None:
+    files = (*(f"a{n}.py" for n in range(700)), "far/below/here/prices.py", "web/style.css")
+    assert "far/below/here/prices.py" not in scan_paths(files)
+    assert {"far/below/here/prices.py", "web/style.css"} <= set(scan_paths(files, "Prices have a discount"))
+    surface = build_surface("", tuple(SHOP), SHOP, about="The cart has buttons")
+    assert "web/style.css:\n```css\n.cart-line:hover" in surface.map
+    assert surface.imports["shop/cart.py"] == ("shop/prices.py",)
+    assert build_surface("", tuple(SHOP), SHOP).map == ""
+
+
+def test_around_a_task_stand_what_it_imports_who_imports_it_and_what_it_names() -> None:
+    exports = {"shop/parcels.py": ("Parcel",), "shop/money.py": ("rounded",)}
+    imports = imports_of(SHOP, SHOP)
+    near = near_paths("A Parcel has a price", ["shop/prices.py"], tuple(SHOP), exports, imports)
+    assert near == ("shop/parcels.py", "shop/money.py", "shop/cart.py")
+    shown = nearby(near, SHOP, "A Parcel has a price", told="shop/cart.py:\n")
+    assert "class Parcel" in shown
+    assert "shop/cart.py" not in shown
+    many = {f"m{n}.py": ("shop/prices.py",) for n in range(50)}
+    assert len(near_paths("x", ["shop/prices.py"], tuple(many), {}, many)) == NEAR_FILES
+
+
+def test_a_long_module_is_an_outline_and_the_parts_that_a_task_is_about() -> None:
+    text = "import os\n\n" + "".join(
+        f"\n\ndef work_{n}(a: int) -> int:\n    total = a\n" + "    total += 1\n" * 20 + f"    return total + {n}\n"
+        for n in range(100)
+    )
+    shown = in_part("m.py", text, "work_77 adds two")
+    assert "return total + 77" in shown
+    assert "return total + 5\n" not in shown
+    assert "def work_77(a: int) -> int" in shown
+    assert "READ shows it whole" in shown
+    assert tokens(shown) < 3_000
+    assert in_part("m.py", text[:2000], "work_77") == ""
+
+
+def test_a_changelog_is_shown_by_its_head() -> None:
+    text = "# Changes\n\n" + "".join(f"## 1.{n}\n\n- something was changed in part {n}\n\n" for n in range(300))
+    shown = in_part("CHANGELOG.md", text, "Add a function")
+    assert "## 1.5\n" in shown
+    assert "## 1.250" not in shown
+
+
+def test_outlines_name_what_can_be_built_on() -> None:
+    def told(path: str, text: str) -> list[str]:
+        return [one.signature for one in outline(text, path)]
+
+    assert told(
+        "a.py", "class A(B):\n    x: int\n\n    @property\n    async def f(self): ...\n\n\ndef _g(a=1): ...\n"
+    ) == [
+        "class A(B): x: int",
+        "  @property async def f(self)",
+        "def _g(a=1)",
+    ]
+    assert told(
+        "a.js", "export async function f(a) {\n}\nclass A {\n  run(x) {\n  }\n}\nmodule.exports = { f };\n"
+    ) == [
+        "export async function f(a)",
+        "class A",
+        "  run(x)",
+        "module.exports = { f };",
+    ]
+    assert told("a.css", ".card:hover, .card > .title {}") == ["classes: card, title"]
+    page = (
+        '{% extends "base.html" %}{% block body %}<form id="login" class="card wide"><input name="email">{% endblock %}'
+    )
+    assert told("a.html", page) == [
+        "extends: base.html",
+        "blocks: body",
+        "classes: card, wide",
+        "ids: login",
+        "fields: email",
+    ]
+    assert told("a.sql", "CREATE TABLE t (id INT, name TEXT);") == ["table t (id INT, name TEXT)"]
+    assert told("broken.py", "def f(:") == []
+
+
+def test_versions_are_read_from_every_form_of_a_manifest() -> None:
+    manifests = [
+        'dependencies = ["fastapi>=0.110,<1", "uvicorn[standard]~=0.29"]\n[tool.poetry.dependencies]\nrich = "^13.0"\n',
+        "zope-interface==6.1  # pinned\nfastapi-users\n",
+        '{"dependencies": {"express": "^4.18.2", "@types/node": "20"}}',
+    ]
+    names = ["fastapi", "uvicorn", "rich", "zope-interface", "express", "@types/node", "httpx"]
+    assert versions_of(names, manifests) == {
+        "fastapi": ">=0.110,<1",
+        "uvicorn": "~=0.29",
+        "rich": "^13.0",
+        "zope-interface": "==6.1",
+        "express": "^4.18.2",
+        "@types/node": "20",
+    }
