@@ -102,7 +102,9 @@ def _plan(event: Event) -> tuple[Mark, str]:
     size = f" with {counted(len(tasks), 'task')}" if isinstance(tasks, list) else ""
     file = event.data.get("plan_file")
     whose = f"a person's plan ({file})" if file else f"plan{counted_attempt(event)}"
-    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {verdict}{issues(event)}"
+    # Older logs call a valid plan approved, although nobody has approved it.
+    said = PlanRoute.VALID if verdict == Verdict.APPROVED else verdict
+    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {said}{issues(event)}"
 
 
 def _gate_opened(event: Event) -> tuple[Mark, str]:
@@ -173,7 +175,7 @@ def _command(event: Event) -> str:
 
 
 _MARKS: Mapping[str, Mark] = {
-    **dict.fromkeys((PlanRoute.APPROVED, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
+    **dict.fromkeys((PlanRoute.VALID, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
     **dict.fromkeys((PlanRoute.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
     TaskStatus.PARTIAL: Mark.AGAIN,
 }

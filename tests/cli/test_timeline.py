@@ -133,7 +133,7 @@ PATH = (
     "○ begins",
     "↻ plan 1 of 3 with 2 tasks: revise "
     "(2 issues: `one` is no task id of WALK; `../x` is unsafe: it climbs out with `..`) [1 retry]",
-    "✓ plan 2 of 3 with 2 tasks: approved [healed: trailing comma]",
+    "✓ plan 2 of 3 with 2 tasks: valid [healed: trailing comma]",
     "? waits for a person: each plan is shown to a person",
     "✗ the plan is not answered in time [after SOON]",
     "✓ contract frozen: 2 files and 0 new packages",
