@@ -107,6 +107,7 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
         "paused": view.paused,
         "held": view.held,
         "last": {story: history.last_message for story, history in view.histories.items()},
+        "last_at": {story: _iso(history.last_time) for story, history in view.histories.items()},
     }
 
 

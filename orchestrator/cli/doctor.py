@@ -9,6 +9,7 @@ import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
 from orchestrator.cli.run import run_interruptible
+from orchestrator.core.activity import listening
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TRYING
@@ -43,10 +44,15 @@ def doctor_command(
         rows = _rows(context, sandbox=sandbox)
     else:
         # Imported here: --help needs none of it.
+        from orchestrator.engine.activities import Announcer, told_end
         from orchestrator.maintenance.doctor import examine_project
 
+        async def announce(what: str, seconds: float | None) -> None:
+            say(what if seconds is None else told_end(what, seconds))
+
         say(TRYING)
-        look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
+        with listening(Announcer(announce)):
+            look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
         if look is None:
             return Exit.INTERRUPTED
         rows, more = [*look.rows], look.model_dump(mode="json", exclude={"rows"})

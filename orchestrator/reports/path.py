@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
@@ -396,7 +396,8 @@ def _with_now(
     asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
     open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
     last = open_turn or events[-1]
-    text = f"{last.message if open_turn else 'at work'}, for {span(now - last.time)} now"
+    told = last.message if open_turn or last.name == ACTIVITY_BEGUN else "at work"
+    text = f"{told}, for {span(now - last.time)} now"
     return (*steps, PathStep(time=last.time, mark=Mark.NOW, text=text))
 
 

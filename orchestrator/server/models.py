@@ -64,6 +64,8 @@ class SprintShown(SprintReport):
     """Story → the order that holds it."""
     last: dict[str, str]
     """Story → its latest event."""
+    last_at: dict[str, datetime | None]
+    """Story → when that was."""
 
 
 class Noted(Value):
