@@ -12,6 +12,7 @@ from rich.console import Console
 
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
+from orchestrator.cli.status import _lines, _parse
 from orchestrator.core.command import GATE_OPENED
 from orchestrator.core.event import Event
 from orchestrator.settings import load
@@ -100,6 +101,22 @@ def test_what_lasts_is_told_with_its_time_in_the_table_alone(monkeypatch: pytest
     plain = EventPrinter(load(None, ())[0], form="lines", stream=(lines := io.StringIO()))
     plain.event(event(1, name="activity_begun", message="running the whole suite"))
     assert lines.getvalue().split(maxsplit=1)[1] == "A-1         running the whole suite\n"
+
+
+def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
+    told = {
+        "sprint": "S", "running_pid": 7, "last": {"A": "installing flask", "B": "B is done"},
+        "last_at": {"A": THEN.isoformat(), "B": THEN.isoformat()},
+        "stories": [{"id": "A", "status": "executing"}, {"id": "B", "status": "done"}],
+    }  # fmt: skip
+    sprint, now = _parse(told, ""), THEN + timedelta(seconds=42)
+    assert [str(line).rpartition("calls  ")[2] for line in list(_lines(sprint, "", now).values())[1:3]] == [
+        "installing flask (for 42 s)",
+        "B is done",
+    ]
+    assert str(_lines(sprint, "")["A"]).endswith("installing flask"), (
+        "lines that are followed change with the work alone"
+    )
 
 
 def test_the_live_table_has_one_line_per_story_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
