@@ -50,6 +50,8 @@ MEANS = {
     "stage_finished": "a stage of an analysis has its result",
     "stage_started": "a stage of an analysis begins",
     "task_normalised": "something of a stage's answer was dropped or counts as something else",
+    "activity_begun": "something began two seconds ago and lasts: an install, tests, a wait; which it is",
+    "activity_ended": "it is over, and how long it took",
     "answer_accepted": "an answer satisfies every check",
     "answer_given_up": "an answer does not, and no further one is asked for",
     "answer_healed": "an answer was not as asked for and could be read without a guess",

@@ -46,6 +46,7 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import model_of, open_providers, policies_of
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import AnalyseOptions
+from orchestrator.settings.prices import find_price
 from orchestrator.sprint.state import Board
 from orchestrator.storage.locks import SprintLock
 
@@ -308,7 +309,7 @@ class Analysis:
         packed = self._packed(given, Masks(known=self._secrets))
         library = prompt_library(settings, self._environment)
         contract = library.note(CONTRACT, schema=schema_texts()["stage"]) if settings.analysis.response_contract else ""
-        price = settings.prices.get(model_of(settings, NAME, self._options.provider) or "")
+        price = find_price(settings.prices, model_of(settings, NAME, self._options.provider) or "")
         texts = (shown_prd(given.prd, settings), contract)
         return estimate(given.profile, given.prompts, given.fallback, packed, texts, settings, price)
 

@@ -19,8 +19,9 @@ from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_e
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
+from orchestrator.core.activity import listening
 from orchestrator.core.errors import BaseUnusable
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
@@ -28,6 +29,7 @@ from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
 from orchestrator.core.value import counted
+from orchestrator.engine.activities import Announcer, told_end
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
@@ -82,7 +84,15 @@ class SprintBase:
     async def _try(self, settings: Settings) -> TriedBase:
         await self._works.emit(self._sprint, "base_begun", TRYING)
         key, limit = f"{self._sprint}-base", settings.environment.base_timeout_s
-        return await try_base(self._workspace, self._runner, key=key, timeout_s=limit)
+        with listening(Announcer(self._tell_activity)):
+            return await try_base(self._workspace, self._runner, key=key, timeout_s=limit)
+
+    async def _tell_activity(self, what: str, seconds: float | None) -> None:
+        if seconds is None:
+            await self._works.emit(self._sprint, ACTIVITY_BEGUN, what)
+        else:
+            message, took = told_end(what, seconds), round(seconds * 1000)
+            await self._works.emit(self._sprint, ACTIVITY_ENDED, message, duration_ms=took)
 
     async def _key(self, settings: Settings) -> str:
         """Returns a name that changes with the files of the base, and with what decides how they are run."""

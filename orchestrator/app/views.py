@@ -24,18 +24,25 @@ def list_answer_commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
     return {choice.value: f"orchestrator {choice.value} {where}{TO_SAY.get(choice, '')}" for choice in gate.choices}
 
 
-def find_plan(history: StoryHistory) -> dict[str, Any] | None:
-    """Returns the plan that was judged, mended, asked about or edited last, as it was recorded."""
-    plans: list[dict[str, Any] | None] = []
+def plan_json(history: StoryHistory) -> dict[str, Any]:
+    """Returns the plan that counts, and what became of the one that was judged last, as they were recorded.
+
+    `plan` was judged, mended, asked about or edited last. Where it is the mended form, `written` is what the architect
+    wrote, and `mended` what was changed in it; `found` is what was found in the plan as it was written.
+    """
+    told: dict[str, Any] = {"plan": None, "written": None, "found": [], "mended": []}
     for event in history.events:
-        if event.name in {"plan_judged", "plan_mended"}:
-            plans.append(event.data["plan"])
-        elif event.name == GATE_OPENED:
-            plans.append(event.data["gate"]["plan"])
-        elif event.name == GATE_ANSWERED:
-            plans.append(event.data["answer"].get("plan"))
-    # The last event that carries a plan has the one that counts.
-    return next((plan for plan in reversed(plans) if plan), None)
+        data, before = event.data, told["written"] or told["plan"]
+        if event.name == "plan_judged":
+            told = {"plan": data["plan"], "written": None, "found": data.get("findings", []), "mended": []}
+        elif event.name == "plan_mended":
+            told |= {"plan": data["plan"], "written": before, "mended": data.get("findings", [])}
+        elif event.name == GATE_OPENED and data["gate"]["plan"]:
+            gate, is_mended = data["gate"], bool(data["gate"].get("mended"))
+            told |= {"plan": gate["plan"]} | ({"written": before, "mended": gate["mended"]} if is_mended else {})
+        elif event.name == GATE_ANSWERED and data["answer"].get("plan"):
+            told = {"plan": data["answer"]["plan"], "written": None, "found": [], "mended": []}
+    return told
 
 
 def question_json(story: str, sprint: str, history: StoryHistory) -> dict[str, Any]:
@@ -100,6 +107,7 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
         "paused": view.paused,
         "held": view.held,
         "last": {story: history.last_message for story, history in view.histories.items()},
+        "last_at": {story: _iso(history.last_time) for story, history in view.histories.items()},
     }
 
 
@@ -121,7 +129,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
-        "plan": find_plan(history),
+        **plan_json(history),
         "plan_file": _plan_file(view, story, history),
         "contract": _contract(history),
         "refused": _refused(history),

@@ -5,7 +5,7 @@ A story's question and its answers, as lines for people (`show`, `status`, the l
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -17,9 +17,10 @@ from rich.text import Text
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
 from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.event import Event, Level, json_line
+from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, json_line
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import printable
+from orchestrator.reports.path import span
 from orchestrator.settings import Settings
 from orchestrator.sprint.gate_answers import time_over
 
@@ -121,6 +122,12 @@ _RUNNING = frozenset({"executing", WAITING})
 """Statuses of stories that have a line in the live table."""
 
 
+_OF_SPRINT = frozenset({"base_begun", ACTIVITY_BEGUN, ACTIVITY_ENDED})
+"""Events of the sprint itself that have a line in the live table, until the next other one."""
+_LASTS = timedelta(seconds=5)
+"""What lasts longer is told with the time since it began."""
+
+
 class _Console(Console):
     """A console whose closed pipe is an error like any other, not the end of the process."""
 
@@ -142,9 +149,12 @@ class EventPrinter:
         self._console = _Console(file=stream, highlight=False, soft_wrap=True)
         self._stream = stream
         self.closed = False
-        self._stories: dict[str, tuple[str, str]] = {}
+        self._stories: dict[str, tuple[str, str, datetime]] = {}
+        """Story → its status, what it does and since when; the sprint's own work is under the sprint's name."""
         live = form == "plain" and self._console.is_terminal
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True) if live else None
+        self._live: Live | None = None
+        if live:
+            self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._table)
 
     def __enter__(self) -> "EventPrinter":
         if self._live is not None:
@@ -176,7 +186,7 @@ class EventPrinter:
 
     def waits(self, story: str, gate: Gate) -> None:
         """A story that waited for a person already when this process began: its question is no new event."""
-        self._stories[story] = (WAITING, describe_answers(story, gate))
+        self._stories[story] = (WAITING, describe_answers(story, gate), gate.opened_at or datetime.now(UTC))
         self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
 
     def _print(self, line: str | Text) -> None:
@@ -193,25 +203,32 @@ class EventPrinter:
             silence(self._stream)
 
     def _follow(self, event: Event) -> None:
-        if self._live is None or event.story is None:
+        if self._live is None:
             return
-        if event.name == GATE_OPENED:
-            self._stories[event.story] = (
-                WAITING,
-                describe_answers(event.story, Gate.model_validate(event.data["gate"])),
-            )
-        else:
-            status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
-            self._stories[event.story] = (status, cut(safe(event.message), 90))
-        self._live.update(self._table())
+        name, status, message = event.story, "executing", cut(safe(event.message), 90)
+        if name is None:
+            if event.name not in _OF_SPRINT:
+                self._stories.pop(event.sprint, None)
+                return
+            name = event.sprint
+        elif event.name == GATE_OPENED:
+            status, message = WAITING, describe_answers(name, Gate.model_validate(event.data["gate"]))
+        elif event.name == "story_finished":
+            status = str(event.data.get("status", "executing"))
+        self._stories[name] = (status, message, event.time)
 
-    def _table(self) -> Table:
+    def _table(self, now: datetime | None = None) -> Table:
+        """Returns a line per story at work, with how long it has been at what it does."""
+        now = now or datetime.now(UTC)
         table = Table.grid(padding=(0, 2))
         for name in (True, True, False):
             table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
-        for story, (status, message) in self._stories.items():
+        # A copy: the table is drawn in a thread of its own.
+        for story, (status, message, since) in list(self._stories.items()):
             # Ended stories have their own line above the table.
             if status in _RUNNING:
+                lasts = now - since
+                message = f"{message} ({span(lasts)})" if status != WAITING and lasts >= _LASTS else message
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
                 table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
         return table

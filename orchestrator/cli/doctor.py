@@ -1,6 +1,8 @@
 """`doctor`: checks what a run needs before one is started."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +11,7 @@ import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
 from orchestrator.cli.run import run_interruptible
+from orchestrator.core.activity import listening
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TRYING
@@ -46,7 +49,8 @@ def doctor_command(
         from orchestrator.maintenance.doctor import examine_project
 
         say(TRYING)
-        look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
+        with _announcing():
+            look = run_interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
         if look is None:
             return Exit.INTERRUPTED
         rows, more = [*look.rows], look.model_dump(mode="json", exclude={"rows"})
@@ -65,6 +69,29 @@ def doctor_command(
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
     say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
     return Exit.NOT_DONE if wrong else Exit.GOOD
+
+
+@contextmanager
+def _announcing() -> Iterator[None]:
+    """Says what lasts, with its end; on a terminal also for how long it has lasted."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+    from orchestrator.engine.activities import Announcer, told_end
+
+    words = TextColumn("{task.description}", markup=False)
+    bars = Progress(SpinnerColumn(), words, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    shown: dict[str, TaskID] = {}
+
+    async def announce(what: str, seconds: float | None) -> None:
+        say(safe(what if seconds is None else told_end(what, seconds)))
+        if seconds is None:
+            shown[what] = bars.add_task(safe(what), total=None)
+        elif what in shown:
+            bars.remove_task(shown.pop(what))
+
+    with bars, listening(Announcer(announce)):
+        yield
 
 
 def _rows(context: Context, *, sandbox: bool) -> list[DoctorRow]:

@@ -180,6 +180,9 @@ def _head(shown: dict[str, Any], gate: Gate) -> Iterator[str]:
         yield from ("", "It shall satisfy", *(f"- {criterion}" for criterion in criteria))
     yield from ("", f"Why you are asked: {gate.reason}")
     yield from finding_comments([*gate.issues, *gate.notes])
+    if gate.mended:
+        yield "In what the architect wrote, this was mended:"
+        yield from finding_comments(gate.mended)
     yield from HOW_TO.splitlines()
 
 

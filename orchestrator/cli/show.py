@@ -10,12 +10,15 @@ from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe
 from orchestrator.cli.console import format_finding, format_question
+from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
+from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.reports.path import Mark, PathStep, of_data, span
+from orchestrator.sprint.plan_edit import write_data
 
 app = command_group()
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
@@ -155,23 +158,14 @@ def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str,
 def _lines(shown: dict[str, Any]) -> list[str]:
     lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
     lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
-    status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += [*format_question(shown), *_decision_lines(shown)]
     if shown["pruned"]:
         lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
-    lines += ["", f"Plan: {shown['plan_file']} (written by a person)" if shown["plan_file"] else "Plan:"]
-    for task in (shown["plan"] or {}).get("tasks", []):
-        state = status_of.get(task["task_id"], "pending")
-        lines.append(f"  {task['task_id']} [{state}] {cut(task['description'])}")
-        lines.append(
-            f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
-        )
-    lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
-    lines += [line for finding in shown["findings"] for line in format_finding(Finding.model_validate(finding))] or [
-        "  none"
-    ]
+    lines += ["", *_plan_lines(shown), "", "Contract:", f"  {_contract_line(shown)}", "", "Findings:"]
+    nothing = "  none" if StoryStatus(shown["status"]).final else "  none so far"
+    lines += [line for finding in shown["findings"] for line in _finding_lines(finding)] or [nothing]
     lines += ["", "Tests:"]
     lines += [f"  {case['result']:<8} {case['name']}  {case['criterion']}" for case in shown["tests"]["cases"]] or [
         "  none were run"
@@ -193,7 +187,77 @@ def _decision_lines(shown: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _contract_line(contract: dict[str, Any] | None) -> str:
+def _finding_lines(raw: dict[str, Any]) -> list[str]:
+    return format_finding(Finding.model_validate(raw))
+
+
+def _plan_lines(shown: dict[str, Any]) -> list[str]:
+    """Returns the plan as its author wrote it, what was found in it, and what its mended form changes."""
+    accepted = "" if shown["contract"] else ", not accepted so far"
+    if shown["plan_file"]:
+        lines = [f"Plan: {shown['plan_file']} (written by a person){accepted}"]
+    else:
+        lines = [f"Plan{' as the architect wrote it' if shown.get('written') else ''}{accepted}:"]
+    raw = shown.get("written") or shown["plan"]
+    if raw is None:
+        return lines
+    plan = Breakdown.model_validate(raw)
+    status_of = {task["id"]: task["status"] for task in shown["tasks"]}
+    for task in plan.tasks:
+        lines += _task_lines(task, status_of.get(task.task_id, "pending"))
+    lines += _design_lines(plan)
+    gate = shown["question"] or {}
+    told = [*gate.get("issues", ()), *gate.get("notes", ())]  # these stand above, with the question
+    found = [one for one in shown.get("found", ()) if one not in told]
+    if found:
+        lines += ["  Found in it:", *(f"  {line}" for one in found for line in _finding_lines(one))]
+    if shown.get("mended"):
+        what = "would be" if accepted else "is"
+        lines.append(f"  What {what} built is its mended form, in which")
+        lines += [f"  {line}" for one in shown["mended"] for line in _finding_lines(one)]
+    return lines
+
+
+def _task_lines(task: Task, status: str) -> list[str]:
+    head, *rest = task.description.split("\n")
+    lines = [f"  {task.task_id} [{status}] {head}", *(f"      {line}" for line in rest)]
+    lines.append(f"      files: {', '.join(task.files_to_create) or '-'}; command: {task.command or '-'}")
+    if task.dependencies:
+        why = f" ({task.dependency_reason})" if task.dependency_reason else ""
+        lines.append(f"      after: {', '.join(task.dependencies)}{why}")
+    return lines
+
+
+def _design_lines(plan: Breakdown) -> list[str]:
+    """Returns what a plan says besides its tasks."""
+    lines: list[str] = []
+    for group, packages in plan.dependencies:
+        if packages:
+            kind = "Packages" if group == "dependencies" else "Packages for development"
+            lines.append(f"  {kind}: {', '.join(f'{name} {version}'.strip() for name, version in packages.items())}")
+    if plan.acceptance_tests:
+        lines.append("  Tests:")
+        lines += [f"    {one.criterion} -> {one.test or 'not said how'}" for one in plan.acceptance_tests]
+    for change in plan.tests_to_change:
+        lines.append(f"  Older tests to change: {change.file}: {change.reason or 'no reason given'}")
+    for name in ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes"):
+        value = getattr(plan, name)
+        if value:
+            text = (value if isinstance(value, str) else write_data(value)).rstrip()
+            lines.append(f"  {name.replace('_', ' ').capitalize()}:")
+            lines += [f"    {line}" for line in text.split("\n")]
+    for verb, texts in plan.todos:
+        lines += [f"  TODO to {verb}: {text}" for text in texts]
+    return lines
+
+
+def _contract_line(shown: dict[str, Any]) -> str:
+    contract = shown["contract"]
+    if contract is None and shown["question"] and shown["plan"]:
+        plan = Breakdown.model_validate(shown["plan"])
+        files = ", ".join(sorted({path for task in plan.tasks for path in task.files_to_create})) or "no files"
+        packages = ", ".join(sorted(plan.dependencies.names)) or "no packages"
+        return f"none yet; with this plan it would be: {files}; {packages}"
     if contract is None:
         return "none: no plan was accepted"
     files = ", ".join(contract["declared_files"]) or "no new files"

@@ -19,6 +19,7 @@ from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_cho
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import AnswerValue
+from orchestrator.reports.path import span
 
 app = command_group()
 TITLE = 40
@@ -49,6 +50,7 @@ class _Sprint(AnswerValue):
     paused: str = ""
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
+    last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
 
 
 @command(app, "status")
@@ -78,7 +80,7 @@ def status_command(
             known: dict[str, Text] = {}
             while True:
                 sprint_now = _parse(shown, url)
-                lines = _lines(sprint_now, url)
+                lines = _lines(sprint_now, url, datetime.now(UTC) if sys.stdout.isatty() else None)
                 if live is not None:
                     live.update(_group(lines), refresh=True)
                 else:
@@ -99,8 +101,11 @@ def _parse(shown: Mapping[str, Any], url: str) -> _Sprint:
         raise ConfigError(f"{url or 'the daemon'} does not answer as a daemon: this is no sprint") from error
 
 
-def _lines(sprint: _Sprint, url: str) -> dict[str, Text]:
-    """Returns what a line is about → the line; `url`: of the daemon that was asked by name."""
+def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, Text]:
+    """Returns what a line is about → the line; `url`: of the daemon that was asked by name.
+
+    `now` is for terminals alone: how long a story has been at what it does would change each line that is followed.
+    """
     waiting = {one.story: one for one in sprint.waiting}
     ended = all(story.status.final for story in sprint.stories)
     places = filter(None, (f"backlog {sprint.backlog}" if sprint.backlog else "", f"at {url}" if url else ""))
@@ -109,6 +114,9 @@ def _lines(sprint: _Sprint, url: str) -> dict[str, Text]:
     for story in sprint.stories:
         gate = waiting.get(story.id)
         last = _asks(gate) if gate else cut(sprint.held.get(story.id) or sprint.last.get(story.id, ""))
+        at = sprint.last_at.get(story.id)
+        if now and at and story.status is StoryStatus.EXECUTING and not gate and sprint.running_pid is not None:
+            last = f"{last} (for {span(now - at)})"
         status = WAITING if gate else story.status.value
         words = ": ".join(filter(None, (cut(story.title, TITLE), last)))
         state = (f"{status:<16}", STYLES.get(status, "dim"))

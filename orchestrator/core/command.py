@@ -115,6 +115,8 @@ class Gate(Value):
     """Why it is invalid."""
     notes: tuple[Finding, ...] = ()
     """Minor findings."""
+    mended: tuple[Finding, ...] = ()
+    """What was changed in the architect's last plan to make `plan` of it."""
     plan: Breakdown
     plan_file: str = ""
     """The file that a person's plan came from; empty for the architect's."""

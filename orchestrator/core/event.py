@@ -48,6 +48,7 @@ class Event(Value):
     """Further JSON-able facts: stage, attempt, turn, duration_ms, input_tokens, cost_usd, findings …"""
 
 
+ACTIVITY_BEGUN, ACTIVITY_ENDED = "activity_begun", "activity_ended"
 HEAVY = frozenset({"plan", "contract", "outcome", "criteria", "gate", "answer"})
 """Data that `show` prints and a log line leaves out."""
 LONGEST_LINE = 16 * 1024

@@ -40,6 +40,8 @@ class StoryHistory:
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     last_message: str = ""
+    last_time: datetime | None = None
+    """Of the last event; None before the first, and for what was pruned."""
     criteria: tuple[str, ...] | None = None
     """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
     _kept: list[str] = field(default_factory=list)
@@ -75,7 +77,7 @@ class StoryHistory:
     def add(self, event: Event) -> None:
         """Take in one more event."""
         self._kept.append(json.dumps(event.model_dump(mode="json"), separators=(",", ":")))
-        self.last_message = event.message
+        self.last_message, self.last_time = event.message, event.time
         if event.name == STARTED:
             self.started = event.time
             told = event.data.get("criteria")

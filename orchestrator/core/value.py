@@ -30,6 +30,12 @@ def listed(names: Collection[str], most: int) -> str:
     return ", ".join([*names][:most]) + more
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """Returns the text on one line of at most `most` characters and an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
 def squeezed(text: str) -> str:
     """Returns the text without any blanks: equal ones differ in their layout only."""
     return "".join(text.split())

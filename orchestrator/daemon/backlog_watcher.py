@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import read_checked
 from orchestrator.backlogs.files import SUFFIXES, open_backlog
 from orchestrator.checks.backlog import all_problems
@@ -187,7 +188,7 @@ def plan_backlog(environment: Environment, settings: Settings, name: str, suffix
     folder = StateFolder(environment.home)
     with _beside(folder, f"{name}{suffix}", content) as beside:
         read = open_backlog(beside, settings, folder).read()
-        made = dry_run(read, stories=None, settings=settings)
+        made = with_spending(dry_run(read, stories=None, settings=settings), settings, environment)
         return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
 
 

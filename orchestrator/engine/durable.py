@@ -16,14 +16,16 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import TypeAdapter
 
 from orchestrator.core import errors
+from orchestrator.core.activity import listening
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
 from orchestrator.core.exchange import FailedCall, GivenPlan, Prompt, Reply
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Clock, EventSink, Step, TurnJournal
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
+from orchestrator.engine.activities import SLOW_S, Announcer, told_end
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
@@ -124,6 +126,8 @@ class Services:
     clock: Clock
     tickets: Tickets = OPEN
     is_full: IsFull = never
+    announce_after_s: float = SLOW_S
+    """What of a step lasts longer is told while it lasts."""
 
 
 class DurableStep:
@@ -147,9 +151,12 @@ class DurableStep:
         async def recorded() -> dict[str, Any]:
             name_of_step = f"{self._workflow_id}/{DBOS.step_id}"
             await self._ticket.clear(paid=False)
+            tell = partial(self._tell_activity, int(DBOS.step_id or 0))
+            announcer = Announcer(tell, after_s=self._services.announce_after_s)
             try:
                 async with self._ticket.at_work():
-                    value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._services.is_full)
+                    with listening(announcer):
+                        value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._services.is_full)
             except OrchestratorError as error:
                 return storable({"error": pack(error)})
             except OSError as error:
@@ -224,6 +231,17 @@ class DurableStep:
         message = f"{self._story} waits for room on the disk: {what}"
         id_ = f"{self._workflow_id}:disk_full:{DBOS.step_id}"
         event = Event(id=id_, level=Level.ERROR, name="disk_full", message=message, **self._here())
+        await self._services.sink.emit(event)
+
+    async def _tell_activity(self, step_id: int, what: str, seconds: float | None) -> None:
+        """Told each time with an id of its own: a step that is begun again after a crash tells of it again."""
+        here = self._here()
+        id_ = f"{self._workflow_id}:activity:{step_id}:{here['time'].isoformat()}"
+        if seconds is None:
+            await self._services.sink.emit(Event(id=id_, name=ACTIVITY_BEGUN, message=what, **here))
+            return
+        data = {"duration_ms": round(seconds * 1000)}
+        event = Event(id=id_, name=ACTIVITY_ENDED, message=told_end(what, seconds), data=data, **here)
         await self._services.sink.emit(event)
 
     def _here(self) -> dict[str, Any]:

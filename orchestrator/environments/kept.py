@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.core.activity import acquired, activity
 from orchestrator.files.atomic_file import leftovers, named
 from orchestrator.sandbox.command_runner import remove_tree
 
@@ -90,20 +91,28 @@ class KeptFolders:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(
-        self, digest: str, build: Callable[[Path, Path], Awaitable[T | None]], incomplete: Callable[[Path], object]
+        self,
+        digest: str,
+        build: Callable[[Path, Path], Awaitable[T | None]],
+        incomplete: Callable[[Path], object],
+        *,
+        what: str,
     ) -> Path | T:
         """Returns the folder, or the failure that `build` reports; `build` gets a scratch folder and its final place.
 
-        Calls `incomplete` in a thread. When two processes make the same folder, the first one's is used.
+        `what` says for people what `build` does, such as `installing 3 packages`. Calls `incomplete` in a thread. When
+        two processes make the same folder, the first one's is used.
         """
         place, own = self.folder / digest, self.folder / f"{digest}.{self._own}"
-        async with self._locks.setdefault(digest, asyncio.Lock()):
+        lock = self._locks.setdefault(digest, asyncio.Lock())
+        async with acquired(lock, f"waiting for another one that is {what}"):
             for found in (place, own):
                 if await asyncio.to_thread(is_used, found):
                     return found
             scratch = await asyncio.to_thread(begin, self.folder)
             try:
-                failed = await build(scratch, place)
+                async with activity(what):
+                    failed = await build(scratch, place)
                 if failed is not None:
                     return failed
                 place = own if await asyncio.to_thread(incomplete, scratch) else place

@@ -121,7 +121,8 @@ class NodeLayers:
             return None
 
         digest = await asyncio.to_thread(_digest, wanted, scripts, env, node)
-        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed)
+        what = f"installing Node packages with {wanted.manager}"
+        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed, what=what)
 
     async def _run_scripts(
         self, scratch: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str

@@ -21,8 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.activity import activity
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import CommandResult
+from orchestrator.core.value import shortened
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.environments.kept import KeptFolders
 from orchestrator.environments.python_installer import installer_for
@@ -183,7 +185,8 @@ class ProjectSetup:
         """Puts the files that the commands made into `root`; returns "", or the failed command's output and end."""
         if not self._own.setup or self._base is None or not (tree := await self._base.tree_id()):
             return ""
-        made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
+        make, what = partial(self._make, self._base, run), "running the commands of environment.setup"
+        made = await self._kept.ensure(self._digest(tree), make, lambda _: False, what=what)
         if isinstance(made, str):
             return made
         await asyncio.to_thread(put_back, made / _FILES, root)  # the folder is missing when the commands made nothing
@@ -260,11 +263,13 @@ class ProjectBuild:
                 return ""
             await asyncio.to_thread(_write, place / _BUILT, "", before)
             for command in self._commands:
-                result = await run(root, command, timeout_s=self._timeout_s)
+                async with activity(f"building: {shortened(command)}"):
+                    result = await run(root, command, timeout_s=self._timeout_s)
                 if not result.ok:
                     return told_failure("build", command, result)
             for command in recorded:
-                await run(root, command, timeout_s=self._timeout_s)
+                async with activity(f"building: {shortened(command)}"):
+                    await run(root, command, timeout_s=self._timeout_s)
             await asyncio.to_thread(_keep, root, before, place, tag)
         return ""
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.core.activity import activity
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import LEFT_OUT, Access, CommandResult, NewPackages
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, listed
 from orchestrator.environments.base_commit import NOTHING, YOUNGEST_DAYS, InstallScripts
 from orchestrator.environments.kept import KeptFolders
 from orchestrator.environments.python_installer import Installer, make_venv, options_of, packages_of
@@ -108,7 +109,8 @@ class PythonLayers:
             return await self._fill(await asyncio.to_thread(_Attempt, scratch, wanted), layer, scripts)
 
         digest = await asyncio.to_thread(_digest, wanted, self._installer, scripts)
-        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed)
+        what = f"installing Python packages: {_named(wanted)}"
+        return await self._kept.ensure(digest, make, lambda scratch: notes_on(scratch).failed, what=what)
 
     async def check_new(self, base: Requirements, wanted: Requirements, scripts: InstallScripts) -> NewPackages:
         """Returns whether `wanted`, which is `base` and new packages, can be installed.
@@ -136,7 +138,7 @@ class PythonLayers:
         """Only resolves versions; returns the result, and the packages without a wheel: those that may not be built,
         and the others."""
         env = await asyncio.to_thread(self._installer.environment)
-        async with scratch_folder() as scratch:
+        async with scratch_folder() as scratch, activity(f"resolving Python packages: {_named(wanted)}"):
             attempt = await asyncio.to_thread(_Attempt, scratch, wanted)
             told = await self._fetch(attempt, env, scripts, *attempt.words, "--dry-run")
             return told, attempt.no_wheels, attempt.built
@@ -271,6 +273,12 @@ def _leave_aside(lines: list[str], which: Sequence[str], aside: list[str], told:
         lines[:] = [line for line in lines if line not in gone]
         aside.append(f"{', '.join(sorted(gone))}: {told[-_TOLD:].strip()}")
     return bool(gone)
+
+
+def _named(wanted: Requirements) -> str:
+    """Returns what is asked for, for people."""
+    names = [package_of(line) for line in wanted.lines if not line.startswith("-")]
+    return listed(names, 5) or "what tests are run with"
 
 
 def _names_pytest(wanted: Requirements) -> bool:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.core.activity import activity
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
@@ -166,7 +167,8 @@ class PythonProject:
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, venv, layer)
-                asked = await self._ask(job, system, venv, layer, scratch)
+                async with activity("building the project itself"):
+                    asked = await self._ask(job, system, venv, layer, scratch)
                 if not asked.ok:
                     await asyncio.to_thread(raise_if_full, asked.output, job.root, scratch)
                 answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.core.activity import acquired
 from orchestrator.core.delivery import Branch, CommitNote, DiffEntry, FileChange, MergeResult, Sides
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.files.safe_files import prune, write_below
@@ -285,7 +286,7 @@ class GitWorkspace:
 
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
-        async with self._merging:
+        async with acquired(self._merging, "waiting for another story's merge and the tests that it runs"):
             await self._mirror.mend()
             _, head = await self._refs.ends(story_id)
             start, result = await self._refs.ends(RESULT)

@@ -1,6 +1,7 @@
 """Who answers whom: the providers in use, built from the settings, behind the one port."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_scri
 from orchestrator.settings import Environment, Policies, Settings, WireFormat
 from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
 from orchestrator.settings.options import ModelOptions
+from orchestrator.settings.prices import find_price
 
 
 class Seat(NamedTuple):
@@ -300,7 +302,7 @@ def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | No
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
         kind: type[ModelProvider] = getattr(import_module(module), name)
-        return kind(access, price=settings.prices.get, on_paid=log.write if log is not None else None)
+        return kind(access, price=partial(find_price, settings.prices), on_paid=log.write if log is not None else None)
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
 

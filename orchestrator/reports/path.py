@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
@@ -102,7 +102,9 @@ def _plan(event: Event) -> tuple[Mark, str]:
     size = f" with {counted(len(tasks), 'task')}" if isinstance(tasks, list) else ""
     file = event.data.get("plan_file")
     whose = f"a person's plan ({file})" if file else f"plan{counted_attempt(event)}"
-    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {verdict}{issues(event)}"
+    # Older logs call a valid plan approved, although nobody has approved it.
+    said = PlanRoute.VALID if verdict == Verdict.APPROVED else verdict
+    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {said}{issues(event)}"
 
 
 def _gate_opened(event: Event) -> tuple[Mark, str]:
@@ -173,7 +175,7 @@ def _command(event: Event) -> str:
 
 
 _MARKS: Mapping[str, Mark] = {
-    **dict.fromkeys((PlanRoute.APPROVED, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
+    **dict.fromkeys((PlanRoute.VALID, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
     **dict.fromkeys((PlanRoute.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
     TaskStatus.PARTIAL: Mark.AGAIN,
 }
@@ -394,7 +396,8 @@ def _with_now(
     asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
     open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
     last = open_turn or events[-1]
-    text = f"{last.message if open_turn else 'at work'}, for {span(now - last.time)} now"
+    told = last.message if open_turn or last.name == ACTIVITY_BEGUN else "at work"
+    text = f"{told}, for {span(now - last.time)} now"
     return (*steps, PathStep(time=last.time, mark=Mark.NOW, text=text))
 
 

@@ -136,7 +136,7 @@ HEALINGS = frozenset(
 )
 """Events about something that was not right and what was done about it; a plan to be revised and a change that is not
 approved are such, too."""
-_GOOD = {"plan_judged": PlanRoute.APPROVED, "review_judged": Verdict.APPROVED}
+_GOOD: dict[str, set[str]] = {"plan_judged": {PlanRoute.VALID, Verdict.APPROVED}, "review_judged": {Verdict.APPROVED}}
 REST = "git, installs, merges, waits"
 """Everything that no recorded duration explains."""
 _COMMAND, _TESTS = "commands", "running tests"
@@ -160,7 +160,7 @@ def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
     return tuple(
         Healing(event=event.name, message=event.message, task=event.task)
         for event in events
-        if event.name in HEALINGS or (event.name in _GOOD and verdict_of(event) != _GOOD[event.name])
+        if event.name in HEALINGS or (event.name in _GOOD and verdict_of(event) not in _GOOD[event.name])
     )
 
 

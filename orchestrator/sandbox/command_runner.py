@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.core.activity import acquired
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.atomic_file import leftovers, named
@@ -135,7 +136,8 @@ class LimitedCommandRunner:
             return CommandResult(argv=(), exit_code=NOT_STARTED, output="there is no command\n")
         async with contextlib.AsyncExitStack() as stack:
             if self._slots is not None:
-                await stack.enter_async_context(self._slots)
+                what = "waiting for one of the places that concurrency.commands allows"
+                await stack.enter_async_context(acquired(self._slots, what))
             folder = await stack.enter_async_context(scratch_folder()) if scratch is None else scratch
             stop = asyncio.Event()
             command = self._command(tuple(argv), cwd, folder, env, access or Access())

@@ -64,6 +64,8 @@ class SprintShown(SprintReport):
     """Story → the order that holds it."""
     last: dict[str, str]
     """Story → its latest event."""
+    last_at: dict[str, datetime | None]
+    """Story → when that was."""
 
 
 class Noted(Value):
@@ -86,6 +88,12 @@ class StoryShown(StoryReport):
     """The open question, with the commands that answer it."""
     answers: tuple[dict[str, Any], ...]
     plan: dict[str, Any] | None
+    written: dict[str, Any] | None
+    """The plan as the architect wrote it, where `plan` is its mended form."""
+    found: tuple[Finding, ...]
+    """What was found in the plan as it was written."""
+    mended: tuple[Finding, ...]
+    """What its mended form changes."""
     plan_file: str | None
     contract: dict[str, Any] | None
     refused: tuple[Finding, ...]

@@ -321,7 +321,7 @@ class Settings(Section):
     personas: dict[str, PersonaSettings] = Field(default_factory=dict)
     """Persona → what it does otherwise; which names exist is wiring's to check."""
     prices: dict[str, PriceSettings] = Field(default_factory=dict)
-    """Model id → its price; the cost of a model that is not named is unknown."""
+    """Model id → its price, in place of the list price; the cost of a model that has neither is unknown."""
     wire: WireSettings = WireSettings()
     answer: AnswerSettings = AnswerSettings()
     plan: PlanSettings = PlanSettings()

@@ -28,16 +28,17 @@ Only `budget.calls_per_story` bounds what no other setting does: tasks beyond `p
 asks for (another plan, another resolution).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.backlog import all_problems
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
-from orchestrator.core.story import BacklogContent, Story, closers, effective_needs, waves
+from orchestrator.core.story import BacklogContent, Story, closers, done_rows, waves
 from orchestrator.core.value import Value
 from orchestrator.settings import Settings
-from orchestrator.sprint.selection import outside_dependencies
+from orchestrator.sprint.selection import needs_within, outside_dependencies
 
 
 class StoryCalls(Value):
@@ -131,6 +132,36 @@ class JudgedTasks(Value):
     findings: tuple[Finding, ...] = ()
 
 
+class PastSprint(Value):
+    """What an earlier sprint of the project came to."""
+
+    sprint: str
+    stories: int
+    done: int
+    calls: int
+    input_tokens: int
+    """Includes `cached_tokens`."""
+    cached_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None when the price of a call is unknown."""
+
+
+class SpendingEstimate(Value):
+    """Tokens and money when every answer is right at once."""
+
+    input_tokens: int
+    output_tokens: int
+    input_per_call: int
+    output_per_call: int
+    measured: bool
+    """Whether the tokens of a call are those of the project's last sprints."""
+    usd: float | None
+    """None where a price is unknown, or no model is named."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is unknown."""
+
+
 class CallEstimate(Value):
     """Paid calls of the whole run."""
 
@@ -153,10 +184,16 @@ class DryRun(Value):
     """Row that is not run → the story that closes it."""
     explained: tuple[str, str]
     """The parts of the expected and the maximal calls, for people."""
+    usual: StoryCalls = StoryCalls()
+    """The expected calls by purpose, before a story's budget ends it."""
+    spending: SpendingEstimate | None = None
+    past: tuple[PastSprint, ...] = ()
+    """The last sprints of the project, oldest first."""
 
     def as_json(self) -> dict[str, Any]:
-        """Returns a JSON object; it has `closed` only when rows are closed with others."""
-        return self.model_dump(mode="json", exclude={"explained"} | (set() if self.closed else {"closed"}))
+        """Returns a JSON object; it has `closed`, `spending` and `past` only where there is something to tell."""
+        empty = {name for name in ("closed", "spending", "past") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude={"explained", "usual", *empty})
 
 
 def dry_run(
@@ -169,8 +206,8 @@ def dry_run(
 ) -> DryRun:
     """Plans a run of `stories`, or of all rows when None. Never raises for the backlog's content.
 
-    Rows that are closed with another story are not run: they are neither counted nor in a wave, and their dependents
-    wait for the closer.
+    Rows that are completed, and rows that are closed with another story, are not run: they are neither counted nor in a
+    wave, and the dependents of a closed row wait for the closer.
 
     Dependencies outside the selected rows count as met; those not completed are findings (major when `strict`).
     On a cycle `waves` has the stories that can be ordered. `plans` are people's plans by story: they replace the
@@ -178,12 +215,15 @@ def dry_run(
     """
     plans = plans or {}
     closer_of = closers(content.stories)
-    rows = [story for story in (content.stories if stories is None else stories) if story.id not in closer_of]
-    wanted = effective_needs(content.stories)
-    needs = {story.id: wanted[story.id] for story in rows}
+    left_out = closer_of.keys() | done_rows(content.stories)
+    rows = [story for story in (content.stories if stories is None else stories) if story.id not in left_out]
+    needs = needs_within(content.stories, frozenset(story.id for story in rows))
     closed = {row: closer for row, closer in closer_of.items() if closer in needs}
     layers, _ = waves(needs, needs)
     tasks = [plans[story].count if story in plans else None for story in needs]
+    usual = Counter[str]()
+    for plan_tasks in tasks:
+        usual.update(expected_calls(settings, plan_tasks).model_dump())
     return DryRun(
         stories=len(rows),
         waves=layers,
@@ -198,4 +238,5 @@ def dry_run(
         ),
         closed=closed,
         explained=explained(settings, tasks),
+        usual=StoryCalls(**usual),
     )

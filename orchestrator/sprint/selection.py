@@ -60,7 +60,7 @@ def select(
         raise BacklogError(_why_empty(content, eligible, asked))
     if blocking(outside := outside_dependencies(content, chosen, strict=strict)):
         raise refusal(content.source, outside)
-    foundation = next((closer_of.get(story.id, story.id) for story in content.stories if story.foundation), None)
+    foundation = _foundation(content.stories)
     selected, done = frozenset(story.id for story in chosen), done_rows(content.stories)
     return Selection(
         sprint=name,
@@ -68,7 +68,7 @@ def select(
         done_ids=tuple(story.id for story in content.stories if story.id in done),
         warnings=(*problems, *outside),
         foundation=foundation if foundation in selected else None,
-        needs=_needs(content.stories, selected, foundation),
+        needs=needs_within(content.stories, selected),
         closes=_closes(selected, closer_of, done),
     )
 
@@ -164,9 +164,14 @@ def _other_sprints(stories: Sequence[Story]) -> str:
     return f"open rows belong to {shown}: go on with --sprint {first}, or `reset STORY` to run one of its stories again"
 
 
-def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str | None) -> dict[str, tuple[str, ...]]:
+def _foundation(stories: Sequence[Story]) -> str | None:
+    closer_of = closers(stories)
+    return next((closer_of.get(story.id, story.id) for story in stories if story.foundation), None)
+
+
+def needs_within(stories: Sequence[Story], selected: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Returns each selected story's selected dependencies, and the foundation unless that depends on the story."""
-    wanted = effective_needs(stories)
+    wanted, foundation = effective_needs(stories), _foundation(stories)
     before: set[str] = set()
     if foundation in selected:
         todo = [foundation]

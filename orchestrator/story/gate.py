@@ -1,5 +1,6 @@
 """The human gate of a story: when a person is asked, the question's text, and the meaning of an answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
@@ -42,27 +43,45 @@ DONE_AS = {
 }
 
 
-def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, plan_file: str) -> Gate:
-    """Returns the question about a plan; a person's own plan (`plan_file`) never returns to the architect."""
+def plan_gate(
+    plan: Breakdown,
+    result: PlanValidationResult,
+    *,
+    iteration: int,
+    plan_file: str,
+    changes: Sequence[Finding] = (),
+) -> Gate:
+    """Returns the question about a plan; a person's own plan (`plan_file`) never returns to the architect.
+
+    `changes` were made by mending what the architect wrote.
+    """
     problem = cannot_be_carried_out(plan, result)
     choices = [Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
     if not plan_file:
         choices.insert(0, Choice.REJECT)
     if not problem:
         choices.insert(0, Choice.APPROVE)
-    count = counted(len(result.issues), "issue")
     return Gate(
         kind=GateKind.PLAN,
-        reason="each plan is shown to a person" if result.valid else f"the plan is invalid: {count}",
+        reason=_why(result, changes),
         choices=tuple(choices),
         barred=problem,
         valid=result.valid,
         issues=result.issues,
         notes=result.notes,
+        mended=tuple(changes),
         plan=plan,
         plan_file=plan_file,
         iteration=iteration,
     )
+
+
+def _why(result: PlanValidationResult, changes: Sequence[Finding]) -> str:
+    if not result.valid:
+        return f"the plan is invalid: {counted(len(result.issues), 'issue')}"
+    if changes:
+        return "the plan was invalid to the last; approving it builds its mended form"
+    return "each plan is shown to a person"
 
 
 def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:

@@ -171,14 +171,15 @@ class PlanLoop:
         # A person's plan never goes to the architect: an invalid one goes directly to the gate.
         budget = 0 if self._given is not None else self._budget
         route = route_plan(result.valid, self._invalid, budget)
-        if route is PlanRoute.APPROVED and self._asks(result):
+        if route is PlanRoute.VALID and self._asks(result):
             route = PlanRoute.REVISE
         await self._tell(plan, route, result)
         if route is PlanRoute.REVISE:
             self._feedback = self._stage.architect.revision(planned, result.findings)
             return None
         if route is PlanRoute.ESCALATE and self._given is None:
-            plan, result = await self._mended(plan)
+            plan, result, changes = await self._mended(plan)
+            return await self._settle(planned, plan, result, changes)
         return await self._settle(planned, plan, result)
 
     def _asks(self, result: PlanValidationResult) -> bool:
@@ -189,18 +190,20 @@ class PlanLoop:
         self._invalid += 1
         return True
 
-    async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
-        """Accepts a final plan, or asks a person if the mode requires it."""
+    async def _settle(
+        self, planned: Planned, plan: Breakdown, result: PlanValidationResult, changes: Sequence[Finding] = ()
+    ) -> Breakdown | None:
+        """Accepts a final plan, or asks a person if the mode requires it; `changes` were made by mending it."""
         mode = self._stage.policies.gate.mode
         while not result.valid or mode == "always":
             if mode == "auto":
                 raise StoryStopped(StoryStatus.NEEDS_ATTENTION, result.issues)
-            gate = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
+            gate = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file, changes=changes)
             answer = await gates.ask(self._stage, gate, self._left(gate.valid))
             if gates.approves(self._stage, gate, answer):
                 return self._accepted(plan, gate, answer.by)
             if answer.choice is Choice.EDIT and answer.plan is not None:
-                plan, result = answer.plan, await self._result(answer.plan, self._checked(answer.plan))
+                plan, changes, result = answer.plan, (), await self._result(answer.plan, self._checked(answer.plan))
                 edited = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
                 if Choice.APPROVE in edited.choices:
                     return self._accepted(plan, edited, answer.by)
@@ -301,8 +304,8 @@ class PlanLoop:
         files, packages = frozenset(surface.files), frozenset(surface.dependencies)
         return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
 
-    async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
-        """Returns the plan after automatic repairs (A3-A5), and the remaining findings."""
+    async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult, list[Finding]]:
+        """Returns the plan after automatic repairs (A3-A5), the remaining findings, and one finding per repair."""
         mended, said = mend(plan, frozenset(self._progress.surface.files))
         self._progress.note_findings(said)
         left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])
@@ -310,7 +313,7 @@ class PlanLoop:
             told = "the plan's budget is used up; what could be mended was"
             changed = mended.model_dump(mode="json")
             await self._decide("plan_mended", told, Verdict.MENDED, said, level=Level.WARN, plan=changed)
-        return mended, left
+        return mended, left, said
 
     async def _tell(self, plan: Breakdown, route: PlanRoute, result: PlanValidationResult) -> None:
         whose = "a person's plan" if self._given is not None else f"plan {self._iteration}"

@@ -9,7 +9,8 @@ from orchestrator.core.delivery import Reviewed
 class PlanRoute(StrEnum):
     """Next step of a judged plan."""
 
-    APPROVED = "approved"
+    VALID = "valid"
+    """It satisfies the checks; an older log says `approved`, although nobody had approved it."""
     REVISE = "revise"
     ESCALATE = "escalate"
 
@@ -17,7 +18,7 @@ class PlanRoute(StrEnum):
 def route_plan(valid: bool, revision_count: int, max_iterations: int) -> PlanRoute:
     """Routes a plan. `revision_count` counts invalid plans, this one included: the last of the budget escalates."""
     if valid:
-        return PlanRoute.APPROVED
+        return PlanRoute.VALID
     return PlanRoute.REVISE if revision_count < max_iterations else PlanRoute.ESCALATE
 
 

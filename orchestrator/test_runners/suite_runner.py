@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from orchestrator.code.manifests.locks import is_lock
+from orchestrator.core.activity import activity
 from orchestrator.core.delivery import FileChange, LockFiles
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.finding import Finding
@@ -26,6 +27,7 @@ from orchestrator.core.suite import (
     RunProblem,
     TestReport,
 )
+from orchestrator.core.value import counted, listed, shortened
 from orchestrator.environments.installed import read_installed
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.environments.node import NodePackages
@@ -143,7 +145,8 @@ class ProjectRunner:
             return failed
         copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
         asked = Selection(key, files, expected_names, only, timeout_s)
-        report = await self._by(kinds, root, asked)
+        async with activity(f"running {_what(asked)}"):
+            report = await self._by(kinds, root, asked)
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
@@ -197,7 +200,8 @@ class ProjectRunner:
             await self._ready(root, asked.key)
             chosen = (*asked.only, *suite.added) if asked.only else ()
             run = partial(self._runner(kind).run, root, Selection(asked.key, asked.files, only=chosen))
-            shown = await _mutated(copies, suite, run)
+            async with activity(f"running {_what(asked)} changed so that they must fail"):
+                shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
             if accepted := suite.accepted(shown):
@@ -216,10 +220,10 @@ class ProjectRunner:
         kinds = await self._kinds(root, None, (), ())
         if await self._ready(root, key):
             return 0
-        found = (
-            () if isinstance(kinds, Finding) else [await self._runner(kind).collect(root, key=key) for kind in kinds]
-        )
-        return sum(found)
+        if isinstance(kinds, Finding):
+            return 0
+        async with activity("collecting the tests"):
+            return sum([await self._runner(kind).collect(root, key=key) for kind in kinds])
 
     async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
         """See `ports.SuiteRunner.new_packages`. In a project of both kinds a package may be of either."""
@@ -279,7 +283,8 @@ class ProjectRunner:
         found: set[str] = set()
         kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(kind_of(case.file) for case in cases))
         for kind in kinds if suite.mutated else ():
-            shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, Selection(key)))
+            async with activity("running the whole suite with tests changed so that they must fail"):
+                shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, Selection(key)))
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
@@ -320,7 +325,8 @@ class ProjectRunner:
             text = f"The command was not run.\n{failed.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         before = await asyncio.to_thread(_states, root) if own is not None else {}
-        result = await self._command(root, command, key=key, timeout_s=timeout_s)
+        async with activity(f"running {shortened(command)}"):
+            result = await self._command(root, command, key=key, timeout_s=timeout_s)
         if own is None:
             return result
         made, left = await asyncio.to_thread(changed, root, before, own)
@@ -376,6 +382,13 @@ async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaita
     finally:
         with contextlib.suppress(WorkspaceError):
             await asyncio.to_thread(copies.put_back)
+
+
+def _what(asked: Selection) -> str:
+    """Returns which tests are run, for people."""
+    if asked.only:
+        return f"{counted(len(asked.only), 'test')} again"
+    return "the whole suite" if asked.files is None else f"the tests of {listed(asked.files, 3)}"
 
 
 def _megabytes(folders: Sequence[Path]) -> float:

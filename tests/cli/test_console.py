@@ -4,7 +4,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TextIO
 
 import pytest
@@ -12,15 +12,18 @@ from rich.console import Console
 
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
+from orchestrator.cli.status import _lines, _parse
 from orchestrator.core.command import GATE_OPENED
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from tests.cli.waiting import about_plan
 
+THEN = datetime(2026, 1, 2, tzinfo=UTC)
+
 
 def event(number: int = 1, **fields: str) -> Event:
     given = {"id": f"S/A:{number}", "name": "turn_started", "message": "alex is asked: delivery T-A-01 " * 3}
-    return Event(time=datetime(2026, 1, 2, tzinfo=UTC), sprint="S", story=f"A-{number}", **{**given, **fields})
+    return Event(time=THEN, sprint="S", story=f"A-{number}", **{**given, **fields})
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def test_a_waiting_story_says_in_the_table_what_to_type(monkeypatch: pytest.Monk
 
     def table() -> list[str]:
         shown = io.StringIO()
-        Console(file=shown, width=200, color_system=None).print(printer._table())
+        Console(file=shown, width=200, color_system=None).print(printer._table(THEN))
         return [" ".join(re.sub(r"\x1b\[[0-9;]*m", "", line).split()) for line in shown.getvalue().splitlines()]
 
     with printer:
@@ -73,6 +76,47 @@ def test_a_waiting_story_says_in_the_table_what_to_type(monkeypatch: pytest.Monk
         finished = event(2, name="story_finished", id="S/A:9").model_copy(update={"data": {"status": "cancelled"}})
         printer.event(finished)
         assert len(table()) == 1
+
+
+def test_what_lasts_is_told_with_its_time_in_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    printer = EventPrinter(load(None, ())[0], form="plain", stream=stream)
+
+    def table(after_s: int) -> list[str]:
+        shown = io.StringIO()
+        now = THEN + timedelta(seconds=after_s)
+        Console(file=shown, width=200, color_system=None).print(printer._table(now))
+        return [" ".join(line.split()) for line in shown.getvalue().splitlines()]
+
+    with printer:
+        tries = Event(id="S:1", time=THEN, sprint="S", name="activity_begun", message="installing flask")
+        printer.event(tries)
+        assert table(3) == ["S executing installing flask"]
+        assert table(65) == ["S executing installing flask (1 m)"]
+        printer.event(tries.model_copy(update={"id": "S:2", "name": "base_tried", "message": "its tests pass"}))
+        printer.event(event(1, name="activity_begun", message="running the whole suite"))
+        assert table(42) == ["A-1 executing running the whole suite (42 s)"]
+    plain = EventPrinter(load(None, ())[0], form="lines", stream=(lines := io.StringIO()))
+    plain.event(event(1, name="activity_begun", message="running the whole suite"))
+    assert lines.getvalue().split(maxsplit=1)[1] == "A-1         running the whole suite\n"
+
+
+def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
+    told = {
+        "sprint": "S", "running_pid": 7, "last": {"A": "installing flask", "B": "B is done"},
+        "last_at": {"A": THEN.isoformat(), "B": THEN.isoformat()},
+        "stories": [{"id": "A", "status": "executing"}, {"id": "B", "status": "done"}],
+    }  # fmt: skip
+    sprint, now = _parse(told, ""), THEN + timedelta(seconds=42)
+    assert [str(line).rpartition("calls  ")[2] for line in list(_lines(sprint, "", now).values())[1:3]] == [
+        "installing flask (for 42 s)",
+        "B is done",
+    ]
+    assert str(_lines(sprint, "")["A"]).endswith("installing flask"), (
+        "lines that are followed change with the work alone"
+    )
 
 
 def test_the_live_table_has_one_line_per_story_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

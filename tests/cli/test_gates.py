@@ -123,6 +123,43 @@ def test_what_cannot_be_answered_is_told(
     assert [waiting.answers(story) for story in waiting.record.story_ids] == known
 
 
+def test_a_person_sees_the_whole_plan_as_it_was_written_and_what_would_be_built(waiting: Waiting) -> None:
+    design = {
+        "dependencies": {"dependencies": {"flask": "^3.0"}, "devDependencies": {"pytest": "*"}},
+        "acceptance_tests": [{"criterion": "it works", "test": "calls it once"}],
+        "tests_to_change": [{"file": "tests/test_old.py", "reason": "the list is sorted now"}],
+        "api_design": {"GET /shelves": {"returns": "all shelves"}},
+    }
+    described = f"Store the shelves.\n{'Each shelf has a name. ' * 20}end"
+    tasks = [task("US-1", 1, ["app.py", "database"]) | {"description": described}, task("US-1", 2, ["b.py"])]
+    written, mended = plan("US-1", *tasks, **design), plan("US-1", ["app.py"], ["b.py"], **design)
+    struck = minor("breakdown.struck", "`database` was struck from US-1", fix="Name a file.")
+    waiting.judge("US-1", written, major("breakdown.unsafe_path", "`database` is no file"), ISSUE)
+    waiting.ask("US-1", about_plan("US-1", plan=mended, changes=[struck]))
+    text = waiting.cli("show", "US-1").stdout
+    for part in (
+        "Plan as the architect wrote it, not accepted so far:",
+        described.replace("\n", "\n      "),
+        "files: app.py, database",
+        "Packages: flask ^3.0",
+        "Packages for development: pytest *",
+        "it works -> calls it once",
+        "Older tests to change: tests/test_old.py: the list is sorted now",
+        "  Api design:\n    GET /shelves:\n      returns: all shelves",
+        "Found in it:",
+        "`database` is no file",
+        "What would be built is its mended form, in which",
+        "`database` was struck from US-1",
+        "none yet; with this plan it would be: app.py, b.py; flask, pytest",
+        "Findings:\n  none so far",
+    ):
+        assert part in text, (part, text)
+    assert "approved" not in text
+    shown = json.loads(waiting.cli("show", "US-1", "--json").stdout)
+    assert shown["plan"] == mended.model_dump(mode="json")
+    assert shown["written"] == written.model_dump(mode="json")
+
+
 def test_after_the_deadline_nobody_answers(waiting: Waiting) -> None:
     waiting.ask("US-1", deadline=NOON + timedelta(hours=1))
     done = waiting.cli("approve", "US-1")

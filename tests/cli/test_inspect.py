@@ -70,6 +70,7 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     assert (report.pop("paused"), report.pop("held"), report.pop("begun_by")) == ("", {}, "run")
     assert report.pop("backlog").endswith("b.csv")
     assert report.pop("last")["US-1"] == "US-1 is done"
+    assert report.pop("last_at")["US-1"].endswith("+00:00")
     told = json.loads(played.result.report_path.read_text())
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told
@@ -128,6 +129,20 @@ def test_show_of_stories_that_did_not_come_far(invoke: Invoke) -> None:
     failed = invoke("show", "US-4").stdout
     assert "script.missing" in failed
     assert "none: no plan was accepted" in failed
+
+
+def test_a_dry_run_tells_what_is_left_and_what_the_last_sprint_cost(invoke: Invoke, played: Played) -> None:
+    calls = sum(story.calls for story in played.result.report.stories)
+    for model, said in (
+        ("claude-sonnet-4-5-20250929", "cost: about 1.04 USD (list prices of 20"),
+        ("house-model", "cost: unknown: no price of house-model; name it under `prices` in config.yaml"),
+    ):
+        text = invoke("run", "b.csv", "--dry-run", "--provider", "anthropic", "--set", f"provider.model={model}").stdout
+        assert "3 stories in 2 waves" in text, "US-1 is done"
+        assert "wave 1: US-2, US-4" in text
+        assert "tokens: about 168000 in, 36000 out (7000 and 1500 a call, as on other projects" in text
+        assert f"the last sprints of this project:\n  SP-001: 4 stories (1 done), {calls} calls, 0 tokens in" in text
+        assert said in text
 
 
 def test_contract_tells_what_is_allowed_and_what_was_refused(invoke: Invoke) -> None:
@@ -225,3 +240,21 @@ def test_reset_of_the_whole_sprint_leaves_the_log_only(invoke: Invoke, played: P
     record = StateFolder(place / "state").record("SP-001")
     assert record is not None
     assert record.cleared
+
+
+def test_without_an_earlier_sprint_tokens_and_money_are_those_of_other_projects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_backlog(tmp_path / "b.csv", "A", "B < A")
+    (tmp_path / "config.yaml").write_text(
+        "provider: {name: openai, model: gpt-5}\npersonas: {alex: {model: own}}\n"
+        "prices: {own: {input: 10, output: 100}}\n"
+    )
+    told = read(CliRunner().invoke(app, ["run", "b.csv", "--dry-run", "--json"], env={"ORCHESTRATOR_HOME": "state"}))
+    assert told["calls"]["expected"] == 16, "two stories of one plan, three deliveries, three reviews, one suite"
+    spending = told["spending"]
+    assert (spending["input_tokens"], spending["output_tokens"]) == (16 * 7000, 16 * 1500)
+    listed, own = 7000 * 1.25 + 1500 * 10, 7000 * 10 + 1500 * 100
+    assert spending["usd"] == round((10 * listed + 6 * own) / 1_000_000, 4)
+    assert "past" not in told

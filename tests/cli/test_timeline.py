@@ -92,6 +92,8 @@ def test_what_goes_on_now() -> None:
 
     assert last() == "+1 m ▸ the developer is asked: delivery, for 40 s now"
     assert last(event(3, "turn_finished", after_s=70)) == "+1 m ▸ at work, for 30 s now"
+    suite = event(4, "activity_begun", "running the whole suite", after_s=75)
+    assert last(event(3, "turn_finished", after_s=70), suite) == "+1 m ▸ running the whole suite, for 25 s now"
     assert last(running=False) == "+1 m ▸ nobody works on it: the command that began the sprint goes on"
     assert last(finished=True, running=False) == "○ begins"
     asked = decided(Loop.GATE, Verdict.ASKED, attempt=1, budget_left=0)
@@ -133,7 +135,7 @@ PATH = (
     "○ begins",
     "↻ plan 1 of 3 with 2 tasks: revise "
     "(2 issues: `one` is no task id of WALK; `../x` is unsafe: it climbs out with `..`) [1 retry]",
-    "✓ plan 2 of 3 with 2 tasks: approved [healed: trailing comma]",
+    "✓ plan 2 of 3 with 2 tasks: valid [healed: trailing comma]",
     "? waits for a person: each plan is shown to a person",
     "✗ the plan is not answered in time [after SOON]",
     "✓ contract frozen: 2 files and 0 new packages",

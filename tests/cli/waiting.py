@@ -103,6 +103,11 @@ class Waiting:
         )
         return asked
 
+    def judge(self, story: str, written: Breakdown, *found: Finding) -> None:
+        """The architect's plan is judged."""
+        data = {"plan": written.model_dump(mode="json"), "findings": [one.model_dump(mode="json") for one in found]}
+        self.emit(self._event(story, "plan_judged", "plan 3 with 2 tasks: escalate", data))
+
     def finish(self, story: str, status: StoryStatus) -> None:
         """The story ends."""
         outcome = StoryOutcome(id=story, status=status, blocked_by=("US-1",) if status is StoryStatus.BLOCKED else ())

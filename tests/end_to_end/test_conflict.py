@@ -75,7 +75,7 @@ def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overrid
     assert [overridden.status(story) for story in ("US-1", "US-2", "US-3")] == ["done", "done", "done"]
     judged = [(event.data["verdict"], [f["code"] for f in event.data["findings"]]) for event in
               overridden.told_of("US-1", "plan_judged")]  # fmt: skip
-    assert judged == [("revise", ["breakdown.conflict_overridden"]), ("approved", [])]
+    assert judged == [("revise", ["breakdown.conflict_overridden"]), ("valid", [])]
     first, second = sorted(
         (place / "state" / "replies").glob("*/US-1@2/*.prompt.md"), key=lambda path: int(path.name.partition(".")[0])
     )[:2]

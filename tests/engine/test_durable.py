@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from orchestrator.core.activity import activity
 from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
@@ -94,6 +95,7 @@ class House:
                     gates=gates,
                     sink=sink,
                     clock=SystemClock(),
+                    announce_after_s=0,
                 ),
                 is_current=self._is_current,
             ) as engine,
@@ -179,6 +181,40 @@ async def test_what_an_older_release_had_begun_is_gone_on_with(tmp_path: Path) -
         (outcome,) = await House(tmp_path, provider).run(body(False))
     assert outcome.findings[0].message == "reply 1 \ud83d"
     assert provider.calls == 1
+
+
+async def test_what_lasts_in_a_step_is_told_while_it_lasts_and_changes_no_other_event(tmp_path: Path) -> None:
+    """Killed in the middle, a step tells of it again; once it is recorded, nobody does."""
+
+    def body(house: House, reached: asyncio.Event, *, crash: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            async def work(_step_id: str) -> str:
+                async with activity("running the whole suite"):
+                    while not house.shown:
+                        await asyncio.sleep(0.01)
+                    reached.set()
+                    if crash:
+                        await asyncio.Event().wait()
+                return "green"
+
+            said = await step.step("test", work, str)
+            await step.emit("told", said)
+            return done(said)
+
+        return story
+
+    first, second = House(tmp_path, Counting()), House(tmp_path, Counting())
+    reached = asyncio.Event()
+    await first.die_in(body(first, reached, crash=True), reached)
+    assert [(event.name, event.message) for event in first.shown] == [("activity_begun", "running the whole suite")]
+    await second.run(body(second, reached, crash=False))
+    names = ["activity_begun", "activity_ended", "told"]
+    assert [event.name for event in second.shown] == names
+    assert second.shown[1].message.startswith("running the whole suite: done after ")
+    stored = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
+    assert [event.name for event in stored] == ["activity_begun", *names]
+    assert stored[-1].id == "SP-001/A:1", "what is told on the way takes no number of a story's events"
+    assert all(event.id.startswith("SP-001/A:") for event in stored), "it belongs to the story's history"
 
 
 def made_older(url: str) -> int:

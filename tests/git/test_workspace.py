@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from orchestrator.core.activity import listening
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.ports import Workspace
 from orchestrator.git.workspace import GitWorkspace
@@ -209,6 +211,30 @@ async def test_stories_merge_in_parallel_and_only_once(workspace: Workspace) -> 
     assert len(seen) == 3
     await workspace.open("after")
     assert set(await workspace.files("after")) == {*FILES, *(f"{story}.txt" for story in stories)}
+
+
+@pytest.mark.parametrize("workspace", ["git"], indirect=True)
+async def test_a_merge_tells_that_it_waits_for_another_one(workspace: Workspace) -> None:
+    at_work, told = asyncio.Event(), list[str]()
+
+    @asynccontextmanager
+    async def listener(what: str) -> AsyncIterator[None]:
+        told.append(what)
+        if len(told) == 2:
+            at_work.set()  # the second one waits: the first may end
+        yield
+
+    async def check(_folder: Path) -> str:
+        await at_work.wait()
+        return ""
+
+    for story in ("US-1", "US-2"):
+        await workspace.open(story)
+        await workspace.write(story, [change(f"{story}.txt", story)])
+        await workspace.commit(story, [change(f"{story}.txt", story)], note("1", story))
+    with listening(listener):
+        await asyncio.gather(*(workspace.merge(story, note("m", story), check) for story in ("US-1", "US-2")))
+    assert told == ["waiting for another story's merge and the tests that it runs"] * 2
 
 
 async def test_a_merges_check_can_look_at_what_it_is_merged_into(workspace: Workspace) -> None:

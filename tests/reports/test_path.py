@@ -152,7 +152,7 @@ def test_a_log_of_another_version_is_told_by_its_messages() -> None:
     assert texts(*OLDER) == [
         "begin: begins",
         "again: plan: revise",
-        "good: plan: approved",
+        "good: plan: valid",
         "good: contract frozen: frozen",
         "again: the delivery is sent back: no",
         "good: T-1 done",

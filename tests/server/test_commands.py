@@ -78,6 +78,14 @@ def cli(*words: str, **variables: str) -> Result:
     return result
 
 
+def without_past(told: str) -> str:
+    """What is told of a backlog without the daemon's own last sprints."""
+    if told.startswith("{"):
+        kept = {name: value for name, value in json.loads(told).items() if name != "past"}
+        return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+    return told.partition("the last sprints of this project:")[0]
+
+
 async def test_a_backlog_is_looked_at_there_as_it_is_here(guarded: Stand, tmp_path: Path) -> None:
     header = "Story_ID,Title,Dependencies\n"
     texts = {
@@ -97,7 +105,7 @@ async def test_a_backlog_is_looked_at_there_as_it_is_here(guarded: Stand, tmp_pa
                 there = await asyncio.to_thread(partial(cli, *words, **far))
                 assert there.exit_code == here.exit_code, there.stderr
                 if name != "broken.json":
-                    assert there.stdout == here.stdout.replace(str(file), name)
+                    assert without_past(there.stdout) == here.stdout.replace(str(file), name)
                 assert str(guarded.environment.home) not in there.output
         for wrong in ("name=-x", "name=.x", "name=a%2Fb", "format=md"):
             answer = await daemon.client.post(f"/api/v1/dry-run?{wrong}", content=b"Story_ID\nA-1\n")

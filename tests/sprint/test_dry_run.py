@@ -39,6 +39,22 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
     assert {f.code for f in seen.problems} == {"backlog.cycle", "backlog.duplicate_id"}
 
 
+def test_what_is_completed_is_in_no_wave_and_the_foundation_comes_before_what_needs_it() -> None:
+    rows = [
+        Story(id="OLD", title="t", execution_status="Completed"),
+        Story(id="A", title="t", dependencies=("OLD",)),
+        Story(id="BASE", title="t", foundation=True, dependencies=("NFR",)),
+        Story(id="NFR", title="t"),
+        Story(id="B", title="t", dependencies=("A",)),
+    ]
+    content = BacklogContent(source="b.csv", stories=tuple(rows))
+    seen = dry_run(content, stories=None, settings=Settings())
+    assert (seen.stories, seen.waves) == (4, (("NFR",), ("BASE",), ("A",), ("B",)))
+    done = rows[2].model_copy(update={"execution_status": "completed"})
+    content = BacklogContent(source="b.csv", stories=(*rows[:2], done, *rows[3:]))
+    assert dry_run(content, stories=None, settings=Settings()).waves == (("A", "NFR"), ("B",))
+
+
 LAVISH = {"calls_per_story": 10_000}
 
 

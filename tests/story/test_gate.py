@@ -125,7 +125,7 @@ async def test_a_rejection_is_one_more_revision_with_the_comment(tmp_path: Path)
     comment = "one module is enough"
     play = Playing(tmp_path, [BAD, BAD, BAD, GOOD], said(Choice.REJECT, comment))
     assert (await play.ends("escalations")).status is StoryStatus.DONE
-    assert play.judged == [("revise", 2), ("revise", 1), ("escalate", 0), ("approved", 0)]
+    assert play.judged == [("revise", 2), ("revise", 1), ("escalate", 0), ("valid", 0)]
     last = play.plans_asked[-1].split("## Plan Revision Required", 1)[1]
     assert comment in last
     assert "neither files nor a command" in last
@@ -153,7 +153,7 @@ async def test_an_edited_plan_that_cannot_be_built_comes_back(tmp_path: Path) ->
 async def test_planning_from_the_start_forgets_the_revisions_and_tells_the_comment(tmp_path: Path) -> None:
     play = Playing(tmp_path, [BAD, BAD, BAD, BAD, GOOD], said(Choice.REPLAN, "think of files first"))
     assert (await play.ends("escalations")).status is StoryStatus.DONE
-    assert play.judged[3:] == [("revise", 2), ("approved", 1)]
+    assert play.judged[3:] == [("revise", 2), ("valid", 1)]
     assert "Plan Revision Required" not in play.plans_asked[3]
     assert "think of files first" in play.plans_asked[3]
     assert "Conflict that a person has overridden" not in play.plans_asked[3]
@@ -182,6 +182,19 @@ async def test_a_mended_plan_is_no_escalation(tmp_path: Path) -> None:
     play = Playing(tmp_path, [abstract] * 3)
     assert (await play.ends("escalations")).status is StoryStatus.DONE
     assert (play.people.asked, len(play.sink.named("plan_mended"))) == ([], 1)
+
+
+async def test_a_person_is_told_what_mending_changed(tmp_path: Path) -> None:
+    abstract = breakdown(A, ["us_1.py", ABSTRACT])
+    play = Playing(tmp_path, [abstract] * 3, Choice.APPROVE)
+    assert (await play.ends("always")).status is StoryStatus.DONE
+    (gate,) = play.people.asked
+    assert gate.plan.tasks[0].files_to_create == ("us_1.py",)
+    assert gate.reason == "the plan was invalid to the last; approving it builds its mended form"
+    assert [finding.code for finding in gate.mended] == ["breakdown.struck"]
+    written = play.sink.named("plan_judged")[-1]
+    assert written.message.startswith("plan 3 with 1 task: escalate")
+    assert written.data["plan"]["tasks"][0]["files_to_create"] == ["us_1.py", ABSTRACT]
 
 
 @pytest.mark.parametrize("choice", [Choice.APPROVE, Choice.REPLAN])

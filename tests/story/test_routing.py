@@ -21,8 +21,8 @@ WRONG = [major("x.y", "wrong")]
 @pytest.mark.parametrize(
     ("findings", "revision_count", "route"),
     [
-        ([], 0, PlanRoute.APPROVED),
-        ([minor("x.y", "small")], 3, PlanRoute.APPROVED),
+        ([], 0, PlanRoute.VALID),
+        ([minor("x.y", "small")], 3, PlanRoute.VALID),
         (WRONG, 1, PlanRoute.REVISE),
         (WRONG, 2, PlanRoute.REVISE),
         (WRONG, 3, PlanRoute.ESCALATE),

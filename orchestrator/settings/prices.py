@@ -1,0 +1,66 @@
+"""What common models cost where the settings name no price: the vendors' list prices, as they were at `AS_OF`."""
+
+import re
+from collections.abc import Mapping
+
+from orchestrator.settings.model import PriceSettings
+
+AS_OF = "2026-11"
+# Model → US dollars per million tokens: input, input from the cache, input written to the cache, output. Of prices that
+# rise with the prompt's length the first ones: no prompt of ours comes near the second step.
+_LISTED: dict[str, tuple[float, float, float, float]] = {
+    "claude-fable-5": (10, 1, 12.5, 50),
+    "claude-fable-5-1": (10, 0.25, 12.5, 50),
+    "claude-fable-5-2": (8, 0.2, 10, 40),
+    "claude-haiku-4-5": (1, 0.1, 1.25, 5),
+    "claude-haiku-5-5": (0.1, 0.01, 0.125, 0.5),
+    "claude-opus-4-1": (15, 1.5, 18.75, 75),
+    "claude-opus-4-5": (5, 0.5, 6.25, 25),
+    "claude-opus-4-6": (5, 0.5, 6.25, 25),
+    "claude-opus-4-7": (5, 0.5, 6.25, 25),
+    "claude-opus-4-8": (5, 0.5, 6.25, 25),
+    "claude-opus-5": (5, 0.5, 6.25, 25),
+    "claude-opus-5-5": (4, 0.2, 5, 20),
+    "claude-sonnet-4-5": (3, 0.3, 3.75, 15),
+    "claude-sonnet-4-6": (3, 0.3, 3.75, 15),
+    "claude-sonnet-5": (2, 0.2, 2.5, 10),
+    "claude-sonnet-5-5": (2, 0.1, 2.5, 10),
+    "gpt-4.1": (2, 0.5, 2, 8),
+    "gpt-4.1-mini": (0.4, 0.1, 0.4, 1.6),
+    "gpt-4.1-nano": (0.1, 0.025, 0.1, 0.4),
+    "gpt-4o": (2.5, 1.25, 2.5, 10),
+    "gpt-4o-mini": (0.15, 0.075, 0.15, 0.6),
+    "gpt-5": (1.25, 0.125, 1.25, 10),
+    "gpt-5-mini": (0.25, 0.025, 0.25, 2),
+    "gpt-5-nano": (0.05, 0.005, 0.05, 0.4),
+    "gpt-5.1": (1.25, 0.125, 1.25, 10),
+    "gpt-5.2": (1.75, 0.175, 1.75, 14),
+    "gpt-5.3": (1.75, 0.175, 1.75, 14),
+    "gpt-5.3-codex": (1.75, 0.175, 1.75, 14),
+    "gpt-5.4": (2.5, 0.25, 2.5, 15),
+    "gpt-5.4-mini": (0.75, 0.075, 0.75, 4.5),
+    "gpt-5.4-nano": (0.2, 0.02, 0.2, 1.25),
+    "gpt-5.5": (5, 0.5, 5, 30),
+    "gpt-5.6-luna": (0.2, 0.02, 0.25, 1.2),
+    "gpt-5.6-sol": (4, 0.4, 5, 20),
+    "gpt-5.6-terra": (2, 0.2, 2.5, 12),
+    "gpt-6-astra": (10, 1, 12.5, 50),
+    "gpt-6-luna": (0.1, 0.01, 0.125, 0.5),
+    "gpt-6-sol": (2, 0.2, 2.5, 10),
+    "gpt-6.1-sol": (2, 0.1, 2.5, 10),
+    "gpt-6.1-terra": (1, 0.05, 1.25, 5),
+    "o3": (2, 0.5, 2, 8),
+    "o4-mini": (1.1, 0.275, 1.1, 4.4),
+}
+# `claude-haiku-4-5-20251001`, `gpt-4o-2024-08-06`, `…-latest`: the same model under a dated name.
+_DATED = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)\Z")
+
+
+def find_price(prices: Mapping[str, PriceSettings], model: str) -> PriceSettings | None:
+    """Returns the price of a model: that of the settings, else the list price; None for a model that neither names."""
+    own = prices.get(model)
+    listed = _LISTED.get(_DATED.sub("", model))
+    if own is not None or listed is None:
+        return own
+    plain, cached, write, output = listed
+    return PriceSettings(input=plain, cached=cached, cache_write=write, output=output)
