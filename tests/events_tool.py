@@ -122,6 +122,7 @@ MEANS = {
     "story_started": "a story begins",
     "suite_committed": "the tester's suite is on the story's branch, frozen",
     "task_committed": "files of a task are on the story's branch",
+    "task_unchanged": "a task's files came as they are on the branch, so nothing was committed",
     "task_finished": "how far a task has come",
     "tests_finished": "the story's suite has run",
     "turn_failed": "a request failed for good, or a budget of calls is used up",

@@ -81,9 +81,11 @@ class Stage:
         said = decided(loop, verdict, findings=findings, attempt=attempt, budget_left=left)
         await self.step.emit(name, message, level=level, task=task, **data, **said)
 
-    def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
+    def note(self, subject: str, step_id: str, task: str = "", body: str = "") -> CommitNote:
         """Returns message and trailers for a commit of this story."""
-        return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
+        return CommitNote(
+            subject=subject, body=body, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id
+        )
 
 
 def environment_of(workflow_id: str) -> str:
@@ -142,6 +144,8 @@ class Progress:
     """Texts of lock files that were regenerated from their manifests."""
     ignored: set[str] = field(default_factory=set)
     """Files of the plan that git ignores."""
+    subjects: list[str] = field(default_factory=list)
+    """First lines of its commits so far."""
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
     """Reviews by task, for tasks with a requested delivery."""
     trial: Trial | None = None
@@ -155,6 +159,11 @@ class Progress:
     """True once tests that fail without the story's change were requested, which happens once."""
     suite_replaced: bool = False
     """True once the suite was requested again, which happens once."""
+    head: str = field(init=False)
+    """The last commit of its branch."""
+
+    def __post_init__(self) -> None:
+        self.head = self.branch.head
 
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Updates the set of removed files."""
