@@ -6,9 +6,9 @@
 `team/turns.csv` lists every reply in the order in which it is asked for. A reply's `source` lies in the folder of its
 story: a file is the answer itself, word for word but for its last line break; a folder of a delivery holds the
 delivered files; a folder of a suite holds one test file, whose functions say in their docstrings which acceptance
-criterion they test. `form` says how a model wrote it: `plan` as an action plan under the row's `title`, which creates what is new
-and edits what is there, `json` bare, `fenced` in a code fence with a sentence before it, `text` exactly as the file has
-it.
+criterion they test. `form` says how a model wrote it: `plan` as an action plan under the row's `title`, which creates
+what is new and edits what is there, `json` bare, `fenced` in a code fence with a sentence before it, `text` exactly as
+the file has it.
 """
 
 import ast

@@ -214,7 +214,7 @@ class Site:
         """Applies the settings to budgets and to stories that start from now on."""
         self._settings = settings
         self._briefs = self._make_briefs()
-        self.board.look_again()
+        self.board.allow()
 
     async def drive(self, warn: Callable[[str], object], *, stays: bool = False) -> str | None:
         """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends).

@@ -166,11 +166,12 @@ def failed_in_a_row(histories: Mapping[str, StoryHistory], since: datetime | Non
     return tuple(story for _, story, _ in takewhile(lambda one: one[2], reversed(late)))[::-1]
 
 
-def not_begun(reason: str) -> Finding:
-    """What is said of a story that the pause kept from beginning."""
+def kept_open(reason: str, status: StoryStatus) -> Finding:
+    """What is said of a story that the pause kept from beginning, or from ending."""
+    begun = "not started" if status is StoryStatus.PENDING else "not finished"
     return major(
         "sprint.paused",
-        f"not started: the sprint paused: {reason}",
+        f"{begun}: the sprint paused: {reason}",
         fix="remove the cause, then give the same command again: it resumes this story",
     )
 

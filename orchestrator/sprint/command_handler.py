@@ -179,6 +179,7 @@ class CommandHandler:
             await self._renew(order, decision.stories)
         if order.verb in {Verb.RESUME, Verb.RETRY, Verb.REPLAN}:
             self._breaker.released()
+            self._board.allow()
         message = done_as(order, decision, self._state.record.sprint) + (f"; {late}" if late else "")
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 

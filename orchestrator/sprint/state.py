@@ -183,7 +183,7 @@ class CircuitBreaker:
         self.reason: str | None = None
         """Why no story may start, or None."""
         self._rests = False
-        self._budget = ""
+        self._budget = self._refused = ""
         self._held = ""
 
     async def look(self) -> None:
@@ -244,6 +244,15 @@ class CircuitBreaker:
             await self._emit("sprint_paused", f"budget:{used_up}", told, level=Level.ERROR, data=data)
         self._budget = used_up
 
+    async def refused(self, reason: str) -> None:
+        """Reports that the provider refuses our key or model, each time that this begins; "" when it does not."""
+        if reason and reason != self._refused:
+            told = f"the sprint pauses: {reason}"
+            data = {"reason": reason}
+            now = self._clock.now().isoformat()
+            await self._emit("sprint_paused", f"refused:{now}", told, level=Level.ERROR, data=data)
+        self._refused = reason
+
     async def _pause(self, reason: str, story: str) -> None:
         if self.reason is not None:
             return
@@ -283,6 +292,7 @@ class Board:
         self._settled: dict[str, bool] = {}
         self._open: tuple[Order, ...] = ()
         self._closing = False
+        self._refused = ""
         self._moved = asyncio.Event()
         self.version = 0
         """Incremented with every change."""
@@ -344,7 +354,22 @@ class Board:
         """Returns why the whole sprint may take no further paid step; "" when it may."""
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
-        return self._over()
+        return self._refused or self._over()
+
+    @property
+    def refused(self) -> str:
+        """Returns why the provider takes no call; "" when it does."""
+        return self._refused
+
+    def refuse(self, reason: str) -> None:
+        """Lets no story pay for a call, because the provider refuses our key or model."""
+        self._refused = reason
+        self.look_again()
+
+    def allow(self) -> None:
+        """Lets stories ask the provider again."""
+        self._refused = ""
+        self.look_again()
 
     @property
     def budget(self) -> str:
@@ -371,7 +396,7 @@ class Board:
             return "the process is ending"
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
-        return self.held(story) or (self._over() if paid else "")
+        return self.held(story) or ((self._refused or self._over()) if paid else "")
 
     def close(self) -> None:
         """Stops all further steps in this process."""

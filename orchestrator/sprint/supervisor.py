@@ -116,6 +116,7 @@ class Supervisor:
             if self.cleared:
                 return
             await self._breaker.budget(self._board.budget)
+            await self._breaker.refused(self._board.refused)
             await self._block()
             if ready := await self._is_ready():
                 await self._start_ready()

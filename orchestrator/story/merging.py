@@ -208,8 +208,8 @@ class Merging:
         return await self._refusal(MergeResult(merged=False, red=red, onto=refused.result.onto))
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
-        """Lets the finished story wait for a person. Raises for a refused key, which concerns the whole sprint."""
-        if error.kind == "auth":
+        """Lets the finished story wait for a person. Raises for what concerns all stories, as a key."""
+        if error.concerns_all:
             self._progress.note_findings([merge_finding(refused.result)])
             raise error
         # A person is not offered a request that the story's remaining calls cannot pay for.

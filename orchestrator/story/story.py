@@ -67,7 +67,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
             progress,
             StoryStatus.FAILED,
             extra=[*_still_red(progress), _as_finding(error), *error.findings],
-            stop_sprint=isinstance(error, ProviderError) and error.kind == "auth",
+            stop_sprint=isinstance(error, ProviderError) and error.concerns_all,
         )
 
 

@@ -103,4 +103,5 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     assert told == ["", "3 failed", ""]
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
     report = build_report(record(), histories, {}, told[1])
-    assert [[finding.code for finding in story.findings] for story in report.stories] == [[], ["sprint.paused"]]
+    said = [[finding.message for finding in story.findings] for story in report.stories]
+    assert said == [["not finished: the sprint paused: 3 failed"], ["not started: the sprint paused: 3 failed"]]
