@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
@@ -11,7 +12,7 @@ import typer
 from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
-from orchestrator.cli.console import EventPrinter, make_printer
+from orchestrator.cli.console import EventPrinter, make_printer, status_word
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import StoryReport, StoryStatus
@@ -78,6 +79,7 @@ def run_command(
     options = RunOptions(
         backlog=backlog, repo=repo, sprint=sprint, stories=chosen, provider=provider, script=script,
         call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
+        waits=not as_json and sys.stdin.isatty() and sys.stdout.isatty(),
     )  # fmt: skip
     if dry_run:
         return dry_run_command(options, settings, environment, as_json=as_json)
@@ -182,9 +184,12 @@ def format_summary(result: "RunResult") -> Iterator[str]:
     yield from _next_step(report.stories)
     if result.paused:
         still_open = any(not story.status.final for story in report.stories)
-        goes_on = " The same command resumes the open stories." if still_open else ""
+        goes_on = " The same command then resumes the open stories." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
+    if not any(story.status is StoryStatus.DONE for story in report.stories):
+        yield f"No story is done, so there is no result; {result.repo} is as it was"
+        return
     if not result.pushed:
         yield f"{result.repo} is as it was; in it, the last line and then `git merge FETCH_HEAD` take the result over"
     if result.unpushed:
@@ -198,11 +203,11 @@ def format_summary(result: "RunResult") -> Iterator[str]:
 def _story_lines(story: StoryReport) -> Iterator[str]:
     tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
     yield (
-        f"  {story.id:<12} {story.status.value:<16} {counted(len(story.tasks), 'task')}, {tests}, "
+        f"  {story.id:<12} {status_word(story.status):<16} {counted(len(story.tasks), 'task')}, {tests}, "
         f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
     )
-    if story.status is StoryStatus.DONE:
-        return
+    if story.status is StoryStatus.DONE or not story.status.final:
+        return  # what is open waits for what the pause says below
     # The last ones are what the story ended with.
     serious = blocking(story.findings)
     for finding in serious[-3:] or story.findings[-1:]:
@@ -220,7 +225,7 @@ def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
 
 def _totals_line(result: "RunResult") -> str:
     totals = result.report.totals
-    counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals[status.value]]
+    counts = [f"{totals[status.value]} {status_word(status)}" for status in StoryStatus if totals[status.value]]
     tokens = totals["tokens"]
     assert isinstance(tokens, dict)
     cost = totals["cost_usd"]

@@ -200,16 +200,19 @@ class CircuitBreaker:
             await self._pause(_why(outcome), outcome.id)
         await self.look()
 
-    async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:
+    async def at_rest(self, left: Sequence[str], why: str = "", *, paused: str = "", interrupted: bool = False) -> None:
         """Reports that nothing runs any more; `left` are the stories that did not start.
 
-        `why` names an order or a budget that holds the sprint without a failure. Reported once until it resumes.
+        `why` names an order or a budget that holds the sprint without a failure, `paused` the sprint or story that
+        people have paused. Reported once until it resumes.
         """
         reason = self.reason or why
         if not reason or self._rests:
             return
         self._rests = not interrupted
-        told = f"the sprint rests; {', '.join(left) or 'no story'} not started: {reason}"
+        told = f"the sprint rests: {reason}"
+        told += f"; `orchestrator resume {paused}` ends the pause" if paused else ""
+        told += f"; not started: {', '.join(left)}" if left else ""
         data = {"reason": reason, "not_begun": [*left], "interrupted": interrupted, "ordered": self.reason is None}
         level = Level.ERROR if self.reason else Level.WARN
         await self._emit("sprint_stopped", self._clock.now().isoformat(), told, level=level, data=data)
@@ -355,6 +358,13 @@ class Board:
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
         return self._refused or self._over()
+
+    @property
+    def only_paused(self) -> str:
+        """Returns the sprint or story that waits for nothing but `resume`; "" when there is none, or more is amiss."""
+        if self._pause is not None:
+            return self.sprint
+        return next(iter(self._held), "") if not self.reason else ""
 
     @property
     def refused(self) -> str:
