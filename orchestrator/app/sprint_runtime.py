@@ -245,6 +245,7 @@ class Site:
                 failed=failed,
                 stays=stays,
                 waits=waits,
+                spent=self._spending.of,
                 ready=None if is_resumed else self.require_base,
             )
             self._supervisor = supervisor

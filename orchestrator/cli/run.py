@@ -14,10 +14,10 @@ from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
 from orchestrator.cli.console import EventPrinter, make_printer, status_word
 from orchestrator.core.errors import BacklogError
-from orchestrator.core.finding import blocking
+from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.story import BacklogContent, Story
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, cut_at_word
 from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 app = command_group()
 T = TypeVar("T")
+CAUSE_CHARS = 300
+"""Of a finding in the last lines of a run."""
 RESULT = "sprint-result"
 """Branch of the demo's result."""
 
@@ -208,11 +210,16 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
     )
     if story.status is StoryStatus.DONE or not story.status.final:
         return  # what is open waits for what the pause says below
-    # The last ones are what the story ended with.
-    serious = blocking(story.findings)
-    for finding in serious[-3:] or story.findings[-1:]:
+    first = decisive(story.findings)
+    if first is None:
+        return
+    others = [one for one in blocking(story.findings) if one is not first]
+    # Beside the cause, the last ones are what the story ended with.
+    for finding in (first, *others[-2:]):
         place = f" ({finding.where.file})" if finding.where.file else ""
-        yield f"      {finding.code}{place}: {finding.message.splitlines()[0][:200]}"
+        yield f"      {finding.code}{place}: {cut_at_word(finding.message.partition(chr(10))[0], CAUSE_CHARS)}"
+    if first.fix:
+        yield f"      → {cut_at_word(first.fix, CAUSE_CHARS)}"
 
 
 def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:

@@ -30,6 +30,15 @@ def listed(names: Collection[str], most: int) -> str:
     return ", ".join([*names][:most]) + more
 
 
+def cut_at_word(text: str, most: int) -> str:
+    """Returns the text on one line, and of a longer one what fits up to the end of a word, with an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    head, blank, _ = line[:most].rpartition(" ")
+    return f"{head.rstrip(' ,;:') if blank else line[: most - 1]} …"
+
+
 def squeezed(text: str) -> str:
     """Returns the text without any blanks: equal ones differ in their layout only."""
     return "".join(text.split())

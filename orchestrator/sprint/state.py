@@ -8,13 +8,16 @@ from typing import Any, Protocol
 
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.core.event import Event, Level
-from orchestrator.core.finding import blocking
+from orchestrator.core.finding import decisive
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
 from orchestrator.core.ports import Clock, EventSink
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
 from orchestrator.core.story import CellUpdate, Story
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, cut_at_word
 from orchestrator.sprint.slots import closed_cells, story_cells
+
+_CAUSE_CHARS = 300
+"""Of the cause in the line that ends a story."""
 
 
 class StoryRunner(Protocol):
@@ -76,7 +79,10 @@ class SprintState:
         sink: EventSink,
         clock: Clock,
         cells: CellWriter,
+        spent: Callable[[str], str] = lambda _story: "",
     ) -> None:
+        """`spent` says in words what a story has cost so far."""
+        self._spent = spent
         self.record, self.sink, self.clock, self.cells = record, sink, clock, cells
         self.status = {story: history.status for story, history in histories.items()}
         self.began = {story: history.started for story, history in histories.items() if history.started}
@@ -115,8 +121,7 @@ class SprintState:
         self.status[story] = step_to(self.status[story], status)
         self.blocked_by[story] = outcome.blocked_by
         good = status is StoryStatus.DONE
-        findings = blocking(outcome.findings) or outcome.findings
-        why = "" if good or not findings else f": {findings[-1].message}"
+        why = "" if good else _why_ended(outcome, self._spent(story))
         time = await self._emit(
             story,
             FINISHED,
@@ -166,6 +171,15 @@ def _why(outcome: StoryOutcome) -> str:
     """Returns the reason, which concerns every story."""
     lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
     return next(lacks, "the provider refuses our credentials")
+
+
+def _why_ended(outcome: StoryOutcome, spent: str) -> str:
+    """Returns what decided the story's end, what it cost, and what helps."""
+    finding = decisive(outcome.findings)
+    if finding is None:
+        return f" ({spent})" if spent else ""
+    first = cut_at_word(finding.message.partition("\n")[0], _CAUSE_CHARS)
+    return ": " + "; ".join(filter(None, (first, spent and f"it cost {spent}", finding.fix.rstrip("."))))
 
 
 class CircuitBreaker:

@@ -39,6 +39,7 @@ class Supervisor:
         failed: Sequence[str] = (),
         stays: bool = False,
         waits: bool = False,
+        spent: Callable[[str], str] = lambda _story: "",
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`failed` are the stories that failed in a row before this process resumed the sprint.
@@ -50,7 +51,7 @@ class Supervisor:
         self._stories, self._histories = stories, histories
         self._runner = runner
         self._payload, self._slots, self._board = payload, slots, board
-        self._state = SprintState(record, histories, sink=sink, clock=clock, cells=cells)
+        self._state = SprintState(record, histories, sink=sink, clock=clock, cells=cells, spent=spent)
         self._breaker = CircuitBreaker(record, sink, clock, stop_after=stop_after_failures, failed=failed)
         self._stays, self._waits, self._ready = stays, waits, ready
         self._readying: asyncio.Task[None] | None = None

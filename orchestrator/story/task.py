@@ -78,8 +78,10 @@ class TaskRun:
 
     async def _reviewed(self, order: Order) -> TaskStatus | None:
         """Requests one delivery and its review; returns None when the task goes back to the developer."""
-        task = order.task
-        status, findings = await self._delivered(order)
+        task, before = order.task, self._progress.tasks.get(order.task.task_id)
+        status, findings, kept = await self._delivered(order)
+        if not kept and status is TaskStatus.PARTIAL and before in {TaskStatus.DONE, TaskStatus.UNAPPROVED}:
+            return await self._ended(order, before, findings)  # what came before is on the branch, whole
         if status is not TaskStatus.DONE or not self._stage.reviewers:
             return await self._ended(order, status, findings)
         # Holds until approval, also if a reviewer cannot be reached.
@@ -93,8 +95,9 @@ class TaskRun:
         self.contract = await self.amendments.for_texts(self.contract, task, said)
         return None
 
-    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
-        """Requests a delivery and commits what is acceptable; returns the task's status and remaining findings."""
+    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding], bool]:
+        """Requests a delivery and commits what is acceptable; returns the task's status, remaining findings, and
+        whether there was something to commit."""
         task = order.task
         before = await self._stage.read(self._own(task))
         brief = self._brief(order, before)
@@ -105,9 +108,10 @@ class TaskRun:
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         kept, status = await self._settle(order, delivered, before)
-        if kept is not None and (kept.files or kept.removed):
-            await self._commit(task, kept, self._last, self._answers(order))
-        return status, blocking(delivered.findings)
+        if kept is None or not (kept.files or kept.removed):
+            return status, blocking(delivered.findings), False
+        await self._commit(task, kept, self._last, self._answers(order))
+        return status, blocking(delivered.findings), True
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """Returns the task's files in the contract's spelling."""

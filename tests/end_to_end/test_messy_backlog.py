@@ -124,11 +124,11 @@ def test_every_byte_outside_the_written_cells_stays(played: Played) -> None:
 def test_the_report_has_a_row_per_criterion(played: Played) -> None:
     text = played.result.report_path.with_suffix(".md").read_text()
     for row in (
-        "| 1 | The package garden can be imported | — | — | — | not covered |",
+        "| 1 | The package garden can be imported | — | not covered | — |",
         "| 2 | It tells its version | `test_version` | not judged | not judged | passed |",
         '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | not judged | failed | passed |',
         "| 3 | An empty list stays empty | `test_nothing` | not judged | failed | passed |",
-        "| 1 | Turns go through the plots in order | — | — | — | not covered |",
+        "| 1 | Turns go through the plots in order | — | not covered | — |",
         "| 3 | No plots, no duty | `test_nobody` | not judged | passed | passed |",
     ):
         assert row in text
