@@ -85,8 +85,8 @@ def decisive(findings: Sequence["Finding"]) -> "Finding | None":
     for begin in _FIRST:
         if one := next((one for one in found if one.code.startswith(begin)), None):
             return one
-    own = [one for one in found if one.code not in _LAST]
-    return (own or found or [None])[-1]
+    own = [one for one in found if one.code not in _LAST] or found
+    return own[-1] if own else None
 
 
 def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:

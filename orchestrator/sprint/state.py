@@ -264,7 +264,8 @@ class CircuitBreaker:
     async def refused(self, reason: str) -> None:
         """Reports that the provider refuses our key or model, each time that this begins; "" when it does not."""
         if reason and reason != self._refused:
-            told = f"the sprint pauses: {reason}"
+            then = f"`orchestrator resume {self._record.sprint}`" if self._record.executor else "the same command"
+            told = f"the sprint pauses: {reason}; then {then} goes on"
             data = {"reason": reason}
             now = self._clock.now().isoformat()
             await self._emit("sprint_paused", f"refused:{now}", told, level=Level.ERROR, data=data)
