@@ -292,7 +292,7 @@ def failure_text(report: TestReport) -> str:
 # As pytest and unittest, tracebacks, and Node say what was raised; `E   ` stands before it in pytest's words.
 _RAISED = re.compile(
     r"^(?:E\s+)?((?:[\w.]+\.)?(?:[A-Z]\w*)?(?:Error|Exception|Failure|Exit|Interrupt|NotFound|Timeout)"
-    r"(?: \[\w+\])?: .+)$",
+    r"(?: \[\w+\])?: .+)$|^E\s+(assert .+)$",  # pytest leaves the name of a bare assertion out
     re.MULTILINE,
 )
 # What a module that is missing leads to says less than that it is missing.
@@ -307,7 +307,8 @@ def cause_of(report: TestReport) -> str:
     """
     ids = report.failing_ids
     failing = [case.message for case in report.cases if case.id in ids]
-    found = [errors for text in failing or [report.output] if (errors := _RAISED.findall(text))]
+    told = ([one[1] or one[2] for one in _RAISED.finditer(text)] for text in failing or [report.output])
+    found = [errors for errors in told if errors]
     raised = [next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found]
     if not raised:
         return ""

@@ -316,7 +316,7 @@ class TaskRun:
 
         own = subject_of(delivery.title) or subject_of(task.description)
         said = unlike(own or fitted(f"Change {', '.join(kept.paths)}"), self._progress.subjects, answers)
-        body = _body(delivery, task, said)
+        body = _body(delivery, task, said, answers)
 
         async def work(step_id: str) -> str:
             note = self._stage.note(said, step_id, task.task_id, body)
@@ -374,11 +374,12 @@ def _ignored(task: Task, path: str) -> Finding:
     )
 
 
-def _body(delivery: Delivery, task: Task, subject: str) -> str:
+def _body(delivery: Delivery, task: Task, subject: str, answers: Sequence[str]) -> str:
     """Returns why the change was made, in the developer's words, or the task's; a title that was cut comes whole."""
     title = delivery.title if subject_of(delivery.title) else ""
     whole = title if fitted(title) != " ".join(title.split()) else ""
-    return body_of(whole, delivery.rationale or (task.description if task.description.rstrip(". ") != subject else ""))
+    reasons = [one for one in answers or [task.description] if one.rstrip(". ") != subject]
+    return body_of(whole, *([delivery.rationale] if delivery.rationale else reasons))
 
 
 def _violates(finding: Finding) -> bool:

@@ -49,6 +49,10 @@ def test_a_red_run_names_what_was_raised_and_few_tests() -> None:
     assert red_finding(lost, 2).message.endswith(f"and 8 more; {cause_of(lost)}")
     three = report(failed=["a", "b", "c"], message="E   AssertionError: assert 2 == 1\nus_1.py:2: AssertionError")
     assert cause_of(three) == "AssertionError: assert 2 == 1 (3 tests)"
+    bare = report(
+        failed=["a"], message="    def test_a():\n>       assert f() == 2\nE       assert 4 == 2\nE        +  where 4"
+    )
+    assert cause_of(bare) == "assert 4 == 2"
     for said in ("TypeError [ERR_X]: boom", "Error: Cannot find module './cart'"):
         node = TestReport(problem=RunProblem.MISSING_NAMES, output=f"{said}\n    at a.js:1\n")
         assert cause_of(node) == said
