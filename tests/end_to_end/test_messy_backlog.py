@@ -127,7 +127,8 @@ def test_the_report_has_a_row_per_criterion(played: Played) -> None:
     for row in (
         "| 1 | The package garden can be imported | — | not covered | — |",
         "| 2 | It tells its version | `test_version` | passed | passes only: no other run judged it |",
-        '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | passed | fails without what its functions do |',
+        '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | passed | fails without what its '
+        "functions do |",
         "| 3 | An empty list stays empty | `test_nothing` | passed | fails without what its functions do |",
         "| 1 | Turns go through the plots in order | — | not covered | — |",
         "| 3 | No plots, no duty | `test_nobody` | passed | passes without what its functions do too |",
