@@ -288,6 +288,7 @@ MEANS = {
     "provider.timeout": "an answer did not come within provider.timeout_s, also after all retries",
     "provider.connection": "the provider could not be reached, also after all retries",
     "provider.auth": "the provider refuses the key; the sprint pauses",
+    "provider.model": "the provider has no such model, or its address is another one; the sprint pauses",
     "provider.bad_request": "the provider does not take the request; asking again would change nothing",
     "provider.quota": "the account is empty; the sprint pauses",
     "story.contractviolation": "a plan that no contract can be frozen from",

@@ -6,8 +6,9 @@
 `team/turns.csv` lists every reply in the order in which it is asked for. A reply's `source` lies in the folder of its
 story: a file is the answer itself, word for word but for its last line break; a folder of a delivery holds the
 delivered files; a folder of a suite holds one test file, whose functions say in their docstrings which acceptance
-criterion they test. `form` says how a model wrote it: `plan` as an action plan that creates what is new and edits what
-is there, `json` bare, `fenced` in a code fence with a sentence before it, `text` exactly as the file has it.
+criterion they test. `form` says how a model wrote it: `plan` as an action plan under the row's `title`, which creates
+what is new and edits what is there, `json` bare, `fenced` in a code fence with a sentence before it, `text` exactly as
+the file has it.
 """
 
 import ast
@@ -103,8 +104,8 @@ def action(path: str, content: str, old: str | None) -> str:
 def action_plan(team: Path, turn: dict[str, str], source: Path) -> str:
     """A delivery or a suite as an action plan."""
     actions = [action(f["path"], f["content"], earlier(team, turn, f["path"])) for f in files_of(source)]
-    what = turn["task"] or f"the tests of {turn['story']}"
-    parts = [f"# {what[0].upper()}{what[1:]}", "## Rationale", "As the story asks for it, and nothing else."]
+    what = turn["title"] or turn["task"] or f"The tests of {turn['story']}"
+    parts = [f"# {what}", "## Rationale", "As the story asks for it, and nothing else."]
     if turn["purpose"] == "suite":
         cases = "\n".join(f"- `{case['name']}`: {case['criterion']}" for case in suite(source)["test_cases"])
         parts += ["## Test Cases", cases]

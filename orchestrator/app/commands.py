@@ -372,6 +372,7 @@ class SprintCommands:
                         Slots(1),
                         runner=_NoRunner(),
                         renewer=renewal,
+                        resumer="`orchestrator serve`" if record.executor else "the `run` command that began it",
                     )
                     await handler.obey()
             finally:

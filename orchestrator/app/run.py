@@ -209,7 +209,7 @@ class Run:
                     if all(history.started is None for history in histories.values()):
                         await site.require_base()  # reading a person's plan is paid for
                     site.plans.update(await self._plans(chosen, histories, equipment.works, workspace))
-                paused = await site.drive(self._warn)
+                paused = await site.drive(self._warn, waits=self._options.waits)
                 return site.record, paused
         except BaseUnusable:
             histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)

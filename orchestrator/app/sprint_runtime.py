@@ -224,10 +224,11 @@ class Site:
         """Applies the settings to budgets and to stories that start from now on."""
         self._settings = settings
         self._briefs = self._make_briefs()
-        self.board.look_again()
+        self.board.allow()
 
-    async def drive(self, warn: Callable[[str], object], *, stays: bool = False) -> str | None:
-        """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends).
+    async def drive(self, warn: Callable[[str], object], *, stays: bool = False, waits: bool = False) -> str | None:
+        """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends, with
+        `waits` where people paused it).
 
         Returns why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
@@ -253,11 +254,17 @@ class Site:
                 stop_after_failures=self._settings.sprint.stop_after_failures,
                 failed=failed,
                 stays=stays,
+                waits=waits,
+                spent=self._spending.of,
                 ready=None if is_resumed else self.require_base,
             )
             self._supervisor = supervisor
             await supervisor.run()
-            return "the sprint was reset" if supervisor.cleared else supervisor.held
+            if supervisor.cleared:
+                return "the sprint was reset"
+            paused = supervisor.only_paused
+            ends = f"; `orchestrator resume {paused}` ends the pause" if paused else ""
+            return f"{supervisor.held}{ends}" if supervisor.held else None
 
     async def require_base(self) -> None:
         """Tries the base commit, unless that was done. Raises BaseUnusable."""

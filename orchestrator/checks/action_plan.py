@@ -106,7 +106,8 @@ def read_plan_delivery(
     findings = [finding.placed(story=story_id, task=task_id) for finding in applied.findings]
     if blocking(findings):
         return None, findings
-    meant = delivery_of(applied, story_id, task_id).model_copy(update={"commands": plan.commands})
+    said_of_it = {"commands": plan.commands, "title": plan.title, "rationale": plan.rationale}
+    meant = delivery_of(applied, story_id, task_id).model_copy(update=said_of_it)
     if not meant.files and not meant.removed and not meant.commands:
         fix = "CREATE or EDIT at least one file of the task."
         return None, [*findings, major("delivery.no_files", "the plan changes no file", where=where, fix=fix)]

@@ -51,8 +51,15 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     files = tuple(change for key, change in kept.items() if key not in refused)
     if not kept and not any(finding.severity.blocks for finding in findings):
         findings.append(major("delivery.no_files", "no file was found", fix=_FIX))
-    delivery = Delivery(story_id=story_id, task_id=task_id, files=files) if files else None
+    title, notes = (_text(fields.get(name)) for name in ("title", "notes"))
+    delivery = (
+        Delivery(story_id=story_id, task_id=task_id, files=files, title=title, rationale=notes) if files else None
+    )
     return delivery, [finding.placed(story=story_id, task=task_id) for finding in findings]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and _writable(value) else ""
 
 
 def _ids(answer: Mapping[str, object], story_id: str, task_id: str) -> Iterator[Finding]:

@@ -45,7 +45,8 @@ def pause_command(
 ) -> int:
     """Pause a sprint or a story until `resume`: running calls end, nothing new starts, nothing paid for is lost.
 
-    The order is recorded and survives restarts; the process that works on the sprint (`run`, `serve`) applies it.
+    The order is recorded and survives restarts; the process that works on the sprint (`run`, `serve`) applies it. A
+    `run` at a terminal waits for `resume`; elsewhere it ends with exit code 1 and says what to give.
     Exit 1: it was refused; 2: there is no such sprint or story.
 
     Example: orchestrator pause --comment "the budget is under review"
@@ -57,7 +58,9 @@ def pause_command(
 def resume_command(
     context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
 ) -> int:
-    """Resume a sprint or a story that was paused. Exit 1: it was refused; 2: there is no such sprint or story.
+    """Resume a sprint or a story that was paused; when nobody works on the sprint, the answer says what goes on.
+
+    Exit 1: it was refused; 2: there is no such sprint or story.
 
     Example: orchestrator resume US-003
     """

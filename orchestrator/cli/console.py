@@ -19,6 +19,7 @@ from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, json_line
 from orchestrator.core.finding import Finding
+from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.reports.path import span
 from orchestrator.settings import Settings
@@ -253,3 +254,8 @@ def make_printer(settings: Settings, *, as_json: bool, log_format: str | None) -
         raise ConfigError(f"--log-format {form}: use plain or json")
     stream = sys.stderr if as_json else sys.stdout
     return EventPrinter(settings, form="json" if form == "json" else "plain", stream=stream)
+
+
+def status_word(status: StoryStatus, *, at_work: bool = False) -> str:
+    """Returns a status for people: nothing executes where no process is `at_work`."""
+    return "open" if status is StoryStatus.EXECUTING and not at_work else status.value

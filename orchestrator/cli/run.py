@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
@@ -13,12 +14,12 @@ from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import find_resumable_sprint, is_sprint_finished, read_histories
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
-from orchestrator.cli.console import EventPrinter, make_printer
+from orchestrator.cli.console import EventPrinter, make_printer, status_word
 from orchestrator.core.errors import BacklogError, ConfigError
-from orchestrator.core.finding import blocking
+from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.story import BacklogContent, Story
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, cut_at_word
 from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.settings.prices import AS_OF
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 app = command_group()
 T = TypeVar("T")
+CAUSE_CHARS = 300
+"""Of a finding in the last lines of a run."""
 RESULT = "sprint-result"
 """Branch of the demo's result."""
 
@@ -82,6 +85,7 @@ def run_command(
     options = RunOptions(
         backlog=backlog, repo=repo, sprint=sprint, stories=chosen, provider=provider, script=script,
         call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
+        waits=not as_json and sys.stdin.isatty() and sys.stdout.isatty(),
     )  # fmt: skip
     if dry_run:
         return dry_run_command(options, settings, environment, as_json=as_json)
@@ -186,9 +190,12 @@ def format_summary(result: "RunResult") -> Iterator[str]:
     yield from _next_step(report.stories)
     if result.paused:
         still_open = any(not story.status.final for story in report.stories)
-        goes_on = " The same command resumes the open stories." if still_open else ""
+        goes_on = " The same command then resumes the open stories." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
+    if not any(story.status is StoryStatus.DONE for story in report.stories):
+        yield f"No story is done, so there is no result; {result.repo} is as it was"
+        return
     if not result.pushed:
         yield f"{result.repo} is as it was; in it, the last line and then `git merge FETCH_HEAD` take the result over"
     if result.unpushed:
@@ -202,16 +209,21 @@ def format_summary(result: "RunResult") -> Iterator[str]:
 def _story_lines(story: StoryReport) -> Iterator[str]:
     tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
     yield (
-        f"  {story.id:<12} {story.status.value:<16} {counted(len(story.tasks), 'task')}, {tests}, "
+        f"  {story.id:<12} {status_word(story.status):<16} {counted(len(story.tasks), 'task')}, {tests}, "
         f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
     )
-    if story.status is StoryStatus.DONE:
+    if story.status is StoryStatus.DONE or not story.status.final:
+        return  # what is open waits for what the pause says below
+    first = decisive(story.findings)
+    if first is None:
         return
-    # The last ones are what the story ended with.
-    serious = blocking(story.findings)
-    for finding in serious[-3:] or story.findings[-1:]:
+    others = [one for one in blocking(story.findings) if one is not first]
+    # Beside the cause, the last ones are what the story ended with.
+    for finding in (first, *others[-2:]):
         place = f" ({finding.where.file})" if finding.where.file else ""
-        yield f"      {finding.code}{place}: {finding.message.splitlines()[0][:200]}"
+        yield f"      {finding.code}{place}: {cut_at_word(finding.message.partition(chr(10))[0], CAUSE_CHARS)}"
+    if first.fix:
+        yield f"      → {cut_at_word(first.fix, CAUSE_CHARS)}"
 
 
 def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
@@ -224,7 +236,7 @@ def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
 
 def _totals_line(result: "RunResult") -> str:
     totals = result.report.totals
-    counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals[status.value]]
+    counts = [f"{totals[status.value]} {status_word(status)}" for status in StoryStatus if totals[status.value]]
     tokens = totals["tokens"]
     assert isinstance(tokens, dict)
     cost = totals["cost_usd"]

@@ -1,5 +1,6 @@
 """`show` and `contract`: what the record says of a story, from any terminal, also while a run is alive."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
-from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.sprint import JudgedCase, StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.reports.path import Mark, PathStep, of_data, span
 from orchestrator.sprint.plan_edit import write_data
@@ -166,14 +167,31 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines += ["", *_plan_lines(shown), "", "Contract:", f"  {_contract_line(shown)}", "", "Findings:"]
     nothing = "  none" if StoryStatus(shown["status"]).final else "  none so far"
     lines += [line for finding in shown["findings"] for line in _finding_lines(finding)] or [nothing]
-    lines += ["", "Tests:"]
-    lines += [f"  {case['result']:<8} {case['name']}  {case['criterion']}" for case in shown["tests"]["cases"]] or [
-        "  none were run"
-    ]
+    lines += ["", "Tests:", *(_test_lines(shown) or ["  none were run"])]
     lines += ["", "Changes:", shown["diff_stat"] or "  none"]
     if shown["test_output"]:
         lines += ["", "Output of the failing tests:", shown["test_output"]]
     return lines
+
+
+def _test_lines(shown: dict[str, Any]) -> list[str]:
+    """Returns each criterion with its number and its tests, parametrized ones counted, then the tests of none."""
+    lines: list[str] = []
+    named: set[str] = set()
+    for number, row in enumerate(shown["criteria"], start=1):
+        lines.append(f"  {number}. {cut(row['criterion'])}")
+        lines += _folded([JudgedCase.model_validate(case) for case in row["tests"]]) or ["      not covered"]
+        named |= {case["name"] for case in row["tests"]}
+    others = [JudgedCase.model_validate(one) for one in shown["tests"]["cases"] if one["name"] not in named]
+    return [*lines, *_folded(others)] if shown["tests"]["cases"] else []
+
+
+def _folded(cases: Sequence[JudgedCase]) -> list[str]:
+    rows = Counter((case.result, case.name, case.shown_by) for case in cases)
+    return [
+        f"      {result:<8} {name}{f' x{count}' if count > 1 else ''}{f' ({shown_by})' if shown_by else ''}"
+        for (result, name, shown_by), count in rows.items()
+    ]
 
 
 def _decision_lines(shown: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
-from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices
+from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices, status_word
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import AnswerValue
@@ -106,7 +106,7 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
 
     `now` is for terminals alone: how long a story has been at what it does would change each line that is followed.
     """
-    waiting = {one.story: one for one in sprint.waiting}
+    waiting, at_work = {one.story: one for one in sprint.waiting}, sprint.running_pid is not None
     ended = all(story.status.final for story in sprint.stories)
     places = filter(None, (f"backlog {sprint.backlog}" if sprint.backlog else "", f"at {url}" if url else ""))
     paused = f"; paused: {cut(sprint.paused)}" if sprint.paused and not ended else ""
@@ -115,15 +115,17 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
         gate = waiting.get(story.id)
         last = _asks(gate) if gate else cut(sprint.held.get(story.id) or sprint.last.get(story.id, ""))
         at = sprint.last_at.get(story.id)
-        if now and at and story.status is StoryStatus.EXECUTING and not gate and sprint.running_pid is not None:
+        if now and at and story.status is StoryStatus.EXECUTING and not gate and at_work:
             last = f"{last} (for {span(now - at)})"
-        status = WAITING if gate else story.status.value
+        status = WAITING if gate else status_word(story.status, at_work=at_work)
         words = ": ".join(filter(None, (cut(story.title, TITLE), last)))
         state = (f"{status:<16}", STYLES.get(status, "dim"))
         told = f" {story.calls:>4} calls  "
         lines[story.id] = Text.assemble(f"  {story.id:<12} ", state, told, safe(words))
     counts = Counter(story.status for story in sprint.stories)
-    totals = ", ".join(f"{counts[status]} {status.value}" for status in StoryStatus if counts[status])
+    totals = ", ".join(
+        f"{counts[status]} {status_word(status, at_work=at_work)}" for status in StoryStatus if counts[status]
+    )
     # In the order of the sprint, as the lines above.
     asking = [story.id for story in sprint.stories if story.id in waiting]
     lines[" totals"] = Text(f"{totals}; waiting for a person: {', '.join(asking)}" if asking else totals)

@@ -37,6 +37,10 @@ class Delivery(Value):
     commands: tuple[Execute, ...] = ()
     """To be run once the files are written, in this order. JSON deliveries cannot say this."""
 
+    title: str = ""
+    rationale: str = ""
+    """What changes and why, in the developer's words; empty when nothing was said."""
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of the delivered files in order."""
@@ -190,9 +194,10 @@ COMMAND = "Orchestrator-Command: "
 
 
 class CommitNote(Value):
-    """Subject and trailers of one of our commits."""
+    """Subject, body and trailers of one of our commits."""
 
     subject: str
+    body: str = ""
     sprint: str
     story: str
     task: str = ""
@@ -209,7 +214,7 @@ class CommitNote(Value):
             lines.append(f"Orchestrator-Task: {self.task}")
         lines += [f"{COMMAND}{json.dumps(command)}" for command in self.commands]
         lines.append(f"Orchestrator-Step: {self.step}")
-        return f"{self.subject}\n\n" + "\n".join(lines) + "\n"
+        return "\n\n".join(filter(None, (self.subject, self.body, "\n".join(lines)))) + "\n"
 
 
 SUMMARY, ISSUES, GOOD_PATTERNS, VERDICT = "Review Summary", "Issues", "Good Patterns", "Verdict"

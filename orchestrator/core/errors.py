@@ -78,8 +78,13 @@ class FromProvider(OrchestratorError):
         self.original_message = original_message[:MESSAGE_CAP]
 
 
+def concerns_all(kind: str) -> bool:
+    """Whether a refusal of this kind lies at the key, the account or the model's name."""
+    return kind in {"auth", "model"}
+
+
 class ProviderError(FromProvider):
-    """Transport: no answer came; `kind` is rate_limit, overloaded, timeout, connection, auth or bad_request."""
+    """Transport: no answer came; `kind` is rate_limit, overloaded, timeout, connection, auth, model or bad_request."""
 
     kind = "provider"
 
@@ -87,6 +92,11 @@ class ProviderError(FromProvider):
         super().__init__(message, **details)
         self.kind = kind or self.kind
         self.code = code or f"provider.{self.kind}"
+
+    @property
+    def concerns_all(self) -> bool:
+        """Whether every story meets it, until a person changes a key or a setting."""
+        return concerns_all(self.kind)
 
 
 class TransientProviderError(ProviderError):
@@ -98,7 +108,7 @@ class TransientProviderError(ProviderError):
 
 
 class PermanentProviderError(ProviderError):
-    """The same request will never succeed: stops the story (kind `auth` pauses the sprint)."""
+    """The same request will never succeed: stops the story (kinds `auth` and `model` pause the sprint)."""
 
 
 class BudgetExceeded(ProviderError):

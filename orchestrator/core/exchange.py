@@ -141,7 +141,7 @@ class Reply(Value):
 
 TRANSIENT_KINDS = frozenset({"rate_limit", "overloaded", "timeout", "connection"})
 
-ErrorKind = Literal["rate_limit", "overloaded", "timeout", "connection", "auth", "bad_request"]
+ErrorKind = Literal["rate_limit", "overloaded", "timeout", "connection", "auth", "model", "bad_request"]
 
 
 def _known_stop(word: Any) -> Any:

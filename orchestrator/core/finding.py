@@ -1,6 +1,6 @@
 """The one type every check returns: feedback renders it, routing looks at its severity, events carry it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from orchestrator.core.value import Value
@@ -72,6 +72,21 @@ class Finding(Value):
     def __str__(self) -> str:
         place = str(self.where)
         return f"[{self.severity}] {self.code}{f' ({place})' if place else ''}: {self.message}"
+
+
+# From the cause that explains all others to what only follows from them.
+_FIRST = ("environment.", "provider.", "budget.", "internal.", "contract.", "breakdown.conflict")
+_LAST = frozenset({"review.unapproved", "story.unfinished"})
+
+
+def decisive(findings: Sequence["Finding"]) -> "Finding | None":
+    """Returns the finding that says best why a story ended; None without any."""
+    found = blocking(findings) or [*findings]
+    for begin in _FIRST:
+        if one := next((one for one in found if one.code.startswith(begin)), None):
+            return one
+    own = [one for one in found if one.code not in _LAST] or found
+    return own[-1] if own else None
 
 
 def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""Folds over the event log: what happened to each story of a sprint, in its current generation."""
+"""Folds over the event log: what happened to each story of a sprint in its current generation, and what all cost."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -37,6 +37,9 @@ class StoryHistory:
     finished: datetime | None = None
     outcome: StoryOutcome | None = None
     calls: int = 0
+    """All that were paid for, like tokens and cost: also before the story was reset or planned again."""
+    earlier_calls: int = 0
+    """Those before that."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     last_message: str = ""
@@ -85,10 +88,18 @@ class StoryHistory:
         elif event.name == FINISHED:
             self.finished = event.time
             self.outcome = StoryOutcome.model_validate(event.data["outcome"])
-        elif event.name == "turn_finished" and event.data.get("paid"):
+        else:
             self._add_call(event)
 
+    def add_earlier(self, event: Event) -> None:
+        """Takes in an event of an earlier generation, of which only its cost counts."""
+        before = self.calls
+        self._add_call(event)
+        self.earlier_calls += self.calls - before
+
     def _add_call(self, event: Event) -> None:
+        if event.name != "turn_finished" or not event.data.get("paid"):
+            return
         self.calls += 1
         self.tokens = Tokens(
             input=self.tokens.input + event.data["input_tokens"],
@@ -119,8 +130,12 @@ def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistor
     own = {story: record.workflow_id(story) for story in record.story_ids}
     prefixes = {story: (f"{workflow_id}:", f"{workflow_id}{PLAN_READING}") for story, workflow_id in own.items()}
     for event in events:
-        if event.story in histories and event.id.startswith(prefixes[event.story]):
+        if event.story not in histories:
+            continue
+        if event.id.startswith(prefixes[event.story]):
             histories[event.story].add(event)
+        else:
+            histories[event.story].add_earlier(event)
     return histories
 
 
@@ -168,11 +183,12 @@ def failed_in_a_row(histories: Mapping[str, StoryHistory], since: datetime | Non
     return tuple(story for _, story, _ in takewhile(lambda one: one[2], reversed(late)))[::-1]
 
 
-def not_begun(reason: str) -> Finding:
-    """What is said of a story that the pause kept from beginning."""
+def kept_open(reason: str, status: StoryStatus) -> Finding:
+    """What is said of a story that the pause kept from beginning, or from ending."""
+    begun = "not started" if status is StoryStatus.PENDING else "not finished"
     return major(
         "sprint.paused",
-        f"not started: the sprint paused: {reason}",
+        f"{begun}: the sprint paused: {reason}",
         fix="remove the cause, then give the same command again: it resumes this story",
     )
 
@@ -207,7 +223,13 @@ def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) 
         findings=told.findings,
         branch=told.branch,
         commit=told.commit,
+        changed=told.changed,
     )
     return StoryHistory(
-        outcome=outcome, calls=told.calls, tokens=told.tokens, cost_usd=told.cost_usd, last_message=said
+        outcome=outcome,
+        calls=told.calls,
+        earlier_calls=told.earlier_calls,
+        tokens=told.tokens,
+        cost_usd=told.cost_usd,
+        last_message=said,
     )

@@ -269,6 +269,19 @@ class JudgedCase(CaseOutcome):
     hollow: str = ""
     """The same with functions that return nothing."""
 
+    @property
+    def shown_by(self) -> str:
+        """How a passing test was seen to fail without what it tests; "" for one that does not pass."""
+        if self.result != "passed":
+            return ""
+        if "failed" in {self.before, self.hollow}:
+            without = "the story's change" if self.before == "failed" else "what its functions do"
+            return f"fails without {without}"
+        if "passed" in {self.before, self.hollow}:
+            without = "the story's change" if self.before == "passed" else "what its functions do"
+            return f"passes without {without} too"
+        return "passes only: no other run judged it"
+
 
 class TestsOutcome(Value):
     """The last deciding run of the story's own suite."""
@@ -346,6 +359,8 @@ class StoryOutcome(Value):
     branch: str | None = None
     commit: str | None = None
     """Head of the story's branch; the merge commit when it was merged."""
+    changed: dict[str, str] | None = None
+    """Path → A (new), M or D (removed), of its branch against its base; None where there is no branch."""
     blocked_by: tuple[str, ...] = ()
     stop_sprint: bool = False
     """True when the cause concerns every story (credentials, the environment): the sprint pauses."""
@@ -365,9 +380,14 @@ class StoryReport(Value):
     cost_usd: float | None
     """None when any call's price is unknown."""
     calls: int
+    """All that were paid for, like tokens and cost."""
+    earlier_calls: int = 0
+    """Those of them before the story was reset or planned again."""
     duration_s: float
     branch: str | None
     commit: str | None
+    changed: dict[str, str] | None = None
+    """See StoryOutcome."""
     criteria: tuple[CriterionOutcome, ...] = ()
     """The story's acceptance criteria, in order."""
     healings: tuple[Healing, ...] = ()

@@ -36,6 +36,15 @@ def shortened(text: str, most: int = 80) -> str:
     return line if len(line) <= most else f"{line[:most]}…"
 
 
+def cut_at_word(text: str, most: int) -> str:
+    """Returns the text on one line, and of a longer one what fits up to the end of a word, with an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    head, blank, _ = line[:most].rpartition(" ")
+    return f"{head.rstrip(' ,;:') if blank else line[: most - 1]} …"
+
+
 def squeezed(text: str) -> str:
     """Returns the text without any blanks: equal ones differ in their layout only."""
     return "".join(text.split())

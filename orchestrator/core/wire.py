@@ -109,6 +109,7 @@ class DeliveryAnswer(AnswerValue):
     files: list[WireFile] | dict[str, Any] = aliased("created_files", "updated_files")
     story_id: str | None = None
     task_id: str | None = None
+    title: str | None = None
     notes: Any = None
 
 

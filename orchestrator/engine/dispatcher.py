@@ -77,13 +77,24 @@ class Switchboard:
         # Workflows of a dismissed sprint, as during shutdown, may still run and ask.
         return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
 
+    def hold(self, workflow_id: str, sprint: str, reason: str) -> bool:
+        """Lets no story of the sprint pay for a call until people or other settings allow it; returns whether the
+        sprint can wait so: the reading of a person's plan and an analysis end instead."""
+        board = self._boards.get(sprint)
+        if board is None or not self._has_slot(workflow_id, board):
+            return False
+        board.refuse(reason)
+        return True
+
+    def _has_slot(self, workflow_id: str, board: Board | None) -> bool:
+        """Returns whether the workflow takes a slot: not the reading of a person's plan, nor a stage of an analysis."""
+        return PLAN_READING not in workflow_id and (board is None or board.takes_slots)
+
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
         """Until the story may take its next step, without a slot."""
         while self.why_not(sprint, story, paid=paid):
             board = self._boards.get(sprint)
-            # Reading a person's plan takes no slot, nor does a stage of an analysis.
-            has_slot = PLAN_READING not in workflow_id and (board is None or board.takes_slots)
-            async with self._give_back(workflow_id) if has_slot else nullcontext():
+            async with self._give_back(workflow_id) if self._has_slot(workflow_id, board) else nullcontext():
                 while self.why_not(sprint, story, paid=paid):
                     board = self._boards.get(sprint)
                     await (board.moved(board.version) if board is not None else self._followed.wait())
@@ -146,6 +157,10 @@ class Ticket:
         """Until it may; the story holds no slot meanwhile."""
         if self._switchboard is not None:
             await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
+
+    def hold(self, reason: str) -> bool:
+        """Holds the whole sprint before its next paid call, for `reason`; returns whether it can be held."""
+        return self._switchboard is not None and self._switchboard.hold(self._workflow_id, self._sprint, reason)
 
     def at_work(self) -> AbstractAsyncContextManager[None]:
         """Counts as work that the end of the process waits for."""

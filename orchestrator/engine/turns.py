@@ -22,6 +22,7 @@ from orchestrator.core.errors import (
     PermanentProviderError,
     ProviderError,
     TransientProviderError,
+    concerns_all,
 )
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.ports import Provider, TurnJournal
@@ -127,7 +128,7 @@ class TurnTaker:
         if known is not None:
             return known
         await with_room(partial(asyncio.to_thread, journal.keep_prompt, step, prompt), full)
-        failures = journal.failures(step)
+        failures = _counting(journal, step)
         if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
             # The turn had ended before the step that holds it was recorded.
             raise self._final(failures)
@@ -146,7 +147,7 @@ class TurnTaker:
         try:
             return await retrying(self._call, journal, step, prompt, ticket, full)
         except TransientProviderError as error:
-            raise self._final(journal.failures(step)) from error
+            raise self._final(_counting(journal, step)) from error
 
     def _final(self, failures: Sequence[FailedCall]) -> PermanentProviderError:
         """Returns the error of a turn whose last call was its last chance; the same before and after a crash."""
@@ -171,9 +172,15 @@ class TurnTaker:
             await ticket.clear(paid=True)
             async with self._slots:
                 # The story may have been paused while this call waited for its slot.
-                if ticket.is_clear(paid=True):
+                if not ticket.is_clear(paid=True):
+                    continue
+                try:
                     async with ticket.at_work():
                         return await self._ask(journal, step, prompt, full)
+                except PermanentProviderError as error:
+                    # A wrong key or model is no failure of the story: the same call is made once it is put right.
+                    if not (error.concerns_all and ticket.hold(error.message)):
+                        raise
 
     async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, full: Full) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
@@ -208,6 +215,11 @@ class TurnTaker:
                 original_message=error.original_message,
             ) from error
         return error.retry_after_s
+
+
+def _counting(journal: TurnJournal, step: int) -> tuple[FailedCall, ...]:
+    """Returns the failed calls that count: a key or a model's name may have been put right since."""
+    return tuple(failure for failure in journal.failures(step) if not concerns_all(failure.kind))
 
 
 def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:

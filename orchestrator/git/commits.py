@@ -13,6 +13,7 @@ from pathlib import Path
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.secrets import redact
+from orchestrator.core.value import printable
 from orchestrator.git.mirror import Mirror
 
 REGULAR = {0o100644, 0o100755, 0o100664}
@@ -200,11 +201,15 @@ async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message
     return (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
 
 
+_TRAILER = re.compile(r"^(?=Orchestrator-)", re.MULTILINE)
+
+
 def message_of(note: CommitNote) -> str:
-    """Returns the note's message, without secrets and with its subject on one line, so that none of it looks like a
-    trailer."""
-    subject = redact(" ".join("".join(char if char.isprintable() else " " for char in note.subject).split()))
-    return note.model_copy(update={"subject": subject or f"Work on {note.story}"}).message
+    """Returns the note's message, without secrets, with its subject on one line and its body indented where a line of
+    it begins as a trailer of ours does, so that none of it passes for one."""
+    subject = redact(" ".join(printable(note.subject, keep="").split()))
+    body = redact(_TRAILER.sub(" ", printable(note.body, keep="\n").strip()))
+    return note.model_copy(update={"subject": subject or f"Work on {note.story}", "body": body}).message
 
 
 async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:

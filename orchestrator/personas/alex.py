@@ -352,6 +352,8 @@ def _together(first: Delivery | None, rest: Delivery) -> Delivery:
         "files": tuple(files.values()),
         "removed": tuple(path for path in removed if path not in files),
         "commands": (*before, *rest.commands),
+        "title": first.title or rest.title,
+        "rationale": first.rationale or rest.rationale,
     }
     return rest.model_copy(update=whole)
 

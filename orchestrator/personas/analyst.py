@@ -135,7 +135,7 @@ def _answered(prompt: StagePrompt, asked: Asked[StageReading]) -> StageResult:
 def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: OrchestratorError) -> StageResult:
     """Takes the last prose that came as the summary; without any the stage has failed."""
     prose = next((one.reply.text for one in reversed(heard) if _is_prose(one)), "")
-    stop = isinstance(error, ProviderError) and error.kind == "auth"
+    stop = isinstance(error, ProviderError) and error.concerns_all
     if not prose:
         told = _failed(prompt.id, error)
         return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.FAILED, findings=(told,), stop=stop)

@@ -68,7 +68,36 @@ class RoutedProvider:
             # A story keeps the reviewers that it began with; the settings may have lost them since.
             told = f"no provider answers for {persona}, with whom the story began: name it in review.reviewers"
             raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
-        return await provider.complete(prompt)
+        try:
+            return await provider.complete(prompt)
+        except PermanentProviderError as error:
+            if not error.concerns_all:
+                raise
+            told = f"{error.message.rstrip('. ')}; {self._remedy(error, persona, stronger=prompt.stronger)}"
+            raise PermanentProviderError(
+                told,
+                kind=error.kind,
+                code=error.code,
+                provider_name=error.provider_name,
+                original_message=error.original_message,
+            ) from error
+
+    def _remedy(self, error: PermanentProviderError, persona: str, *, stronger: bool) -> str:
+        """Returns the one setting or variable that helps when the service refuses a key or a model."""
+        usual = self._seats.get(persona, self._default)
+        seat = self._stronger.get(persona, usual) if stronger else usual
+        if seat.provider not in VENDORS:
+            return "correct the script"
+        if error.kind == "model":
+            own = f"personas.{persona}.{'stronger.' if seat != usual else ''}"
+            place = own if seat.model != self._default.model else "provider."
+            # A page that names no model may come from another server than the one that was meant.
+            also = "" if "model" in error.message.lower() else f" and {place}base_url to its address"
+            return f"set {place}model (now {seat.model}) to a model of this service{also}"
+        variable = VENDORS[seat.provider].key
+        if error.code == "provider.quota":
+            return f"pay for the account, or put another key into {variable}"
+        return f"put a valid key into {variable}"
 
     async def close(self) -> None:
         """Give all connections back; again: nothing."""

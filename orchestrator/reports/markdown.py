@@ -158,7 +158,8 @@ def _overview(report: SprintReport) -> str:
 
 def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
-    yield f"**{story.status.value}**. {_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}."
+    spent = f"{_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}{_earlier(story)}"
+    yield f"**{story.status.value}**. {spent}."
     yield _where(story, events, replies)
     yield _conflict(story, events)
     yield _criteria(story)
@@ -170,6 +171,14 @@ def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     yield _prompts(story.prompts)
 
 
+def _earlier(story: StoryReport) -> str:
+    return (
+        f"; {counted(story.earlier_calls, 'call')} of it before the story was begun again"
+        if story.earlier_calls
+        else ""
+    )
+
+
 def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> str:
     lines = []
     if story.branch:
@@ -178,13 +187,38 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
         lines.append(f"- Branch {_code(story.branch)}{at}")
     if story.tasks:
         lines.append(f"- Tasks: {', '.join(f'{task.id} ({task.status.value})' for task in story.tasks)}")
-    committed = (event.data.get("files", ()) for event in events if "commit" in event.data)  # not what was only shown
-    files = list(dict.fromkeys(path for paths in committed for path in paths))
+    files = _files(story, events)
     if files:
-        lines.append(f"- Files: {', '.join(_code(path) for path in files)}")
+        lines.append(f"- Files: {', '.join(files)}")
+    planned = _tests_to_change(events)
+    if planned:
+        lines.append(f"- Older tests that the plan changes: {'; '.join(planned)}")
     if replies:
         lines.append(f"- [Prompts and answers](<{replies}>)")
     return "\n".join(lines)
+
+
+def _files(story: StoryReport, events: Sequence[Event]) -> list[str]:
+    """Returns what the story's diff changes; of one without an outcome what it has committed so far."""
+    if story.changed is not None:
+        told = {"A": " (new)", "D": " (removed)"}
+        return [f"{_code(path)}{told.get(status, '')}" for path, status in story.changed.items()]
+    there: dict[str, None] = {}
+    for event in events:
+        if "commit" in event.data:  # not what was only shown
+            there.update(dict.fromkeys(event.data.get("files", ())))
+            for path in event.data.get("removed", ()):
+                there.pop(path, None)
+    return [_code(path) for path in there]
+
+
+def _tests_to_change(events: Sequence[Event]) -> list[str]:
+    """Returns the older test files that the last plan changes, with the reasons."""
+    plans = [event.data["plan"] for event in events if event.data.get("plan") and event.name.startswith("plan_")]
+    listed = plans[-1].get("tests_to_change") or () if plans and isinstance(plans[-1], Mapping) else ()
+    return [
+        f"{_code(str(one.get('file', '')))} ({_cell(str(one.get('reason') or 'no reason given'))})" for one in listed
+    ]
 
 
 def _conflict(story: StoryReport, events: Sequence[Event]) -> str:
@@ -200,30 +234,21 @@ def _criteria(story: StoryReport) -> str:
     rows = []
     for number, row in enumerate(story.criteria, start=1):
         if not row.tests:
-            rows.append((str(number), _cell(row.criterion), "—", "—", "—", "not covered"))
+            rows.append((str(number), _cell(row.criterion), "—", "not covered", "—"))
         rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
     shown = {case.name for row in story.criteria for case in row.tests}
     others = [JudgedCase(**case.model_dump()) for case in story.tests.cases if case.name not in shown]
     for criterion in dict.fromkeys(case.criterion for case in others):
         rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
-    table = _table(("No", "Criterion", "Test", "Before", "Hollow", "After"), rows)
+    table = _table(("No", "Criterion", "Test", "Result", "Shown by"), rows)
     return f"### Acceptance criteria\n\n{table}" if rows else ""
 
 
-def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yields a row per test and result: without the story's change, with empty functions, and with the change.
-
-    Parametrized tests are counted.
-    """
-    rows = Counter((case.name, case.before, case.hollow, case.result) for case in cases)
-    for (name, before, hollow, result), count in rows.items():
-        yield (
-            _cell(criterion),
-            _code(name),
-            before or "—",
-            hollow or "—",
-            result + (f" ({count} times)" if count > 1 else ""),
-        )
+def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields a row per test and result, with what shows that the test can fail. Parametrized tests are counted."""
+    rows = Counter((case.name, case.result, case.shown_by) for case in cases)
+    for (name, result, shown_by), count in rows.items():
+        yield _cell(criterion), _code(name), result + (f" ({count} times)" if count > 1 else ""), shown_by or "—"
 
 
 def _reviews(tasks: Sequence[TaskOutcome]) -> str:

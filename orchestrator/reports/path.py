@@ -15,11 +15,13 @@ from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
-from orchestrator.core.value import Value, counted
+from orchestrator.core.value import Value, counted, cut_at_word
 from orchestrator.story.routing import PlanRoute
 
 MOST_CHARS, MOST_ISSUES = 110, 2
 """Of a finding's message, and findings of a step; the others are counted."""
+END_CHARS = 500
+"""Of the line that ends a story: it names the cause, the cost and what helps."""
 
 
 class Mark(StrEnum):
@@ -66,9 +68,8 @@ def issues(event: Event) -> str:
     return f" ({count}{'; '.join(shown)}{rest})"
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split("\n", 1)[0].split())
-    return line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
+def _short(text: str, most: int = MOST_CHARS) -> str:
+    return cut_at_word(text.split("\n", 1)[0], most)
 
 
 def counted_attempt(event: Event) -> str:
@@ -126,7 +127,7 @@ def _answer(event: Event) -> tuple[Mark, str]:
 
 def _task(event: Event) -> tuple[Mark, str]:
     status, attempt = str(event.data.get("status")), number(event.data.get("attempt")) or 1
-    again = f" for test run{counted_attempt(event)}" if attempt > 1 else ""
+    again = f" for attempt{counted_attempt(event)}" if attempt > 1 else ""
     return _MARKS.get(status, Mark.BAD), f"{event.task} {status}{again}{issues(event)}"
 
 
@@ -214,7 +215,7 @@ STEPS: dict[str, Teller] = {
     "merge_unresolved": _by_message(Mark.BAD),
     FINISHED: lambda event: (
         Mark.GOOD if event.data.get("status") == StoryStatus.DONE else Mark.BAD,
-        _short(event.message),
+        _short(event.message, END_CHARS),
     ),
 }
 NOTES: dict[str, Callable[[Event], str]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.core.command import Verdict
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, not_begun
+from orchestrator.core.history import StoryHistory, kept_open
 from orchestrator.core.sprint import (
     CriterionOutcome,
     FormOutcome,
@@ -32,7 +32,7 @@ def build_report(
 ) -> SprintReport:
     """Returns the whole report; stories without an outcome appear with their present status.
 
-    `paused` is why no further one began, which is said of each that did not.
+    `paused` is why no further one began, which is said of each that did not, and of each that has not ended.
     """
     stories = tuple(
         _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()), paused)
@@ -82,7 +82,7 @@ def _criterion(row: Covered, outcome: StoryOutcome) -> CriterionOutcome:
 
 
 def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str], paused: str = "") -> StoryReport:
-    kept = (not_begun(paused),) if paused and history.status is StoryStatus.PENDING else ()
+    kept = (kept_open(paused, history.status),) if paused and history.outcome is None else ()
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status, findings=kept)
     events = history.events
     covered, _ = coverage(criteria if history.criteria is None else history.criteria, outcome.tests.cases)
@@ -97,9 +97,11 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         tokens=history.tokens,
         cost_usd=history.cost_usd,
         calls=history.calls,
+        earlier_calls=history.earlier_calls,
         duration_s=round(history.duration_s, 3),
         branch=outcome.branch,
         commit=outcome.commit,
+        changed=outcome.changed,
         criteria=tuple(_criterion(row, outcome) for row in covered),
         healings=healings(events),
         rewritten=rewritten(events),

@@ -43,6 +43,8 @@ class RunOptions(ModelOptions):
     strict: bool = False
     plans: tuple[str, ...] = ()
     """`[STORY=]FILE`, each."""
+    waits: bool = False
+    """Whether a pause that people ordered is waited through, as at a terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,8 +106,11 @@ def with_blocked(
     return tuple(story for story in status if story in chosen)
 
 
-def done_as(order: Order, decision: Decision, sprint: str) -> str:
-    """Returns the message for an order that was applied."""
+_STARTING = frozenset({Verb.RESUME, Verb.RETRY, Verb.REPLAN, Verb.RESET})
+
+
+def done_as(order: Order, decision: Decision, sprint: str, resumer: str = "") -> str:
+    """Returns the message for an order that was applied; `resumer` is what works on the sprint later, if not now."""
     whom = f"sprint {sprint}" if order.story is None else order.story
     if order.verb is Verb.CANCEL and not decision.stories:
         return f"{whom} is cancelled already"
@@ -116,13 +119,15 @@ def done_as(order: Order, decision: Decision, sprint: str) -> str:
     count = f" ({counted(len(decision.stories), 'story', 'stories')})" if order.story is None else ""
     said = {
         Verb.PAUSE: "is paused: what is at work ends its call or command, nothing new begins",
-        Verb.RESUME: "goes on",
+        Verb.RESUME: "goes on" if not resumer else "is no longer paused",
         Verb.CANCEL: "is cancelled",
-        Verb.RETRY: "is run again",
+        Verb.RETRY: "is run again" if not resumer else "is to be run again",
         Verb.REPLAN: "is planned again",
         Verb.RESET: "is reset",
     }[order.verb]
-    return f"{whom}{count} {said}{also}, by {order.by}" + (f": {order.brief}" if order.brief else "")
+    told = f"{whom}{count} {said}{also}, by {order.by}" + (f": {order.brief}" if order.brief else "")
+    later = f"; nobody works on the sprint now: {resumer} does" if resumer and order.verb in _STARTING else ""
+    return told + later
 
 
 SURROUNDINGS = (UserError, WorkspaceError, OSError)
@@ -141,7 +146,10 @@ class CommandHandler:
         *,
         runner: StoryRunner,
         renewer: Renewer,
+        resumer: str = "",
     ) -> None:
+        """`resumer` is the command that works on the sprint, when no process does."""
+        self._resumer = resumer
         self._state, self._board, self._breaker, self._slots = state, board, breaker, slots
         self._runner, self._renewer = runner, renewer
 
@@ -179,7 +187,8 @@ class CommandHandler:
             await self._renew(order, decision.stories)
         if order.verb in {Verb.RESUME, Verb.RETRY, Verb.REPLAN}:
             self._breaker.released()
-        message = done_as(order, decision, self._state.record.sprint) + (f"; {late}" if late else "")
+            self._board.allow()
+        message = done_as(order, decision, self._state.record.sprint, self._resumer) + (f"; {late}" if late else "")
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 
     async def _cancel(self, story: str, order: Order) -> str:

@@ -1,7 +1,7 @@
 """Limits concurrent stories, adds up a sprint's costs, and computes updates of the backlog's cells."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -10,6 +10,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.story import CellUpdate
+from orchestrator.core.value import counted
 from orchestrator.settings import BudgetSettings
 
 
@@ -117,6 +118,8 @@ class Spending:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.calls = self.tokens = 0
         self.usd = 0.0
+        self._calls: Counter[str] = Counter()
+        self._usd: dict[str, float | None] = {}
         for event in events:
             self.add(event)
 
@@ -126,7 +129,17 @@ class Spending:
             return
         self.calls += 1
         self.tokens += event.data["input_tokens"] + event.data["output_tokens"]
-        self.usd += event.data["cost_usd"] or 0.0
+        cost = event.data["cost_usd"]
+        self.usd += cost or 0.0
+        story, before = event.story or "", self._usd.get(event.story or "", 0.0)
+        self._calls[story] += 1
+        self._usd[story] = None if cost is None or before is None else before + cost
+
+    def of(self, story: str) -> str:
+        """Returns what a story has cost, in words; "" when nothing was paid for."""
+        usd = self._usd.get(story)
+        cost = f" and {usd:.2f} USD" if usd else ""
+        return f"{counted(self._calls[story], 'call')}{cost}" if self._calls[story] else ""
 
     def over(self, budget: BudgetSettings) -> str:
         """Returns a sentence on the exhausted limit; "" while there is none."""

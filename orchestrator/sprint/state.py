@@ -8,13 +8,16 @@ from typing import Any, Protocol
 
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.core.event import Event, Level
-from orchestrator.core.finding import blocking
+from orchestrator.core.finding import decisive
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
 from orchestrator.core.ports import Clock, EventSink
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
 from orchestrator.core.story import CellUpdate, Story
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, cut_at_word
 from orchestrator.sprint.slots import closed_cells, story_cells
+
+_CAUSE_CHARS = 300
+"""Of the cause in the line that ends a story."""
 
 
 class StoryRunner(Protocol):
@@ -76,7 +79,10 @@ class SprintState:
         sink: EventSink,
         clock: Clock,
         cells: CellWriter,
+        spent: Callable[[str], str] = lambda _story: "",
     ) -> None:
+        """`spent` says in words what a story has cost so far."""
+        self._spent = spent
         self.record, self.sink, self.clock, self.cells = record, sink, clock, cells
         self.status = {story: history.status for story, history in histories.items()}
         self.began = {story: history.started for story, history in histories.items() if history.started}
@@ -115,8 +121,7 @@ class SprintState:
         self.status[story] = step_to(self.status[story], status)
         self.blocked_by[story] = outcome.blocked_by
         good = status is StoryStatus.DONE
-        findings = blocking(outcome.findings) or outcome.findings
-        why = "" if good or not findings else f": {findings[-1].message}"
+        why = "" if good else _why_ended(outcome, self._spent(story))
         time = await self._emit(
             story,
             FINISHED,
@@ -168,6 +173,15 @@ def _why(outcome: StoryOutcome) -> str:
     return next(lacks, "the provider refuses our credentials")
 
 
+def _why_ended(outcome: StoryOutcome, spent: str) -> str:
+    """Returns what decided the story's end, what it cost, and what helps."""
+    finding = decisive(outcome.findings)
+    if finding is None:
+        return f" ({spent})" if spent else ""
+    first = cut_at_word(finding.message.partition("\n")[0], _CAUSE_CHARS)
+    return ": " + "; ".join(filter(None, (first, spent and f"it cost {spent}", finding.fix.rstrip("."))))
+
+
 class CircuitBreaker:
     """Stops further stories when too many failed in a row, or the credentials are refused.
 
@@ -183,7 +197,7 @@ class CircuitBreaker:
         self.reason: str | None = None
         """Why no story may start, or None."""
         self._rests = False
-        self._budget = ""
+        self._budget = self._refused = ""
         self._held = ""
 
     async def look(self) -> None:
@@ -200,16 +214,19 @@ class CircuitBreaker:
             await self._pause(_why(outcome), outcome.id)
         await self.look()
 
-    async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:
+    async def at_rest(self, left: Sequence[str], why: str = "", *, paused: str = "", interrupted: bool = False) -> None:
         """Reports that nothing runs any more; `left` are the stories that did not start.
 
-        `why` names an order or a budget that holds the sprint without a failure. Reported once until it resumes.
+        `why` names an order or a budget that holds the sprint without a failure, `paused` the sprint or story that
+        people have paused. Reported once until it resumes.
         """
         reason = self.reason or why
         if not reason or self._rests:
             return
         self._rests = not interrupted
-        told = f"the sprint rests; {', '.join(left) or 'no story'} not started: {reason}"
+        told = f"the sprint rests: {reason}"
+        told += f"; `orchestrator resume {paused}` ends the pause" if paused else ""
+        told += f"; not started: {', '.join(left)}" if left else ""
         data = {"reason": reason, "not_begun": [*left], "interrupted": interrupted, "ordered": self.reason is None}
         level = Level.ERROR if self.reason else Level.WARN
         await self._emit("sprint_stopped", self._clock.now().isoformat(), told, level=level, data=data)
@@ -243,6 +260,16 @@ class CircuitBreaker:
             data = {"reason": used_up}
             await self._emit("sprint_paused", f"budget:{used_up}", told, level=Level.ERROR, data=data)
         self._budget = used_up
+
+    async def refused(self, reason: str) -> None:
+        """Reports that the provider refuses our key or model, each time that this begins; "" when it does not."""
+        if reason and reason != self._refused:
+            then = f"`orchestrator resume {self._record.sprint}`" if self._record.executor else "the same command"
+            told = f"the sprint pauses: {reason}; then {then} goes on"
+            data = {"reason": reason}
+            now = self._clock.now().isoformat()
+            await self._emit("sprint_paused", f"refused:{now}", told, level=Level.ERROR, data=data)
+        self._refused = reason
 
     async def _pause(self, reason: str, story: str) -> None:
         if self.reason is not None:
@@ -283,6 +310,7 @@ class Board:
         self._settled: dict[str, bool] = {}
         self._open: tuple[Order, ...] = ()
         self._closing = False
+        self._refused = ""
         self._moved = asyncio.Event()
         self.version = 0
         """Incremented with every change."""
@@ -344,7 +372,29 @@ class Board:
         """Returns why the whole sprint may take no further paid step; "" when it may."""
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
-        return self._over()
+        return self._refused or self._over()
+
+    @property
+    def only_paused(self) -> str:
+        """Returns the sprint or story that waits for nothing but `resume`; "" when there is none, or more is amiss."""
+        if self._pause is not None:
+            return self.sprint
+        return next(iter(self._held), "") if not self.reason else ""
+
+    @property
+    def refused(self) -> str:
+        """Returns why the provider takes no call; "" when it does."""
+        return self._refused
+
+    def refuse(self, reason: str) -> None:
+        """Lets no story pay for a call, because the provider refuses our key or model."""
+        self._refused = reason
+        self.look_again()
+
+    def allow(self) -> None:
+        """Lets stories ask the provider again."""
+        self._refused = ""
+        self.look_again()
 
     @property
     def budget(self) -> str:
@@ -371,7 +421,7 @@ class Board:
             return "the process is ending"
         if self._pause is not None:
             return _told(f"sprint {self.sprint}", self._pause)
-        return self.held(story) or (self._over() if paid else "")
+        return self.held(story) or ((self._refused or self._over()) if paid else "")
 
     def close(self) -> None:
         """Stops all further steps in this process."""

@@ -38,19 +38,22 @@ class Supervisor:
         stop_after_failures: int,
         failed: Sequence[str] = (),
         stays: bool = False,
+        waits: bool = False,
+        spent: Callable[[str], str] = lambda _story: "",
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`failed` are the stories that failed in a row before this process resumed the sprint.
 
         No story starts before `ready` has returned; orders are applied meanwhile. `run` raises what `ready` raises.
-        With `stays`, `run` waits while the sprint is paused; without, it returns once the sprint rests.
+        With `stays`, `run` waits while the sprint is paused, with `waits` only where people paused it; without, it
+        returns once the sprint rests.
         """
         self._stories, self._histories = stories, histories
         self._runner = runner
         self._payload, self._slots, self._board = payload, slots, board
-        self._state = SprintState(record, histories, sink=sink, clock=clock, cells=cells)
+        self._state = SprintState(record, histories, sink=sink, clock=clock, cells=cells, spent=spent)
         self._breaker = CircuitBreaker(record, sink, clock, stop_after=stop_after_failures, failed=failed)
-        self._stays, self._ready = stays, ready
+        self._stays, self._waits, self._ready = stays, waits, ready
         self._readying: asyncio.Task[None] | None = None
         self._commands = CommandHandler(self._state, board, self._breaker, slots, runner=runner, renewer=renewer)
 
@@ -68,6 +71,11 @@ class Supervisor:
     def held(self) -> str | None:
         """`paused`, or the reason that holds the stories not started yet."""
         return self.paused or next(filter(None, map(self._board.held, self._state.not_begun)), None)
+
+    @property
+    def only_paused(self) -> str:
+        """The sprint or story that only `resume` keeps from going on, or ""."""
+        return self._board.only_paused if self._breaker.reason is None else ""
 
     @property
     def queued(self) -> int:
@@ -116,12 +124,15 @@ class Supervisor:
             if self.cleared:
                 return
             await self._breaker.budget(self._board.budget)
+            await self._breaker.refused(self._board.refused)
             await self._block()
             if ready := await self._is_ready():
                 await self._start_ready()
             if (not self._state.running and (ready or not self._open())) or (self.paused and self._all_wait()):
-                await self._breaker.at_rest(self._state.not_begun, self.held or "")
-                if not self._stays or not (self._state.running or self._state.not_begun):
+                paused = self.only_paused
+                await self._breaker.at_rest(self._state.not_begun, self.held or "", paused=paused)
+                stays = self._stays or (self._waits and paused)
+                if not stays or not (self._state.running or self._state.not_begun):
                     return
             else:
                 await self._breaker.goes_on()

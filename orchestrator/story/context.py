@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,7 +19,7 @@ from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
 from orchestrator.core.suite import NO_RUNNER, PROBLEMS, InstalledPackages, RunProblem, TestReport, TestSuite
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, cut_at_word, listed
 from orchestrator.prompts.context import render_done_task
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
@@ -82,9 +84,11 @@ class Stage:
         said = decided(loop, verdict, findings=findings, attempt=attempt, budget_left=left)
         await self.step.emit(name, message, level=level, task=task, **data, **said)
 
-    def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
+    def note(self, subject: str, step_id: str, task: str = "", body: str = "") -> CommitNote:
         """Returns message and trailers for a commit of this story."""
-        return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
+        return CommitNote(
+            subject=subject, body=body, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id
+        )
 
 
 def environment_of(workflow_id: str) -> str:
@@ -147,6 +151,8 @@ class Progress:
     """Texts of lock files that were regenerated from their manifests."""
     ignored: set[str] = field(default_factory=set)
     """Files of the plan that git ignores."""
+    subjects: list[str] = field(default_factory=list)
+    """First lines of its commits so far."""
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
     """Reviews by task, for tasks with a requested delivery."""
     trial: Trial | None = None
@@ -160,6 +166,11 @@ class Progress:
     """True once tests that fail without the story's change were requested, which happens once."""
     suite_replaced: bool = False
     """True once the suite was requested again, which happens once."""
+    head: str = field(init=False)
+    """The last commit of its branch."""
+
+    def __post_init__(self) -> None:
+        self.head = self.branch.head
 
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Updates the set of removed files."""
@@ -284,6 +295,8 @@ FAILING_CAP = 50
 """Limit on the failed tests that an event lists: there may be a hundred thousand."""
 NAMED = 20
 """Tests that a finding names."""
+FEW = 3
+"""Tests that a line names."""
 
 
 def failure_text(report: TestReport) -> str:
@@ -293,10 +306,37 @@ def failure_text(report: TestReport) -> str:
     return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
 
 
+# As pytest and unittest, tracebacks, and Node say what was raised; `E   ` stands before it in pytest's words.
+_RAISED = re.compile(
+    r"^(?:E\s+)?((?:[\w.]+\.)?(?:[A-Z]\w*)?(?:Error|Exception|Failure|Exit|Interrupt|NotFound|Timeout)"
+    r"(?: \[\w+\])?: .+)$|^E\s+(assert .+)$",  # pytest leaves the name of a bare assertion out
+    re.MULTILINE,
+)
+# What a module that is missing leads to says less than that it is missing.
+_MISSING = re.compile(r"ModuleNotFoundError|Cannot find (?:module|package)|ERR_MODULE_NOT_FOUND")
+_CAUSE_CHARS = 160
+
+
+def cause_of(report: TestReport) -> str:
+    """Returns what was raised most often by the tests that failed, or by the run; "" when nothing says so.
+
+    Of errors that follow one from the other a missing module counts, else the last one.
+    """
+    ids = report.failing_ids
+    failing = [case.message for case in report.cases if case.id in ids]
+    told = ([one[1] or one[2] for one in _RAISED.finditer(text)] for text in failing or [report.output])
+    found = [errors for errors in told if errors]
+    raised = [next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found]
+    if not raised:
+        return ""
+    ((cause, times),) = Counter(" ".join(one.split()) for one in raised).most_common(1)
+    return cut_at_word(cause, _CAUSE_CHARS) + (f" ({times} tests)" if times > 1 else "")
+
+
 def summary(report: TestReport) -> str:
     """Returns a line for people."""
     if report.problem is RunProblem.MISSING_NAMES:
-        return f"expected tests did not run: {', '.join(report.missing_names)}"
+        return f"expected tests did not run: {listed(report.missing_names, FEW)}"
     if report.problem is not None:
         return f"the run shows nothing: {PROBLEMS[report.problem]}"
     flaky = f", {len(report.flaky)} of them flaky" if report.flaky else ""
@@ -305,18 +345,19 @@ def summary(report: TestReport) -> str:
 
 def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) -> Finding:
     """Returns why a story whose suite stays red, or that breaks older tests (`of_older`), needs a person."""
-    after = f"after {counted(attempts, 'attempt')}"
+    after, cause = f"after {counted(attempts, 'attempt')}", cause_of(report)
+    because = f"; {cause}" if cause else ""
     if of_older:
         return major(
             "test.regression",
-            f"{after}, tests that the story found there fail: {', '.join(sorted(report.failing_ids)[:NAMED])}",
+            f"{after}, tests that the story found there fail: {listed(sorted(report.failing_ids), NAMED)}{because}",
             fix="look whether the story means to change what they assert: its plan then lists their files under "
             "tests_to_change (`replan` with a comment); else mend the branch by hand, or `reset` the story",
         )
     code = f"test.{report.problem}" if report.problem else "test.failed"
     return major(
         code,
-        f"{after}: {summary(report)}",
+        f"{after}: {summary(report)}{because}",
         fix="install what is missing, then `reset` the story and give the same command again"
         if report.problem in NO_RUNNER
         else "the output of the failing tests says why (`show`); `reset` the story to try again",

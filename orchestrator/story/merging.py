@@ -14,6 +14,7 @@ from orchestrator.core.finding import Finding, blocking, critical, major, minor,
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import listed
 from orchestrator.story import gate as gates
+from orchestrator.story.commit_message import fitted
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
 from orchestrator.story.older_tests import NAMED
 from orchestrator.story.regression import Regression
@@ -162,7 +163,7 @@ class Merging:
         self._tries += 1
 
         async def work(step_id: str) -> MergeResult:
-            note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
+            note = stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), step_id)
             regression = Regression(stage, self._progress, self._plan, self._trial.suite, self._may_go)
             return regression.told(await stage.workspace.merge(stage.story_id, note, regression.check))
 
@@ -207,8 +208,8 @@ class Merging:
         return await self._refusal(MergeResult(merged=False, red=red, onto=refused.result.onto))
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
-        """Lets the finished story wait for a person. Raises for a refused key, which concerns the whole sprint."""
-        if error.kind == "auth":
+        """Lets the finished story wait for a person. Raises for what concerns all stories, as a key."""
+        if error.concerns_all:
             self._progress.note_findings([merge_finding(refused.result)])
             raise error
         # A person is not offered a request that the story's remaining calls cannot pay for.

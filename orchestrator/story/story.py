@@ -7,7 +7,7 @@ from functools import partial
 from orchestrator.checks.environment import BASE, PREFIX
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.contract import ArchitectureContract, Surface
-from orchestrator.core.delivery import Branch
+from orchestrator.core.delivery import Branch, DiffEntry
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.finding import Finding, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
@@ -28,6 +28,10 @@ async def run_story(stage: Stage) -> StoryOutcome:
     if result.branch is not None and result.commit is None:
         head = await stage.do("head", str, stage.workspace.head, stage.story_id)
         result = result.model_copy(update={"commit": head})
+    if result.branch is not None:
+        with suppress(OrchestratorError):  # a report without its files is no reason to fail a story
+            diff = await stage.do("changed", tuple[DiffEntry, ...], stage.workspace.diff, stage.story_id)
+            result = result.model_copy(update={"changed": {one.path: one.status for one in diff}})
     # All steps are recorded and the tree equals its branch, so it is removed: a sprint of many stories must not keep
     # a tree for each. A tree that cannot be removed now is removed with the sprint's others.
     with suppress(WorkspaceError, OSError):
@@ -67,7 +71,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
             progress,
             StoryStatus.FAILED,
             extra=[*_still_red(progress), _as_finding(error), *error.findings],
-            stop_sprint=isinstance(error, ProviderError) and error.kind == "auth",
+            stop_sprint=isinstance(error, ProviderError) and error.concerns_all,
         )
 
 

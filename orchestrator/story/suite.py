@@ -13,6 +13,7 @@ from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted
+from orchestrator.story.commit_message import body_of, fitted, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.project_map import parts_of
 
@@ -25,7 +26,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
     progress.note_findings(written.findings)
-    await _commit(stage, suite)
+    await _commit(stage, progress, suite, "Add tests", _criteria(stage, suite))
     await _tell_older(stage, brief, suite)
     return suite
 
@@ -51,7 +52,7 @@ async def replace_suite(
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
-    await put_in_place(stage, suite, before, older)
+    await put_in_place(stage, progress, suite, before, older, faulty.reason)
     await stage.step.emit(
         "suite_replaced",
         f"{before.test_file} is written again: {faulty.reason}",
@@ -65,11 +66,14 @@ async def replace_suite(
     return suite
 
 
-async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Mapping[str, str]) -> None:
+async def put_in_place(
+    stage: Stage, progress: Progress, suite: TestSuite, of: TestSuite, older: Mapping[str, str], why: str
+) -> None:
     """Commits the suite in place of `of`, whose other files get their text in `older` back, or are deleted."""
     left = [path for path in of.files if path not in suite.files]
     again = [FileChange(path=path, content=older[path]) for path in left if path in older]
-    await _commit(stage, suite, again, [path for path in left if path not in older])
+    removed = [path for path in left if path not in older]
+    await _commit(stage, progress, suite, "Rewrite tests", why, again, removed)
 
 
 def kept(suite: TestSuite, reason: str) -> Finding:
@@ -102,17 +106,33 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
 
 
 async def _commit(
-    stage: Stage, suite: TestSuite, again: Sequence[FileChange] = (), removed: Sequence[str] = ()
+    stage: Stage,
+    progress: Progress,
+    suite: TestSuite,
+    what: str,
+    why: str,
+    again: Sequence[FileChange] = (),
+    removed: Sequence[str] = (),
 ) -> None:
     """Commits the suite. `again` are older tests with their text before the story."""
+    said = unlike(fitted(f"{what}: {stage.brief.story.title or stage.story_id}"), progress.subjects)
 
     async def commit(step_id: str) -> str:
-        note = stage.note(f"{stage.story_id}: tests", step_id)
+        note = stage.note(said, step_id, body=body_of(why))
         return await stage.workspace.commit(stage.story_id, (*suite.changes, *again), note, removed)
 
-    done = await stage.step.step("commit", commit, str)
+    progress.head = done = await stage.step.step("commit", commit, str)
+    progress.subjects.append(said)
     about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
     await stage.step.emit("suite_committed", about, commit=done, files=list(suite.files))
+
+
+def _criteria(stage: Stage, suite: TestSuite) -> str:
+    """Returns what the tests say they show, as a list; the story's own words where a number stands for them."""
+    numbered = dict(enumerate(stage.brief.story.acceptance_criteria, start=1))
+    named = (case.criterion.strip() for case in suite.test_cases)
+    words = (numbered.get(int(name), name) if name.isdecimal() else name for name in named if name)
+    return "\n".join(f"- {one}" for one in dict.fromkeys(words))
 
 
 async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None:

@@ -201,8 +201,10 @@ class _Attempts:
                     report = again
                     rows = await self._look(report)
                 else:
-                    await put_in_place(stage, earlier, self._suite, await self._older(self._suite.files))
-                    await tell_not_stronger(stage, f"the one that came does not pass: {summary(again)}")
+                    why = f"the one that came does not pass: {summary(again)}"
+                    older = await self._older(self._suite.files)
+                    await put_in_place(stage, progress, earlier, self._suite, older, f"Back to the earlier ones: {why}")
+                    await tell_not_stronger(stage, why)
                     self._suite = earlier
         progress.note_findings(unnoticed_findings(rows))
         return report

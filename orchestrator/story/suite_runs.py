@@ -103,19 +103,27 @@ async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
     """Runs the frozen suite again on the current branch, without counting an attempt and without repairs."""
     report = await run_suite(stage, plan, trial.suite)
     verdict = Verdict.GREEN if report.green else route_red(trial.attempts, trial.attempts)
-    await tell_run(stage, report, verdict, trial.attempts, 0)
+    await tell_run(stage, report, verdict, trial.attempts, 0, merged=True)
     return report
 
 
 async def tell_run(
-    stage: Stage, report: TestReport, verdict: StrEnum, attempt: int, left: int, *, of_older: bool = False
+    stage: Stage,
+    report: TestReport,
+    verdict: StrEnum,
+    attempt: int,
+    left: int,
+    *,
+    of_older: bool = False,
+    merged: bool = False,
 ) -> None:
-    """Records a decisive run; with `of_older` the failures are older tests."""
+    """Records a decisive run; with `of_older` the failures are older tests. One on the branch with what was `merged`
+    before is no further attempt."""
     failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     green, what = verdict is Verdict.GREEN, "older tests fail: " if of_older else ""
     await stage.decide(
         "older_tests_failed" if of_older else "tests_finished",
-        f"attempt {attempt}: {what}{summary(report)}",
+        f"{'with what was merged before' if merged else f'attempt {attempt}'}: {what}{summary(report)}",
         Loop.TEST,
         verdict,
         findings=[] if green else [red_finding(report, attempt, of_older=of_older)],

@@ -1,6 +1,5 @@
 """Runs one task: requests it, judges it before anything is written, runs its commands, and commits it once."""
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.suite import FailureInstruction, InstalledPackages
 from orchestrator.story.amendment import Amendments
 from orchestrator.story.commands import Commanded, check_shell, follow_locks, lock_left, run_commands
+from orchestrator.story.commit_message import body_of, fitted, subject_of, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews, done_tasks
 from orchestrator.story.project_map import file_outline, near_paths, nearby, parts_of
 from orchestrator.story.project_scan import around_of, read_users
@@ -29,8 +29,6 @@ from orchestrator.story.routing import ReviewRoute
 
 UNSAFE_PATH = "delivery.unsafe_path"
 """Counts as a contract violation, because no contract allows it."""
-SUBJECT_CHARS = 60
-"""Length of a task's description in the subject of its commit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +52,6 @@ class TaskRun:
         self._stage, self._progress = stage, progress
         self._plan, self.contract = plan, contract
         self.amendments = Amendments(stage, progress, plan)
-        self._head = progress.branch.head
         self._last = Commanded()
         """Results of the last delivery's commands."""
         self._declaring: tuple[FileChange, ...] = ()
@@ -72,15 +69,17 @@ class TaskRun:
         task = order.task
         if not self._own(task):
             return await self._command_only(order)
-        self._progress.reviews.setdefault(task.task_id, TaskReviews(since=self._head))
+        self._progress.reviews.setdefault(task.task_id, TaskReviews(since=self._progress.head))
         reviewing = self._stage.policies.loop(Loop.REVIEW, lambda status: status is None)
         status: TaskStatus = await reviewing(self._reviewed, order)
         return status
 
     async def _reviewed(self, order: Order) -> TaskStatus | None:
         """Requests one delivery and its review; returns None when the task goes back to the developer."""
-        task = order.task
-        status, findings = await self._delivered(order)
+        task, before = order.task, self._progress.tasks.get(order.task.task_id)
+        status, findings, kept = await self._delivered(order)
+        if not kept and status is TaskStatus.PARTIAL and before in {TaskStatus.DONE, TaskStatus.UNAPPROVED}:
+            return await self._ended(order, before, findings)  # what came before is on the branch, whole
         if status is not TaskStatus.DONE or not self._stage.reviewers:
             return await self._ended(order, status, findings)
         # Holds until approval, also if a reviewer cannot be reached.
@@ -94,8 +93,9 @@ class TaskRun:
         self.contract = await self.amendments.for_texts(self.contract, task, said)
         return None
 
-    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
-        """Requests a delivery and commits what is acceptable; returns the task's status and remaining findings."""
+    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding], bool]:
+        """Requests a delivery and commits what is acceptable; returns the task's status, remaining findings, and
+        whether there was something to commit."""
         task = order.task
         own, about = self._own(task), self._about(order)
         near = self._near(task, about)
@@ -109,9 +109,10 @@ class TaskRun:
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         kept, status = await self._settle(order, delivered, before)
-        if kept is not None and (kept.files or kept.removed):
-            await self._commit(task, kept, self._last)
-        return status, blocking(delivered.findings)
+        if kept is None or not (kept.files or kept.removed):
+            return status, blocking(delivered.findings), False
+        await self._commit(task, kept, self._last, self._answers(order))
+        return status, blocking(delivered.findings), True
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """Returns the task's files in the contract's spelling."""
@@ -261,7 +262,9 @@ class TaskRun:
         if changes:
             delivery = Delivery(story_id=self._stage.story_id, task_id=last.task_id, files=changes)
             self._locks = await follow_locks(self._stage, delivery, self._own(last))
-            await self._commit(last, with_made(delivery, self._locks.files), Commanded())
+            named = ", ".join(sorted(self.contract.granted_packages))
+            delivery = with_made(delivery, self._locks.files).model_copy(update={"title": f"Declare {named}"})
+            await self._commit(last, delivery, Commanded())
         return bool(changes)
 
     async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
@@ -307,7 +310,13 @@ class TaskRun:
         left = [*await self._checked(kept, before), *await self._content(order, kept, before)]
         return (None if blocking(left) else kept), TaskStatus.PARTIAL
 
-    async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded) -> None:
+    def _answers(self, order: Order) -> list[str]:
+        """Returns what the delivery answers, as subjects for a commit whose own would be one that the story has."""
+        told = [f"Correct {one.file}: {one.issue}" for one in order.instructions]
+        comments = (one for review in self._unsettled(order.task) for one in review.comments)
+        return [*told, *(f"Address review: {one.title}" for one in comments)]
+
+    async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded, answers: Sequence[str] = ()) -> None:
         """Commits the delivery without ignored files; records the commands that make those instead."""
         ignored = {*commanded.ignored, *self._progress.ignored}
         files = tuple(change for change in delivery.files if change.path not in ignored)
@@ -317,12 +326,17 @@ class TaskRun:
         if not (kept.files or kept.removed or commanded.again):
             return
 
+        own = subject_of(delivery.title) or subject_of(task.description)
+        said = unlike(own or fitted(f"Change {', '.join(kept.paths)}"), self._progress.subjects, answers)
+        body = _body(delivery, task, said, answers)
+
         async def work(step_id: str) -> str:
-            note = self._stage.note(_subject(task), step_id, task.task_id)
+            note = self._stage.note(said, step_id, task.task_id, body)
             note = note.model_copy(update={"commands": commanded.again})
             return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
-        self._head = commit = await self._stage.step.step("commit", work, str)
+        before, commit = self._progress.head, await self._stage.step.step("commit", work, str)
+        self._progress.head = commit
         self._progress.note_committed(kept.paths, kept.removed)
         self._progress.made.pop(task.task_id, None)
         self._progress.made[task.task_id] = _made(kept)
@@ -330,6 +344,11 @@ class TaskRun:
         if task.task_id in self._progress.reviews:
             followed = {change.path for change in self._locks.files}  # long, and not the developer's work
             self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed} - followed
+        if commit == before:
+            nothing = f"{task.task_id} changes nothing: {', '.join(kept.paths)} as before"
+            await self._stage.step.emit("task_unchanged", nothing, task=task.task_id, files=list(kept.paths))
+            return
+        self._progress.subjects.append(said)
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
         told += [f"{path} (made again by its command)" for path in commanded.ignored]
@@ -375,10 +394,12 @@ def _ignored(task: Task, path: str) -> Finding:
     )
 
 
-def _subject(task: Task) -> str:
-    """Returns the first line of the commit message, cut at a word with `…`."""
-    first = next(iter(task.description.splitlines()), "files")
-    return f"{task.task_id}: {textwrap.shorten(first, SUBJECT_CHARS, placeholder=' …')}"
+def _body(delivery: Delivery, task: Task, subject: str, answers: Sequence[str]) -> str:
+    """Returns why the change was made, in the developer's words, or the task's; a title that was cut comes whole."""
+    title = delivery.title if subject_of(delivery.title) else ""
+    whole = title if fitted(title) != " ".join(title.split()) else ""
+    reasons = [one for one in answers or [task.description] if one.rstrip(". ") != subject]
+    return body_of(whole, *([delivery.rationale] if delivery.rationale else reasons))
 
 
 def _violates(finding: Finding) -> bool:

@@ -200,7 +200,7 @@ class MemoryWorkspace:
         if earlier is not None:
             return earlier.id
         tree = changed(branch.head.tree, changes, removed)
-        if tree != branch.head.tree:
+        if tree != branch.head.tree or note.commands:
             branch.head = self._made(tree, note, branch.head)
         return branch.head.id
 

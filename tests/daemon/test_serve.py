@@ -392,6 +392,23 @@ async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(
     assert field.report("SP-001") == {"US-001": "done"}
 
 
+async def test_a_refused_key_holds_the_sprint_until_it_is_resumed_and_no_story_fails(field: Field) -> None:
+    field.team.plan("US-001", ["us_001.py"])
+    field.team.deliver("US-001", 1, {}, error="auth")
+    field.team.deliver("US-001", 1, {"us_001.py": "def value():\n    return 1\n"})
+    field.team.suite("US-001", suite_text("US-001"))
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.named("sprint_stopped"))
+        assert "auth" in daemon.state().sprints[0].reason
+        assert (await field.order(Verb.RESUME)).message.startswith("sprint SP-001 (1 story) goes on, by ann")
+        await field.until(lambda: field.named("sprint_ended"))
+    assert [event.data["purpose"] for event in field.named("turn_finished")] == [
+        "breakdown", "delivery", "review", "suite",
+    ]  # fmt: skip
+    assert field.report("SP-001") == {"US-001": "done"}
+
+
 async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: Field) -> None:
     field.slow_delivery("US-001", 700)
     field.rows("US-001")

@@ -48,10 +48,15 @@ def gpt(asked: Asked) -> Answer:
     return Answer(body=completion(answer_to(asked.body["messages"][0]["content"])))
 
 
-def settled(folder: Path, *overrides: str, **variables: str) -> tuple[RunResult, list[Event], list[str]]:
+def settled(
+    folder: Path, *overrides: str, rows: tuple[str, ...] = ("A",), **variables: str
+) -> tuple[RunResult, list[Event], list[str]]:
     environ = plain_environment(ORCHESTRATOR_HOME=str(folder / "state"), **KEYS, **variables)
     configured, environment = load(None, ("provider.wait_initial_s=0.01", *overrides), environ, folder)
-    options = RunOptions(backlog=write_backlog(folder / "b.csv", "A"), repo=folder / "repo", push_to="result")
+    backlog = folder / "b.csv"
+    if not backlog.exists():
+        write_backlog(backlog, *rows)
+    options = RunOptions(backlog=backlog, repo=folder / "repo", push_to="result")
     events: list[Event] = []
     told: list[str] = []
     run = Run(options, configured, environment, tell=told.append, listen=events.append)
@@ -93,18 +98,56 @@ def told(events: list[Event], name: str) -> list[str]:
     return [event.data["findings"][0]["code"] for event in events if event.name == name]
 
 
-def test_a_refused_key_pauses_the_sprint_and_stays_secret(tmp_path: Path) -> None:
+def gpt_names_no_model(asked: Asked) -> Answer:
+    """As OpenAI and vLLM answer a model that is not there."""
+    if asked.body["model"] == "gpt-right":
+        return gpt(asked)
+    told = f"The model `{asked.body['model']}` does not exist or you do not have access to it."
+    return Answer(status=404, body={"error": {"message": told, "code": "model_not_found"}})
+
+
+def test_a_refused_key_pauses_the_sprint_ends_no_story_and_stays_secret(tmp_path: Path) -> None:
     key = KEYS["OPENAI_API_KEY"]
     refused = Answer(status=401, body={"error": {"message": f"Incorrect API key provided: {key}."}})
-    with model_server(refused) as server:
-        result, events, _ = settled(
-            tmp_path, "provider.name=openai", "provider.model=m", f"provider.base_url={server.url}/v1"
+    with model_server(gpt, gpt, refused, gpt) as server:
+        ask = ("provider.name=openai", "provider.model=m", f"provider.base_url={server.url}/v1")
+        result, events, _ = settled(tmp_path, *ask)
+        told = "openai answered 401: Incorrect API key provided: [redacted]; put a valid key into OPENAI_API_KEY"
+        (story,) = result.report.stories
+        assert (result.paused, story.status.value, story.calls) == (told, "executing", 2)
+        assert [one.message for one in story.findings] == [f"not finished: the sprint paused: {told}"]
+        pauses = [event.message for event in events if event.name == "sprint_paused"]
+        assert pauses == [f"the sprint pauses: {told}; then the same command goes on"]
+        assert len(server.asked) == 3
+        assert (
+            "Execution_Status" not in (tmp_path / "b.csv").read_text()
+            or "failed" not in (tmp_path / "b.csv").read_text()
         )
-    assert result.paused
-    assert result.report.stories[0].status.value == "failed"
-    assert any("answered 401: Incorrect API key provided: [redacted]." in event.message for event in events)
-    assert len(server.asked) == 1
+        result, events, said = settled(tmp_path, *ask)  # the key has been put right
+    assert said[0].endswith("goes on")
+    (story,) = result.report.stories
+    assert (story.status.value, story.findings, result.paused, story.calls) == ("done", (), None, 4)
+    assert len(server.asked) == 5, "what was answered is not asked again"
     assert key.encode() not in everything_kept(tmp_path)
+
+
+def test_a_model_that_is_not_there_pauses_at_once_and_names_the_setting(tmp_path: Path) -> None:
+    with model_server(gpt_names_no_model) as server:
+        ask = ("provider.name=openai", f"provider.base_url={server.url}/v1")
+        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-9", rows=("A", "B", "C"))
+        (first, *_) = result.report.stories
+        assert [story.status.value for story in result.report.stories] == ["executing", "executing", "executing"]
+        assert result.paused == (
+            "openai answered 404: The model `gpt-9` does not exist or you do not have access to it; "
+            "set provider.model (now gpt-9) to a model of this service"
+        )
+        assert first.calls == 0
+        assert len(server.asked) <= 3, "each story that was begun asked once at most"
+        wrong = "personas.reviewer={model: gpt-9}"
+        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-right", wrong, "budget.calls_per_story=9")
+        assert "set personas.reviewer.model (now gpt-9)" in str(result.paused)
+        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-right")
+    assert result.report.stories[0].status.value == "done"
 
 
 def test_a_missing_key_is_exit_2_and_nothing_is_begun(tmp_path: Path) -> None:

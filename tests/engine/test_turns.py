@@ -83,7 +83,7 @@ async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journ
     assert journal.calls == 3
 
 
-@pytest.mark.parametrize("answers", [[busy() for _ in range(3)], [PermanentProviderError("no key", kind="auth")]])
+@pytest.mark.parametrize("answers", [[busy() for _ in range(3)], [PermanentProviderError("no", kind="bad_request")]])
 async def test_a_turn_that_had_failed_for_good_before_a_crash_fails_the_same_way(
     journal: WorkflowJournal, tmp_path: Path, answers: list[Exception]
 ) -> None:

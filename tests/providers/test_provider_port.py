@@ -26,7 +26,15 @@ from tests.providers.http_server import Answer, completion, message, model_serve
 
 KEY = TurnKey(persona="alex", story="US-1", task="T-US-1-01", purpose=Purpose.DELIVERY)
 TURNS = 3
-STATUS = {"rate_limit": 429, "overloaded": 529, "timeout": 504, "connection": 0, "auth": 401, "bad_request": 400}
+STATUS = {
+    "rate_limit": 429,
+    "overloaded": 529,
+    "timeout": 504,
+    "connection": 0,
+    "auth": 401,
+    "model": 404,
+    "bad_request": 400,
+}
 Opened = Callable[..., AbstractAsyncContextManager[tuple[Provider, Path]]]
 """(folder, what happens in each turn) → the provider and its call log."""
 
@@ -115,7 +123,7 @@ async def test_an_error_has_its_kind_and_is_not_paid(opened: Opened, tmp_path: P
         with pytest.raises(ProviderError) as caught:
             await provider.complete(prompt())
         assert await lines_of(log) == []
-    permanent = kind in {"auth", "bad_request"}
+    permanent = kind in {"auth", "model", "bad_request"}
     assert isinstance(caught.value, PermanentProviderError if permanent else TransientProviderError)
     assert (caught.value.kind, caught.value.code) == (kind, f"provider.{kind}")
     assert caught.value.provider_name == provider.name

@@ -1,4 +1,4 @@
-"""Folds over the event log: only the present generation of a story counts, money is unknown when one price is."""
+"""Folds over the event log: of earlier generations only the cost counts, money is unknown when one price is."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -54,18 +54,21 @@ def test_one_unknown_price_makes_the_cost_unknown() -> None:
     assert report.totals["calls"] == 4
 
 
-def test_earlier_generations_and_stories_with_a_common_beginning_do_not_count() -> None:
+def test_of_earlier_generations_only_what_was_paid_counts_and_of_other_stories_nothing() -> None:
     events = [
         finished("SP-001/A:story_finished", StoryStatus.FAILED),
         turn("SP-001/A:1"),
         turn("SP-001/A@2:1"),
+        turn("SP-001/A+plan-0a1b2c3d:1", cost=0.25),
         turn("SP-001/A-1:1", story="A-1"),
         event("SP-001:paused", "sprint_paused"),
     ]
     histories = fold(record(generations={"A": 2}), events)
     assert histories["A"].outcome is None
-    assert histories["A"].calls == 1
-    assert histories["A-1"].calls == 1
+    assert (histories["A"].calls, histories["A"].earlier_calls, histories["A"].cost_usd) == (3, 2, 1.25)
+    assert (histories["A-1"].calls, histories["A-1"].earlier_calls) == (1, 0)
+    (first, _) = build_report(record(generations={"A": 2}), histories, {}).stories
+    assert (first.calls, first.earlier_calls) == (3, 2)
 
 
 def test_states_on_the_way_and_the_report() -> None:
@@ -103,4 +106,5 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     assert told == ["", "3 failed", ""]
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
     report = build_report(record(), histories, {}, told[1])
-    assert [[finding.code for finding in story.findings] for story in report.stories] == [[], ["sprint.paused"]]
+    said = [[finding.message for finding in story.findings] for story in report.stories]
+    assert said == [["not finished: the sprint paused: 3 failed"], ["not started: the sprint paused: 3 failed"]]

@@ -126,7 +126,7 @@ def test_building_testing_and_merging() -> None:
         "good: suite tests/test_a.py with 5 tests",
         "again: tests 1 of 3: 3 passed, 2 failed, to be mended",
         "again: the failure was analysed: a.py: wrong",
-        "again: T-A-01 partial for test run 2 of 3",
+        "again: T-A-01 partial for attempt 2 of 3",
         "good: tests 2 of 3: 5 passed, 0 failed",
         "good: merged as 0123456789",
         "good: A is done",

@@ -3,11 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Where, critical, major
 from orchestrator.core.history import fold
 from orchestrator.core.sprint import (
     CaseOutcome,
+    JudgedCase,
     SprintRecord,
     StoryOutcome,
     StoryStatus,
@@ -102,11 +105,11 @@ EXPECTED = """\
 
 ### Acceptance criteria
 
-| No | Criterion | Test | Before | Hollow | After |
-| --- | --- | --- | --- | --- | --- |
-| 1 | A book \\| can be lent | `test_lend` | not judged | failed | passed (2 times) |
-| 2 | A book can come back | — | — | — | not covered |
-| — | something else | `test_more` | — | — | failed |
+| No | Criterion | Test | Result | Shown by |
+| --- | --- | --- | --- | --- |
+| 1 | A book \\| can be lent | `test_lend` | passed (2 times) | fails without what its functions do |
+| 2 | A book can come back | — | not covered | — |
+| — | something else | `test_more` | failed | — |
 
 ### Findings
 
@@ -133,9 +136,9 @@ git, installs, merges, waits  ████████                        1.
 
 ### Acceptance criteria
 
-| No | Criterion | Test | Before | Hollow | After |
-| --- | --- | --- | --- | --- | --- |
-| 1 | Finds by title | — | — | — | not covered |
+| No | Criterion | Test | Result | Shown by |
+| --- | --- | --- | --- | --- |
+| 1 | Finds by title | — | not covered | — |
 
 ### Findings
 
@@ -162,6 +165,41 @@ def test_the_whole_text() -> None:
     assert {time["stage"]: time["duration_s"] for time in first["stages"]} == dict.fromkeys(STAGES, 0.0) | {
         "planning": 2.0, "building": 4.0, "running tests": 0.5, REST: 1.0
     }  # fmt: skip
+
+
+def test_files_are_those_that_the_diff_changes_and_older_tests_of_the_plan_are_named() -> None:
+    plan = {"tasks": [], "tests_to_change": [{"file": "tests/test_old.py", "reason": "the total | is rounded now"}]}
+    begun = [
+        event("A", 1, "plan_judged", stage="plan", verdict="approved", plan=plan),
+        event("A", 2, "task_committed", commit="01", files=["a.py", "b.py", "same.py"]),
+        event("A", 3, "task_committed", commit="02", files=["c.py"], removed=["b.py"]),
+    ]
+
+    def lines(events: list[Event]) -> list[str]:
+        histories = fold(RECORD, events)
+        text = render_report(build_report(RECORD, histories, {}), histories, PLACES)
+        return [line for line in text.splitlines() if line.startswith(("- Files", "- Older"))]
+
+    older = "- Older tests that the plan changes: `tests/test_old.py` (the total \\| is rounded now)"
+    assert lines(begun) == ["- Files: `a.py`, `same.py`, `c.py`", older]
+    changed = {"a.py": "M", "c.py": "A", "old.py": "D"}
+    done = ended(9, id="A", status=StoryStatus.FAILED, branch="x", changed=changed)
+    assert lines([*begun, done]) == ["- Files: `a.py`, `c.py` (new), `old.py` (removed)", older]
+
+
+SHOWN = [
+    ({"before": "failed"}, "fails without the story's change"),
+    ({"before": "not judged", "hollow": "failed"}, "fails without what its functions do"),
+    ({"before": "passed"}, "passes without the story's change too"),
+    ({"before": "not judged", "hollow": "passed"}, "passes without what its functions do too"),
+    ({}, "passes only: no other run judged it"),
+    ({"result": "failed", "before": "failed"}, ""),
+]
+
+
+@pytest.mark.parametrize(("case", "shown_by"), SHOWN)
+def test_how_a_passing_test_was_shown(case: dict[str, str], shown_by: str) -> None:
+    assert JudgedCase.model_validate({"name": "t", "result": "passed", **case}).shown_by == shown_by
 
 
 def test_hostile_words_break_no_table_and_no_length() -> None:

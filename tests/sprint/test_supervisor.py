@@ -107,6 +107,7 @@ class Play:
         self.runner = Runner(ends or {})
         self.renewer = Renewals(self)
         self.stays = False
+        self.spent: Callable[[str], str] = lambda _story: ""
         self.over = ""
         """Which budget is used up."""
 
@@ -151,6 +152,7 @@ class Play:
             board=self.board,
             renewer=self.renewer,
             stays=self.stays,
+            spent=self.spent,
             stop_after_failures=stop_after,
             failed=failed_in_a_row(
                 self.histories(), max((rest.since for rest in rests(self.sink.events)), default=None)

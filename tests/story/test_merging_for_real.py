@@ -197,6 +197,6 @@ def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> No
     assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
     assert sprint.prompts == [], "the developer is not asked about the lock file"
     subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")
-    assert "US-2: with what was merged before" in subjects, "git could not merge the two"
+    assert "Merge the result branch into US-2" in subjects, "git could not merge the two"
     packages = json.loads(sprint.result("package-lock.json"))["packages"]
     assert packages["x"]["dependencies"] == packages["y"]["dependencies"] == {"zbase": "*"}

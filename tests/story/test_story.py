@@ -276,6 +276,24 @@ async def test_a_failure_of_git_is_an_outcome(tmp_path: Path) -> None:
     assert outcome.findings[0].code == "story.workspaceerror"
 
 
+async def test_a_task_stays_done_when_a_repair_of_it_is_refused(tmp_path: Path) -> None:
+    """Its files are on the branch as they were: that it is partial would not be true."""
+    stand = Stand(tmp_path, stories=[RED, RED])
+    stand.team.plan(A, ["us_1.py"], ["b.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.deliver(A, 2, {"b.py": "B = 1\n"})
+    for _ in range(3):
+        stand.team.deliver(A, 2, {"b.py": "B = (\n"})
+    stand.team.deliver(A, 1, good(value=2))
+    stand.team.suite(A, suite_text(A))
+    stand.team.analyse(A, ("b.py", "B = 2"))
+    stand.team.analyse(A, ("us_1.py", "return 2"))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert statuses(outcome) == {"T-US-1-01": TaskStatus.DONE, "T-US-1-02": TaskStatus.DONE}
+    assert outcome.changed == {"b.py": "A", "tests/test_us_1.py": "A", "us_1.py": "A"}
+
+
 async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     stand.team.plan(A, ["us_1.py", "us_1_more.py"])
