@@ -39,6 +39,9 @@ class Policies(Section):
     """Persona → how its files are asked for; `auto` for one that is not named."""
     stronger: tuple[str, ...] = ()
     """Personas that have a stronger model."""
+    natural_answers: bool = True
+    """Whether names that are ours are given by us, and whole files are read as models write them; False for a story
+    that an older release began: read otherwise, its recorded replies would lead to other steps."""
 
     @classmethod
     def of(
