@@ -234,6 +234,16 @@ def numbered(breakdown: Breakdown) -> tuple[Breakdown, list[Finding]]:
     return breakdown.model_copy(update=update), [one.placed(story=breakdown.story_id) for one in findings]
 
 
+def counted_tasks(plan: Breakdown) -> tuple[Breakdown, list[Finding]]:
+    """Returns the plan with the number of tasks that it has, and with their ids by the rules."""
+    named, findings = numbered(plan)
+    if named.task_count == len(named.tasks):
+        return named, findings
+    message = f"task_count was {named.task_count} and is now {len(named.tasks)}"
+    findings.append(minor("breakdown.missing_tasks", message, fix="Look whether a task is missing."))
+    return named.model_copy(update={"task_count": len(named.tasks)}), findings
+
+
 def _renumber(story: str, tasks: Sequence[Task], findings: list[Finding]) -> tuple[list[Task], dict[str, str]]:
     """Returns the tasks, and old id → new id where they were given new ones."""
     numbers = [task_number(task.task_id, story, len(tasks)) for task in tasks]

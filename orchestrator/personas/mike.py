@@ -6,7 +6,7 @@ from functools import partial
 
 from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
-from orchestrator.checks.breakdown_rules import numbered
+from orchestrator.checks.breakdown_rules import counted_tasks
 from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
@@ -201,7 +201,7 @@ class Mike:
             fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
             findings.append(minor("breakdown.cut_off", message, fix=fix))
         if natural and completing.tasks:
-            completing, said = _counted(completing)
+            completing, said = counted_tasks(completing)
             findings.extend(said)
         return completing, findings, spent
 
@@ -222,16 +222,6 @@ class Mike:
             "overridden_conflict": said.overridden_conflict if said else "",
             "comment": said.comment if said else "",
         }
-
-
-def _counted(plan: Breakdown) -> tuple[Breakdown, list[Finding]]:
-    """Returns the plan with the number of tasks that it has, and with their ids by the rules."""
-    named, findings = numbered(plan)
-    if named.task_count == len(named.tasks):
-        return named, findings
-    message = f"task_count was {named.task_count} and is now {len(named.tasks)}"
-    findings.append(minor("breakdown.missing_tasks", message, fix="Look whether a task is missing."))
-    return named.model_copy(update={"task_count": len(named.tasks)}), findings
 
 
 def _announced(heard: Heard) -> int:

@@ -51,7 +51,8 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
 
 
 ALWAYS_LAST = {
-    *("architect/breakdown_missing", "architect/amendment", "developer/merge", "developer/merge_plan"),
+    *("architect/breakdown_missing", "architect/amendment"),
+    *("developer/merge", "developer/merge_plan", "developer/merge_whole"),
     "analyst/stage",
 }
 """Prompts whose last segment says something else, too."""
@@ -73,6 +74,7 @@ def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
         ("developer/delivery", "developer/continuation", "feedback"),
         ("developer/delivery", "developer/merge", "feedback"),
         ("developer/delivery_plan", "developer/merge_plan", "feedback"),
+        ("developer/delivery_whole", "developer/merge_whole", "feedback"),
     ):
         slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
         one, two = (
