@@ -10,7 +10,7 @@ from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.javascript.tree import SUFFIXES as JAVASCRIPT
 from orchestrator.code.python.tests import test_functions
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import unsafe_reason
+from orchestrator.core.paths import is_test_file, unsafe_reason
 
 _CRITERION = re.compile(r"\bcriterion\s+#?(\d{1,3})\b", re.IGNORECASE)
 
@@ -59,7 +59,9 @@ def with_file_name(value: Any, test_file: str) -> tuple[Any, Sequence[Finding]]:
     cases = value["test_cases"] if isinstance(value.get("test_cases"), list) else []
     named = value.get("test_file")
     path = tidy(named) if isinstance(named, str) else ""
-    if (path and unsafe_reason(path) is None and is_suite(path)) or not holds_tests(test_file, content):
+    if (path and unsafe_reason(path) is None and is_suite(path) and is_test_file(path)) or not holds_tests(
+        test_file, content
+    ):
         return ({**value, "test_cases": cases} if holds_tests(path or test_file, content) else value), ()
     message = f"the test file `{path[:200]}` is now `{test_file}`" if path else f"the test file is `{test_file}`"
     where, fix = Where(file=test_file), f'Give "test_file": "{test_file}".'
