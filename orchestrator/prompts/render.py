@@ -105,6 +105,8 @@ _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _HEADING = re.compile(r"#{1,6} ")
 _EXAMPLE = "## Example\n"
+_SOURCES = {"broken": "the text to repair"}
+"""Slot → what its data is called in a prompt, where a model took the slot's name for a folder."""
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -248,7 +250,10 @@ class PromptLibrary:
         """
         self._known(name)
         _check_slots(name, slots, PROMPT_SLOTS[name], _GIVEN)
-        marked = {slot: as_data(text, slot) if slot in DATA_SLOTS else text for slot, text in slots.items()}
+        marked = {
+            slot: as_data(text, _SOURCES.get(slot, slot)) if slot in DATA_SLOTS else text
+            for slot, text in slots.items()
+        }
         shown = {
             segment: sections if examples else _without_example(sections)
             for segment, sections in self._segments[name].items()
