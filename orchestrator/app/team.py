@@ -57,7 +57,7 @@ def story_body(
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
-        policies = _policies(payload)
+        policies = policies_in(payload)
         desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await run_story(
             Stage(
@@ -78,7 +78,7 @@ def story_body(
     return body
 
 
-def _policies(payload: Mapping[str, Any]) -> Policies:
+def policies_in(payload: Mapping[str, Any]) -> Policies:
     """Returns what the story keeps to; without what came after the release that began it."""
     return Policies.model_validate({"natural_answers": False, **payload["policies"]})
 
@@ -89,7 +89,7 @@ def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
         brief = StoryBrief.model_validate(payload["brief"])
-        policies = _policies(payload)
+        policies = policies_in(payload)
         desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
 
