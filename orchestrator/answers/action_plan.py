@@ -65,7 +65,7 @@ def parse_plan(text: str) -> PlanExtraction:
     if blocking(source.findings):
         return _refused(source.findings)
     try:
-        blocks = _without_thoughts(blocks_of(source.text, source.first_line))
+        blocks = without_thoughts(blocks_of(source.text, source.first_line))
         inner = None if has_plan(blocks) else wrapped(source, blocks)
         if inner is None:
             return _mended(source, blocks)
@@ -84,7 +84,7 @@ def is_plan(text: str) -> bool:
         return False
     source = source_of(text)
     try:
-        blocks = _without_thoughts(blocks_of(source.text, source.first_line))
+        blocks = without_thoughts(blocks_of(source.text, source.first_line))
         return has_plan(blocks) or wrapped(source, blocks) is not None
     except TooManyBlocks:  # too large to be read, so not taken for a plan
         return False
@@ -133,7 +133,7 @@ def _refused(findings: tuple[Finding, ...]) -> PlanExtraction:
     return PlanExtraction(plan=None, status=Status.REFUSED, findings=findings)
 
 
-def _without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Returns what stands behind the last line that ends a model's thoughts."""
     tags = ("</think>", "</thinking>", "</reasoning>")
     ends = [at for at, one in enumerate(blocks) if one.kind == "paragraph" and one.text.rstrip().endswith(tags)]
@@ -148,7 +148,7 @@ def _mended(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
     longer = lengthened(source, blocks)
     if longer is None:
         return found
-    again = _read(longer, _without_thoughts(blocks_of(longer.text, longer.first_line)))
+    again = _read(longer, without_thoughts(blocks_of(longer.text, longer.first_line)))
     return found if blocking(again.findings) else again
 
 

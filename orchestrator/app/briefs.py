@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.app.answer_forms import outcomes, with_experience
 from orchestrator.app.sprints import Chosen, open_log
 from orchestrator.app.team import story_payload
 from orchestrator.core.contract import ArchitectureRecord, Contribution
@@ -29,7 +30,15 @@ RECORD_SHARE = 4
 class Briefs:
     """Makes each story's brief, once when it starts."""
 
-    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
+    def __init__(
+        self,
+        chosen: Chosen,
+        settings: Settings,
+        environment: Environment,
+        policies: Policies,
+        provider: str | None = None,
+    ) -> None:
+        self._settings, self._provider = settings, provider
         rows = {story.id: story for story in chosen.content.stories}
         self._record, self._environment, self._policies = chosen.record, environment, policies
         # Only excerpts of other rows: whole rows would make every workflow's input as large as the backlog.
@@ -51,7 +60,12 @@ class Briefs:
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """Returns the frozen input of the story's workflow."""
-        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
+        return story_payload(*await asyncio.to_thread(lambda: (self.of(story), self._with_experience())))
+
+    def _with_experience(self) -> Policies:
+        """Returns the policies with what the models have managed in earlier sprints. Blocks."""
+        told = outcomes(StateFolder(self._environment.home))
+        return with_experience(self._policies, self._settings, told, self._provider)
 
     def of(self, story: Story) -> StoryBrief:
         """Returns the brief of one story, with the architecture record as it is now. Blocks."""

@@ -275,7 +275,7 @@ class Site:
 
     def _make_briefs(self) -> Briefs:
         policies = policies_of(self._settings, self._provider)
-        briefs = Briefs(self._chosen, self._settings, self._environment, policies)
+        briefs = Briefs(self._chosen, self._settings, self._environment, policies, self._provider)
         briefs.plans = self.plans
         return briefs
 

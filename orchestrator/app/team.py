@@ -57,7 +57,7 @@ def story_body(
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
-        policies = Policies.model_validate(payload["policies"])
+        policies = policies_in(payload)
         desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await run_story(
             Stage(
@@ -78,13 +78,18 @@ def story_body(
     return body
 
 
+def policies_in(payload: Mapping[str, Any]) -> Policies:
+    """Returns what the story keeps to; without what came after the release that began it."""
+    return Policies.model_validate({"natural_answers": False, **payload["policies"]})
+
+
 def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
     """Returns the engine's body for reading a person's plan; its payload is `plan_payload`'s."""
     schemas = schema_texts()
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
         brief = StoryBrief.model_validate(payload["brief"])
-        policies = Policies.model_validate(payload["policies"])
+        policies = policies_in(payload)
         desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from orchestrator.checks.breakdown_rules import renamed_task
+from orchestrator.checks.breakdown_rules import numbered, renamed_task
 from orchestrator.checks.paths import tidy
 from orchestrator.code.packages import read_packages
 from orchestrator.core.breakdown import (
@@ -24,20 +24,22 @@ _CONFLICT_TEXTS = ("current_architecture", "story_requirement", "conflict_reason
 _FREE_FIELDS = ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes")
 
 
-def read_breakdown(value: object, story_id: str) -> tuple[Breakdown | None, list[Finding]]:
+def read_breakdown(value: object, story_id: str, *, names: bool = False) -> tuple[Breakdown | None, list[Finding]]:
     """Returns the breakdown of story `story_id` in an extracted value, with the findings on it.
 
     None when the structure is broken (a major finding says where). What could be corrected without guessing is, with
-    a minor finding. A detected conflict needs no tasks. Rules on content are check_breakdown's.
+    a minor finding: with `names` also the ids of story and tasks, which are ours to give. A detected conflict needs no
+    tasks. Rules on content are check_breakdown's.
     """
     if not isinstance(value, Mapping):
         fix = "Answer with one JSON object that has story_id, architectural_conflict and tasks."
         return None, [major("breakdown.shape", "the answer is no object", where=Where(story=story_id), fix=fix)]
-    reader = _Reader(story_id)
+    reader = _Reader(story_id, names)
     conflict = reader.conflict(value.get("architectural_conflict"))
     reader.check_story(value.get("story_id"))
     # Nobody will build the tasks of a story in conflict: what is wrong with them does not count.
-    tasks = (_Reader(story_id) if conflict is not None and conflict.detected else reader).tasks(value.get("tasks"))
+    apart = _Reader(story_id, names) if conflict is not None and conflict.detected else reader
+    tasks = apart.tasks(value.get("tasks"))
     # A path that cannot be used is struck later; every other major finding leaves no usable breakdown.
     if conflict is None or any(finding.code != "breakdown.unsafe_path" for finding in blocking(reader.findings)):
         return None, reader.findings
@@ -52,7 +54,8 @@ def read_breakdown(value: object, story_id: str) -> tuple[Breakdown | None, list
         todos=reader.todos(value.get("todos")),
         **{name: value.get(name) for name in _FREE_FIELDS},
     )
-    return breakdown, reader.findings
+    named, said = numbered(breakdown) if names else (breakdown, [])
+    return named, [*reader.findings, *said]
 
 
 def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[Finding]]:
@@ -102,8 +105,8 @@ def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool)
 class _Reader:
     """Reads the parts of one answer, and collects what it corrected and what it could not use."""
 
-    def __init__(self, story_id: str) -> None:
-        self.story_id = story_id
+    def __init__(self, story_id: str, names: bool = False) -> None:
+        self.story_id, self._names = story_id, names
         self.findings: list[Finding] = []
 
     def add(self, finding: Finding, field: str | None = None, task: str | None = None) -> None:
@@ -114,7 +117,8 @@ class _Reader:
         """Records that the answer is for no story or for another one."""
         fix = f'Give "story_id": "{self.story_id}".'
         if stated is None or stated == "":
-            self.add(major("breakdown.shape", "story_id is missing", fix=fix), "story_id")
+            make = minor if self._names else major
+            self.add(make("breakdown.shape", "story_id is missing", fix=fix), "story_id")
         elif stated != self.story_id:
             message = f"story_id was {str(stated)[:80]!r} and is now {self.story_id!r}"
             self.add(minor("breakdown.story_id", message, fix=fix), "story_id")
@@ -147,11 +151,11 @@ class _Reader:
 
     def _task(self, entry: object, field: str) -> Task | None:
         raw = entry if isinstance(entry, Mapping) else {}
-        task_id, description = _first_text(raw, "task_id", "taskId", "id"), _first_text(raw, "description", "title")
+        task_id, description = _task_id(raw), _first_text(raw, "description", "title")
         files = raw.get("files_to_create")
-        if not task_id or not description or not isinstance(files, list):
+        if not (task_id or self._names) or not description or not isinstance(files, list):
             stated = {
-                "task_id": task_id,
+                "task_id": task_id or self._names,
                 "description": description,
                 "files_to_create (a list)": isinstance(files, list),
             }
@@ -184,6 +188,8 @@ class _Reader:
 
     def _dependencies(self, value: object, field: str, task_id: str) -> tuple[str, ...]:
         values = [value] if isinstance(value, str) else [] if value is None else value
+        if self._names and isinstance(values, list):  # 1 for the first task
+            values = [str(item) if type(item) is int else item for item in values]
         if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
             fix = "List the ids of tasks of this story."
             self.add(major("breakdown.dependency", "`dependencies` is no list of task ids", fix=fix), field, task_id)
@@ -244,6 +250,12 @@ def _pair(entry: object, first: tuple[str, ...], second: tuple[str, ...]) -> tup
 
 def _first_text(entry: Mapping[str, object], *names: str) -> str:
     return next((text.strip() for name in names if isinstance(text := entry.get(name), str) and text.strip()), "")
+
+
+def _task_id(entry: Mapping[str, object]) -> str:
+    """Returns what an answer calls a task: a text, or a bare number; "" without a name."""
+    number = next((held for name in ("task_id", "taskId", "id") if type(held := entry.get(name)) is int), None)
+    return _first_text(entry, "task_id", "taskId", "id") or ("" if number is None else str(number))
 
 
 def _count(value: object, otherwise: int) -> int:

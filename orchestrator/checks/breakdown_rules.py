@@ -219,26 +219,78 @@ def _strike(breakdown: Breakdown, existing: frozenset[str], findings: list[Findi
     return result
 
 
+def numbered(breakdown: Breakdown) -> tuple[Breakdown, list[Finding]]:
+    """Returns `breakdown` with ids by the rules: kept where they are, else given by place; a minor finding tells.
+
+    What names a task (dependencies, descriptions, todos) follows; a dependency that is written otherwise (`2`,
+    `T-A-2`) means the one task with that number. What it may not mean stays, and is check_breakdown's to find.
+    """
+    findings: list[Finding] = []
+    tasks, names = _renumber(breakdown.story_id, breakdown.tasks, findings)
+    if not findings and tasks == list(breakdown.tasks):
+        return breakdown, []
+    todos = {group: tuple(renamed_text(text, names) for text in texts) for group, texts in breakdown.todos}
+    update = {"tasks": tuple(tasks), "todos": Todos.model_validate(todos)}
+    return breakdown.model_copy(update=update), [one.placed(story=breakdown.story_id) for one in findings]
+
+
+def counted_tasks(plan: Breakdown) -> tuple[Breakdown, list[Finding]]:
+    """Returns the plan with the number of tasks that it has, and with their ids by the rules."""
+    named, findings = numbered(plan)
+    if named.task_count == len(named.tasks):
+        return named, findings
+    message = f"task_count was {named.task_count} and is now {len(named.tasks)}"
+    findings.append(minor("breakdown.missing_tasks", message, fix="Look whether a task is missing."))
+    return named.model_copy(update={"task_count": len(named.tasks)}), findings
+
+
 def _renumber(story: str, tasks: Sequence[Task], findings: list[Finding]) -> tuple[list[Task], dict[str, str]]:
     """Returns the tasks, and old id → new id where they were given new ones."""
     numbers = [task_number(task.task_id, story, len(tasks)) for task in tasks]
     known = [number for number in numbers if number is not None]
     if len(known) == len(tasks) and all(before < after for before, after in pairwise(known)):
-        return list(tasks), {}
-    new = [task_name(story, number) for number in range(1, len(tasks) + 1)]
-    mapping: dict[str, str] = {}
-    for task, name in zip(tasks, new, strict=True):
-        mapping.setdefault(task.task_id, name)  # a doubled id means its first task
-    pairs = ", ".join(f"{task.task_id} → {name}" for task, name in zip(tasks, new, strict=True))
-    fix = "Nothing needs to be done; look for the tasks under their new ids."
-    findings.append(minor("breakdown.renumbered", f"task ids were renumbered: {pairs}", fix=fix))
+        new = [task.task_id for task in tasks]
+        mapping: dict[str, str] = {}
+    else:
+        new = [task_name(story, number) for number in range(1, len(tasks) + 1)]
+        mapping = {}
+        for task, name in zip(tasks, new, strict=True):
+            mapping.setdefault(task.task_id, name)  # a doubled id means its first task in what is said
+        pairs = ", ".join(f"{task.task_id or 'none'} → {name}" for task, name in zip(tasks, new, strict=True))
+        fix = "Nothing needs to be done; look for the tasks under their new ids."
+        findings.append(minor("breakdown.renumbered", f"task ids were renumbered: {pairs}", fix=fix))
     result: list[Task] = []
-    for task, name in zip(tasks, new, strict=True):
-        # What named no task before must not come to name one by chance.
-        findings += [_dropped(name, need, known=False) for need in task.dependencies if need not in mapping]
-        needs = tuple(need for need in task.dependencies if need in mapping)
-        result.append(renamed_task(task.model_copy(update={"task_id": name, "dependencies": needs}), mapping))
+    for place, (task, name) in enumerate(zip(tasks, new, strict=True)):
+        needs: list[str] = []
+        for need in task.dependencies:
+            meant = [new[at] for at in _meant(need, tasks, place, story)]
+            # What named no task before must not come to name one by chance.
+            if not meant and need in new:
+                findings.append(_dropped(name, need, known=False))
+            needs += meant or ([] if need in new else [need])
+        changed = renamed_task(task.model_copy(update={"task_id": name, "dependencies": ()}), mapping)
+        result.append(changed.model_copy(update={"dependencies": tuple(dict.fromkeys(needs))}))
     return result, mapping
+
+
+_LAST_NUMBER = re.compile(r"(?:^|[^0-9])0*([0-9]{1,4})\W*$")
+
+
+def _meant(need: str, tasks: Sequence[Task], place: int, story: str) -> list[int]:
+    """Returns the places of the tasks that the task at `place` means by an id; of a doubled one all earlier ones."""
+    same = [at for at, task in enumerate(tasks) if task.task_id == need]
+    if same:
+        return [at for at in same if at < place] or same[:1]
+    # `2`, `T-2`, `task 2`, `T-US-004-2`; another story's task is none of these.
+    number = re.fullmatch(rf"(?:t(?:ask)?)?[-_ ]*(?:{re.escape(story)})?[-_ ]*0*([0-9]{{1,4}})", need, re.IGNORECASE)
+    alike = [at for at, task in enumerate(tasks) if number and _number(task.task_id or str(at + 1)) == number[1]]
+    return alike if len(alike) == 1 and alike[0] < place else []
+
+
+def _number(task_id: str) -> str:
+    """Returns the number that a task's id ends in, "" without one."""
+    found = _LAST_NUMBER.search(task_id)
+    return found[1] if found else ""
 
 
 def _untangle(tasks: Sequence[Task], findings: list[Finding]) -> list[Task]:

@@ -18,7 +18,7 @@ from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, parents, unsafe_reason
 from orchestrator.core.secrets import Masks
-from orchestrator.core.suite import FailureInstruction, TestSuite
+from orchestrator.core.suite import FailureInstruction
 from orchestrator.core.value import Value, squeezed
 
 # A dot with something before it: `.gitignore` is a name, no suffix.
@@ -131,14 +131,14 @@ def copied_plan(plan: Breakdown, examples: Sequence[str]) -> list[Finding]:
     ]
 
 
-def copied_suite(suite: TestSuite, examples: Sequence[str]) -> list[Finding]:
-    """Major when most of an example's test code stands in the suite."""
+def copied_suite(content: str, examples: Sequence[str]) -> list[Finding]:
+    """Major when most of an example's test code stands in a suite's text."""
     shown = [value.get("test_content") for value in _values(examples)]
     shown += [example for example in examples if not _values([example])]
-    if not any(_is_most(text, suite.test_content) for text in shown):
+    if not any(_is_most(text, content) for text in shown):
         return []
     fix = "Write tests of the story below, against the files below."
-    return [major("suite.prompt_example", f"the suite {_SAID}", where=Where(file=suite.test_file), fix=fix)]
+    return [major("suite.prompt_example", f"the suite {_SAID}", fix=fix)]
 
 
 def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding]:
@@ -156,6 +156,21 @@ def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding
         for change in delivery.files
         if squeezed(change.content) in whole or any(_is_most(text, change.content) for text in shown)
     ]
+
+
+def copies_example(text: str, examples: Sequence[str]) -> bool:
+    """Returns whether an answer, in whatever form, repeats a prompt's example: most of its lines, or a path of it."""
+    paths = [f"{begin}{path}{end}" for path in example_paths(examples) for begin, end in ('""', "``", "[]")]
+    return any(_is_most(example, text) for example in examples) or any(path in text for path in paths)
+
+
+_EXAMPLE_PATH = re.compile(r"\*\*File Path:\*\* \[([^\]\n]+)\]")
+
+
+def example_paths(examples: Sequence[str]) -> frozenset[str]:
+    """Returns the paths in examples of deliveries, in JSON or as action plans."""
+    as_json = {str(entry["path"]) for entry in _entries(examples, "files") if "path" in entry}
+    return frozenset(as_json | {path for text in examples for path in _EXAMPLE_PATH.findall(text)})
 
 
 def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequence[str]) -> list[Finding]:

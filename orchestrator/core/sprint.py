@@ -405,13 +405,17 @@ class FormOutcome(Value):
     model: str
     """Empty for the scripted team."""
     form: str
-    """plan or json."""
+    """plan, whole or json."""
     answers: int
     whole: int = 0
     """Read as they stood."""
     mended: int = 0
     cut_off: int = 0
     unreadable: int = 0
+    otherwise: int = 0
+    """Asked for in this form and given in another, where they are counted."""
+    copied: int = 0
+    """Answers that repeated the prompt's example."""
 
 
 class SprintReport(Value):

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from posixpath import basename, splitext
 from typing import Any
 
 from orchestrator.answers import Extraction, extract
 from orchestrator.answers.action_plan import cut_in, plan_in
 from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.json.shape import join
+from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import apply_plan, read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.paths import copied_delivery
+from orchestrator.checks.paths import copied_delivery, example_paths
+from orchestrator.checks.whole_files import check_parts, fits, own_actions, own_files
 from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb, is_url
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
@@ -108,6 +111,7 @@ class Shown:
 
 
 NAME = "alex"
+UNSAFE_PATH = "delivery.unsafe_path"
 MAX_OUTPUT = 12_000
 """Characters of a red tree's output that are shown."""
 
@@ -130,7 +134,7 @@ class Alex:
         """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
         shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
-        build = _Build(self._desk, self._brief, brief.work, shown, own)
+        build = _Build(self._desk, self._brief, brief.work, shown, own, sorts=False)
         request = replace(
             build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),
             feedback=render_feedback(brief.said, None),
@@ -179,22 +183,42 @@ async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[De
 class _Build:
     """One task's delivery, from the first request on."""
 
-    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles) -> None:
+    def __init__(
+        self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles, *, sorts: bool = True
+    ) -> None:
+        self._sorts = sorts and desk.policies.natural_answers  # a merge is one reply, and is taken or not
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
         self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
+        self._examples = example_paths((*self._worked, *desk.library.worked("developer/delivery_plan")))
+        said = (f"{one.issue} {one.fix}" for one in brief.instructions)
+        told = (story.story.title, *story.story.acceptance_criteria, brief.task.description, *said)
+        self._about = "\n".join((*told, *map(_stem, brief.task.files_to_create)))
 
     def read(self, value: Any, kept: Delivery | None = None) -> tuple[Delivery | None, Sequence[Finding]]:
         """Returns the delivery in an answer of either form; a plan is held against what is shown."""
         plan = plan_in(value)
+        natural, task = self._sorts, self._brief.task.files_to_create
+        left_out: Sequence[Finding] = ()
         if plan is None:
             delivery, said = read_delivery(value, *self._ids)
         else:
+            plan, left_out = own_actions(plan, task, self._brief.files, self._examples) if natural else (plan, ())
             world = self._shown.world(kept)
             delivery, said = read_plan_delivery(plan, world, *self._ids)
+        if natural and delivery is not None and plan is None:
+            delivery, left_out = own_files(delivery, task, self._brief.files, self._examples)
+            said = [one for one in said if one.code != UNSAFE_PATH or not _of_example(one, self._examples)]
+        if is_whole_files(value) and delivery is not None:
+            said = [*said, *self._parts(delivery, kept)]
         copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
         whole, masked = self._own.delivery(delivery, self._shown.as_they_are(kept))
-        return whole, [*said, *copied, *masked]
+        return whole, [*said, *left_out, *copied, *masked]
+
+    def _parts(self, delivery: Delivery, kept: Delivery | None) -> Sequence[Finding]:
+        """Returns findings on files of which a text that promised nothing shows a part, or which nobody was shown."""
+        texts = self._shown.as_they_are(kept)
+        return check_parts(delivery, texts, {*self._brief.files, *texts}, self._about)
 
     async def look(self, heard: Heard, asked: Request) -> Looked | None:
         """Puts what a plan asks to be shown into the next request."""
@@ -272,7 +296,8 @@ class _Build:
         texts = dict.fromkeys((join(heard.reply.text, more.reply.text), heard.reply.text + more.reply.text))
         joined = [(extract(text, DeliveryAnswer), None) for text in texts]
         tried = [(more.extraction, delivery), (more.extraction, None), *joined]
-        for extraction, kept in sorted(tried, key=lambda one: not one[0].complete):
+        # A text from the middle of a plan may show later files whole.
+        for extraction, kept in sorted(tried, key=lambda one: (not one[0].complete, is_whole_files(one[0].value))):
             found, findings = self.read(extraction.value, kept) if extraction.value is not None else (None, [])
             if found is not None and not blocking(findings):
                 return _together(delivery, found), list(findings), extraction
@@ -280,12 +305,12 @@ class _Build:
 
     def _continuation(self, delivery: Delivery | None, heard: Heard, missing: Sequence[str], left: int) -> Request:
         received: dict[str, str] = {change.path: change.content for change in delivery.files} if delivery else {}
-        came_as_json = heard.extraction.value is not None and not heard.is_plan
+        came_as = heard.form if heard.extraction.value is not None and not heard.is_plan else None
         replies = self._desk.policies.build.max_attempts
         asked = self.request(
             Purpose.CONTINUATION,
             replies,
-            "json" if came_as_json else None,
+            came_as,
             whole_files=context.render_files(received, self._desk.policies.context_tokens),
             missing_files=context.render_paths(missing),
         )
@@ -305,10 +330,15 @@ class _Build:
             task=self._brief.task.task_id,
             stronger=stronger,
         )
-        usual = self._desk.policies.formats.get(NAME, "auto")
+        policies, files = self._desk.policies, self._brief.task.files_to_create
+        if policies.natural_answers:
+            asked = replace(asked, wanted=Wanted(tuple(files), lambda path, text: fits(path, text, self._about)))
+        usual = policies.formats.get(NAME, "auto")
         # Unless plans are all that is wanted: JSON holds nothing but whole files.
         whole = "json" if self._wants_whole() and usual == "auto" else usual
-        return replace(asked, whole_slots=self._shown.whole).in_form(form or whole)
+        if usual == "whole" and any(tokens(text) > WHOLE_TOKENS for text in self._brief.modified_files.values()):
+            whole = "plan"
+        return replace(asked, whole_slots=self._shown.whole).in_form(form or whole, policies.begins(NAME))
 
     def _wants_whole(self) -> bool:
         """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""
@@ -338,6 +368,14 @@ class _Build:
         failure = as_data(fence(self._brief.repeated, "text"), "output")
         said = self._desk.library.note("notes/another_way", failure=failure)
         return f"{said}\n\n{self._desk.library.note('notes/whole_files')}" if self._wants_whole() else said
+
+
+def _stem(path: str) -> str:
+    return splitext(basename(path))[0]
+
+
+def _of_example(finding: Finding, examples: frozenset[str]) -> bool:
+    return any(f"`{path}`" in finding.message for path in examples)
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

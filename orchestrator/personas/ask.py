@@ -11,7 +11,7 @@ from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncat
 from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.value import counted, squeezed
-from orchestrator.personas.session import Desk, Heard, Request
+from orchestrator.personas.session import Desk, Form, Heard, Request
 from orchestrator.prompts.feedback import render_feedback
 from orchestrator.settings.policies import result_of
 
@@ -78,6 +78,14 @@ async def ask(
     return _ended(answers.request, last)
 
 
+_IN_FORM: Mapping[Form, str] = {
+    "plan": "Answer with one action plan, as it is described under Output.",
+    "whole": "Write one line with the file's path in backticks, then one fenced block with the whole file.",
+    "json": "Answer with one JSON object, as it is described under Output.",
+}
+"""What is to be done about an answer that could not be read, by the form that is asked for next."""
+
+
 @dataclass(frozen=True)
 class _Answer(Generic[T]):
     """One round of the loop."""
@@ -142,8 +150,16 @@ class _Answers(Generic[T]):
         if answer.looks:
             return
         await self.tell(answer)
-        self.request, said = self.request.after(answer.heard), squeezed(answer.heard.reply.text)
-        told = render_feedback(answer.findings, answer.heard.reply.text)
+        asked, said = self.request, squeezed(answer.heard.reply.text)
+        self.request = asked.after(answer.heard)
+        findings = answer.findings
+        if answer.heard.unreadable and self.request.form is not None and self.request.wanted is not None:
+            form, is_other = self.request.form, self.request.form != asked.form
+            findings = [
+                one.model_copy(update={"fix": _IN_FORM[form]}) if is_other or one.code == "answer.none" else one
+                for one in findings
+            ]
+        told = render_feedback(findings, answer.heard.reply.text)
         again = self._desk.library.note("notes/same_answer") if said in self._refused else ""
         self._feedback = f"{told}\n\n{again}" if again else told
         self._refused.add(said)

@@ -1,13 +1,16 @@
 """Jordan, QA: the suite of a story, and what its failures mean."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from orchestrator.answers.action_plan import plan_in
+from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import suite_value
 from orchestrator.checks.paths import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
+from orchestrator.checks.whole_suites import holds_tests, suite_of_files, test_file_of, with_file_name
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
@@ -43,16 +46,16 @@ class Jordan:
 
         older = {one.path: one.text for one in brief.older}
         faulty = brief.faulty.suite if brief.faulty is not None else None
+        test_file = faulty.test_file if faulty is not None else test_file_of(self._brief.story.id, brief.files)
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
-            suite, said = self._read_suite(value, older)
+            suite, said = self._read_suite(value, older, test_file, examples)
             whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), older)
             return whole, [*said, *masked]
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
-            copied = copied_suite(suite, examples)
-            return copied or [*_checked(suite, brief, wanted), *await judge(suite)]
+            return [*_checked(suite, brief, wanted), *await judge(suite)]
 
         slots = {
             **self._desk.common(self._brief, brief.surface),
@@ -63,21 +66,36 @@ class Jordan:
             "faulty": _faulty(brief),
         }
         request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots)
-        form = self._desk.policies.formats.get(NAME, "auto")
+        policies = self._desk.policies
+        if policies.natural_answers:
+            request = replace(request, wanted=Wanted((test_file,), holds_tests))
+        asked_in = request.in_form(policies.formats.get(NAME, "auto"), policies.begins(NAME))
         try:
-            asked = await ask(self._desk, request.in_form(form), read=read, judge=judged)
+            asked = await ask(self._desk, asked_in, read=read, judge=judged)
         except SchemaValidationError as error:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
-    def _read_suite(self, value: Any, older: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
-        """Returns the suite in an answer of either form."""
+    def _read_suite(
+        self, value: Any, older: Mapping[str, str], test_file: str, examples: Sequence[str]
+    ) -> tuple[TestSuite | None, Sequence[Finding]]:
+        """Returns the suite in an answer of any form."""
         plan = plan_in(value)
-        as_json, findings = (value, ()) if plan is None else suite_value(plan, older)
+        said: Sequence[Finding] = ()
+        if is_whole_files(value):
+            as_json, said = suite_of_files(value, older, self._brief.story.acceptance_criteria)
+        else:
+            as_json, said = (value, ()) if plan is None else suite_value(plan, older)
         if as_json is None:
-            return None, findings
+            return None, said
+        if copied := _copied(as_json, examples):
+            return None, copied
         own = self._desk.policies.test.custom is not None
-        return read_suite(as_json, self._brief.story.id, older, any_language=own)
+        named: Sequence[Finding] = ()
+        if self._desk.policies.natural_answers and not own:
+            as_json, named = with_file_name(as_json, test_file)
+        suite, findings = read_suite(as_json, self._brief.story.id, older, any_language=own)
+        return suite, [*said, *named, *findings]
 
     def _with_own_criteria(self, suite: TestSuite, breakdown: Breakdown) -> TestSuite:
         """Returns the suite with the story's criteria where its cases repeat the plan's words for them.
@@ -138,6 +156,12 @@ class Jordan:
                 "project's own tests are, so that this command runs it. In test_cases, name each as its report does."
             )
         return rule
+
+
+def _copied(value: Any, examples: Sequence[str]) -> list[Finding]:
+    """Returns a finding on a suite that is the prompt's example, whatever its name."""
+    content = value.get("test_content") if isinstance(value, dict) else None
+    return copied_suite(content, examples) if isinstance(content, str) else []
 
 
 def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Finding]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.checks.breakdown_rules import counted_tasks
 from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
@@ -122,7 +123,7 @@ class Mike:
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
         """Reads a plan; one that copies the prompt's example is none."""
-        plan, findings = read_breakdown(value, self._brief.story.id)
+        plan, findings = read_breakdown(value, self._brief.story.id, names=self._desk.policies.natural_answers)
         copied = self._copied(plan) if plan is not None else []
         return (None if copied else plan), [*findings, *copied]
 
@@ -165,12 +166,13 @@ class Mike:
         spent, cut_off = 0, heard.cut_off
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
-        completing = plan
+        completing, natural = plan, self._desk.policies.natural_answers
 
         async def ask_missing() -> bool:
             """Returns whether more is to be asked for."""
             nonlocal completing, cut_off, spent
             spent += 1
+            came = 0
             request = self._missing_request(slots, completing.tasks, completing.task_count, left - spent)
             more = await self._desk.hear(request)
             if more.extraction.value is not None:
@@ -189,7 +191,8 @@ class Mike:
                     **account(more.reply, more.extraction),
                     **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, said),
                 )
-            return cut_off or len(completing.tasks) < completing.task_count
+            # Tasks that a request did not bring are none where nothing but the count speaks for them.
+            return cut_off or (len(completing.tasks) < completing.task_count and bool(came or not natural))
 
         if (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
             await self._desk.policies.loop(Loop.ANSWER, bool, left=lambda: left - spent)(ask_missing)
@@ -197,6 +200,9 @@ class Mike:
             message = "the plan was cut off and its rest did not come"
             fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
             findings.append(minor("breakdown.cut_off", message, fix=fix))
+        if natural and completing.tasks:
+            completing, said = counted_tasks(completing)
+            findings.extend(said)
         return completing, findings, spent
 
     def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:

@@ -10,6 +10,9 @@ from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER
+from orchestrator.answers.whole_files import LAYER as WHOLE_LAYER
+from orchestrator.answers.whole_files import Wanted, read_whole_files
+from orchestrator.checks.paths import copies_example
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.contract import Surface
 from orchestrator.core.event import Level
@@ -70,10 +73,25 @@ def account(reply: Reply, extraction: Extraction) -> dict[str, Any]:
     }
 
 
+def _extracted(request: "Request", text: str) -> Extraction:
+    """Returns the value in a text: in the form that was asked for, in another, or as whole files that have none."""
+    wanted, asked = request.wanted, request.form == "whole"
+    if wanted is not None and asked and (whole := read_whole_files(text, wanted, asked=True)) is not None:
+        return whole
+    extraction = extract(text, request.answer)
+    if wanted is None or asked or extraction.value is not None:
+        return extraction
+    return read_whole_files(text, wanted) or extraction
+
+
 def _kinds(extraction: Extraction) -> str:
     """Returns `trailing_comma x2, comment x1`; "" without repairs."""
     found = sorted(Counter(repair.kind for repair in extraction.repairs).items())
     return ", ".join(f"{kind} x{count}" for kind, count in found)
+
+
+Form = Literal["plan", "whole", "json"]
+"""What files are asked for in: an action plan, paths and whole files, JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,35 +120,39 @@ class Request:
     feedback: str = ""
     shows_schema: bool = True
     """Whether the prompt shows the schema, unless it asks for a plan."""
-    form: Literal["plan", "json"] | None = None
+    form: Form | None = None
     """In which form files are asked for; None where none are."""
     whole_slots: Mapping[str, str] = field(default_factory=dict)
     """Slots in place of others where whole files are asked for as JSON."""
     falls_back: bool = False
-    """Whether JSON is asked for from the first answer on that could not be read as a plan."""
+    """Whether another form is asked for after an answer that could not be read: plan, whole files, JSON."""
+    wanted: Wanted | None = None
+    """The files that are asked for, where whole ones are read as they come."""
     may_repair: bool = True
     """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
 
-    def in_form(self, form: WireFormat) -> "Request":
-        """Returns the same asked for in this form."""
-        asked = replace(self, form="json" if form == "json" else "plan", falls_back=form == "auto")
-        return asked.showing(self.whole_slots) if form == "json" else asked
+    def in_form(self, form: WireFormat, begins: Form = "plan") -> "Request":
+        """Returns the same asked for in this form; `auto` begins with one, and takes the next when it is not met."""
+        chosen = begins if form == "auto" else form
+        asked = replace(self, form=chosen, falls_back=form == "auto")
+        return asked if chosen == "plan" else asked.showing(self.whole_slots)
 
     @property
     def prompt_name(self) -> str:
         """Name of the prompt for the form that is asked for."""
-        return f"{self.prompt}_plan" if self.form == "plan" else self.prompt
+        return f"{self.prompt}_{self.form}" if self.form in {"plan", "whole"} else self.prompt
 
     def after(self, heard: "Heard") -> "Request":
         """Returns what is to be sent next when this answer was not accepted."""
         if not self.falls_back or not heard.unreadable or heard.broken_off:
             return self
-        return replace(self, form="json").showing(self.whole_slots)
+        form: Form = "whole" if self.form == "plan" and self.wanted is not None else "json"
+        return replace(self, form=form).showing(self.whole_slots)
 
     def repairable(self, heard: "Heard") -> bool:
-        """Returns whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""
-        only_plans = self.form == "plan" and not self.falls_back
-        return self.may_repair and not only_plans and not heard.meant_as_plan and not heard.broken_off
+        """Returns whether a model may be asked to repair it: JSON is repaired, the other forms are asked for again."""
+        never_json = self.form == "whole" or (self.form == "plan" and not self.falls_back)
+        return self.may_repair and not never_json and not heard.meant_as_plan and not heard.broken_off
 
     def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
         """Returns what an event about the answer to it says of the decision."""
@@ -199,6 +221,11 @@ class Heard:
         return self.extraction.layer == PLAN_LAYER
 
     @property
+    def form(self) -> Form:
+        """Returns the form that it came in, as far as it could be read."""
+        return "plan" if self.meant_as_plan else "whole" if self.extraction.layer == WHOLE_LAYER else "json"
+
+    @property
     def meant_as_plan(self) -> bool:
         """Returns whether it is an action plan, readable or not."""
         return self.is_plan or any(problem.code.startswith("plan.") for problem in self.extraction.problems)
@@ -226,6 +253,11 @@ class Desk:
         """Returns the slots that all personas of the story begin with; `surface` is the project before the story."""
         return context.render_common(surface, brief.record, brief.story, self.policies.context_tokens)
 
+    @cached_property
+    def copied(self) -> set[str]:
+        """Returns the personas whose model has given a prompt's example for an answer: they are shown none."""
+        return set(self.policies.without_examples)
+
     def request(
         self, persona: str, purpose: Purpose, answer: type[AnswerValue], slots: Mapping[str, str], **more: Any
     ) -> Request:
@@ -249,13 +281,16 @@ class Desk:
         """
         schema = self.schemas[request.schema_name or ""]
         slots = dict(request.slots)
-        if request.shows_schema and request.form != "plan":
+        if request.shows_schema and request.form not in {"plan", "whole"}:
             slots["schema"] = fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self._turn(request, request.purpose, request.prompt_name, slots, request.schema_name)
-        heard = Heard(reply=reply, extraction=extract(reply.text, request.answer))
-        await self._tell(request, heard)
+        copied = copies_example(reply.text, self.library.worked(request.prompt_name))
+        if copied and self.policies.natural_answers:
+            self.copied.add(request.persona)
+        heard = Heard(reply=reply, extraction=_extracted(request, reply.text))
+        await self._tell(request, heard, copied=copied)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
         repair = repair_slots(reply, heard.extraction, json.loads(schema), self.policies.context_tokens)
@@ -284,7 +319,9 @@ class Desk:
     ) -> Reply:
         prompt = Prompt(
             key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose),
-            segments=self.library.render(name, await self._without_secrets(request, slots)),
+            segments=self.library.render(
+                name, await self._without_secrets(request, slots), examples=request.persona not in self.copied
+            ),
             name=name,
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=schema_name,
@@ -302,11 +339,11 @@ class Desk:
             await self.emit(request, "secret_masked", message, level=Level.WARN, findings=told)
         return plain
 
-    async def _tell(self, request: Request, heard: Heard) -> None:
+    async def _tell(self, request: Request, heard: Heard, *, copied: bool) -> None:
         """Record how an answer came: nothing more is said of one that came whole and valid."""
         what, reply, extraction = f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction
         if request.form is not None:
-            given = "plan" if heard.meant_as_plan else request.form if heard.unreadable else "json"
+            given = request.form if heard.unreadable and not heard.meant_as_plan else heard.form
             await self.emit(
                 request,
                 "answer_read",
@@ -317,6 +354,7 @@ class Desk:
                 given=given,
                 status=extraction.status,
                 model=reply.model,
+                copied=copied,
             )
         healed, problems = _kinds(extraction), [str(problem) for problem in extraction.problems]
         if extraction.status is Status.REPAIRED:

@@ -67,12 +67,16 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},
+    "developer/delivery_whole": _BUILD | {"feedback"},
     "developer/continuation": _BUILD | {"schema", "whole_files", "missing_files"},
     "developer/continuation_plan": _BUILD | {"whole_files", "missing_files"},
+    "developer/continuation_whole": _BUILD | {"whole_files", "missing_files"},
     "developer/merge": _BUILD | _MERGE | {"schema"},
     "developer/merge_plan": _BUILD | _MERGE,
+    "developer/merge_whole": _BUILD | _MERGE,
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
+    "tester/suite_whole": _SUITE,
     "tester/analysis": _COMMON
     | {"schema", "suite", "files", "report", "environment", "older_tests", "history", "feedback"},
     "reviewer/review": _COMMON | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback"},
@@ -100,6 +104,9 @@ SEGMENT_ORDER = (*SHARED_SEGMENTS, "role", "rules", "contract", "sprint", "done"
 _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _HEADING = re.compile(r"#{1,6} ")
+_EXAMPLE = "## Example\n"
+_SOURCES = {"broken": "the text to repair"}
+"""Slot → what its data is called in a prompt, where a model took the slot's name for a folder."""
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -147,6 +154,12 @@ def _filled(sections: Sequence[_Section], slots: Mapping[str, str]) -> str:
         return ""
     kept = (section for section in sections if not section.slots or section.spoken(filled))
     return "\n\n".join(section.render(slots) for section in kept)
+
+
+def _without_example(sections: tuple[_Section, ...]) -> tuple[_Section, ...]:
+    """Returns a segment without its example, which stands at its end and may have headings of its own."""
+    at = next((at for at, section in enumerate(sections) if section.text.startswith(_EXAMPLE)), len(sections))
+    return sections[:at]
 
 
 def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
@@ -227,17 +240,25 @@ class PromptLibrary:
             name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
         }
 
-    def render(self, name: str, slots: Mapping[str, str]) -> tuple[Segment, ...]:
+    def render(self, name: str, slots: Mapping[str, str], *, examples: bool = True) -> tuple[Segment, ...]:
         """Returns the prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
 
         Values are inserted verbatim and never expanded again, those of others between marks (`as_data`). A section
-        (heading) and a segment whose slots are all blank and that say nothing themselves are left out. Raises
-        ConfigError for an unknown name or a slot too many or too few.
+        (heading) and a segment whose slots are all blank and that say nothing themselves are left out, and without
+        `examples` what stands under the heading Example. Raises ConfigError for an unknown name or a slot too many or
+        too few.
         """
         self._known(name)
         _check_slots(name, slots, PROMPT_SLOTS[name], _GIVEN)
-        marked = {slot: as_data(text, slot) if slot in DATA_SLOTS else text for slot, text in slots.items()}
-        rendered = ((segment, _filled(sections, marked)) for segment, sections in self._segments[name].items())
+        marked = {
+            slot: as_data(text, _SOURCES.get(slot, slot)) if slot in DATA_SLOTS else text
+            for slot, text in slots.items()
+        }
+        shown = {
+            segment: sections if examples else _without_example(sections)
+            for segment, sections in self._segments[name].items()
+        }
+        rendered = ((segment, _filled(sections, marked)) for segment, sections in shown.items())
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
 
     def note(self, name: str, **slots: str) -> str:

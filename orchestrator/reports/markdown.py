@@ -62,13 +62,14 @@ def _forms(report: SprintReport) -> Iterator[str]:
     forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
     if forms:
         head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable")
-        named = {"plan": "action plan", "json": "JSON"}
+        named = {"plan": "action plan", "whole": "whole files", "json": "JSON"}
         rows = (
             (
                 *(_cell(one.model) or "scripted", named.get(one.form, one.form)),
                 *map(str, (one.answers, one.whole, one.mended, one.cut_off, one.unreadable)),
             )
             for one in forms
+            if one.answers
         )
         yield _table(head, rows)
 

@@ -210,9 +210,12 @@ def forms(events: Iterable[Event]) -> tuple[FormOutcome, ...]:
     for event in events:
         if event.name != READ:
             continue
-        key = (str(event.data.get("model") or ""), str(event.data.get("given") or ""))
-        counts.setdefault(key, Counter())[_COUNTED.get(str(event.data.get("status")), "unreadable")] += 1
-    return tuple(
-        FormOutcome(model=model, form=form, answers=found.total(), **found)
-        for (model, form), found in sorted(counts.items())
-    )
+        model, given = str(event.data.get("model") or ""), str(event.data.get("given") or "")
+        found = counts.setdefault((model, given), Counter())
+        found["answers"] += 1
+        found[_COUNTED.get(str(event.data.get("status")), "unreadable")] += 1
+        if event.data.get("copied"):
+            found["copied"] += 1
+        if (asked := str(event.data.get("asked") or given)) != given:
+            counts.setdefault((model, asked), Counter({"answers": 0}))["otherwise"] += 1
+    return tuple(FormOutcome(model=model, form=form, **found) for (model, form), found in sorted(counts.items()))

@@ -21,7 +21,7 @@ ProviderName = Literal[
     "anthropic",
     "openai",
 ]
-WireFormat = Literal["auto", "plan", "json"]
+WireFormat = Literal["auto", "plan", "whole", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
 
 

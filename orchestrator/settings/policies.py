@@ -1,7 +1,7 @@
 """The part of the settings that is frozen with a story when it begins, and the loops that it bounds."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, stop_never
@@ -37,8 +37,19 @@ class Policies(Section):
     context_tokens: int = 24000
     formats: dict[str, WireFormat] = Field(default_factory=dict)
     """Persona → how its files are asked for; `auto` for one that is not named."""
+    begin_with: dict[str, Literal["whole", "json"]] = Field(default_factory=dict)
+    """Persona → the form that `auto` begins with, where its model has not managed plans so far."""
+    without_examples: tuple[str, ...] = ()
+    """Personas whose model has given a prompt's example for an answer in an earlier sprint."""
     stronger: tuple[str, ...] = ()
     """Personas that have a stronger model."""
+    natural_answers: bool = True
+    """Whether names that are ours are given by us, and whole files are read as models write them; False for a story
+    that an older release began: read otherwise, its recorded replies would lead to other steps."""
+
+    def begins(self, persona: str) -> Literal["plan", "whole", "json"]:
+        """Returns the form that `auto` begins with for a persona."""
+        return self.begin_with.get(persona, "plan")
 
     @classmethod
     def of(

@@ -242,7 +242,7 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     suite, said = read_suite(as_json, story) if as_json is not None else (None, [])
     yield from (*wrong, *said)
     if suite is not None:
-        yield from copied_suite(suite, around.worked)
+        yield from copied_suite(suite.test_content, around.worked)
         yield from check_suite(suite, required_criteria=None)
 
 

@@ -109,6 +109,46 @@ def test_packages_are_normalised(stated: Any, normal: Mapping[str, str], dev: Ma
     assert (packages.dependencies, packages.devDependencies) == (normal, dev)
 
 
+OWN = [f"T-{STORY}-01", f"T-{STORY}-02", f"T-{STORY}-03"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "needs", "meant"),
+    [
+        (["T-US-01", "T-US-02", "T-US-03"], ["T-US-01", "T-US-02"], OWN[:2]),
+        ([None, None, None], [1, "2"], OWN[:2]),
+        (["a", "a", "b"], ["a"], OWN[:2]),
+        ([1, 2, 3], [1, 2], OWN[:2]),
+        ([f"T-{STORY}-1", f"T-{STORY}-2", f"T-{STORY}-3"], [f"T-{STORY}-02", "task 1"], [OWN[1], OWN[0]]),
+        ([OWN[2], OWN[0], OWN[1]], [OWN[0]], [OWN[1]]),
+        (OWN, [OWN[0], "2"], OWN[:2]),
+    ],
+)
+def test_names_are_given_by_us_and_never_a_reason_for_another_plan(
+    ids: list[Any], needs: list[Any], meant: list[str]
+) -> None:
+    """Ids of another story, none, doubled, numbers, not rising."""
+    tasks = [task(place, f"{place}.py", task_id=name) for place, name in enumerate(ids)]
+    tasks[2]["dependencies"] = needs
+    value = {**answer(*tasks), "story_id": None}
+    found, findings = read_breakdown(value, STORY, names=True)
+    assert found is not None
+    assert blocking(findings) == ()
+    assert [one.task_id for one in found.tasks] == OWN
+    assert [need for need in found.tasks[2].dependencies if need in OWN] == meant
+    assert "task_id" not in codes(check_breakdown(found, frozenset()))
+    again, said = read_breakdown(answer(*(one.model_dump(mode="json") for one in found.tasks)), STORY, names=True)
+    assert again is not None
+    assert (again.tasks, said) == (found.tasks, [])
+
+
+def test_a_task_of_another_story_is_none_of_this_one() -> None:
+    value = answer(task(1, "a.py"), task(2, "b.py", dependencies=["T-US-003-01"]))
+    found, _ = read_breakdown(value, STORY, names=True)
+    assert found is not None
+    assert codes(check_breakdown(found, frozenset()), Severity.MAJOR) == ["dependency"]
+
+
 @pytest.mark.parametrize(
     ("tasks", "code"),
     [

@@ -103,7 +103,7 @@ WAYS: list[tuple[dict[str, str], str]] = [
     ({"ways_09.ts": "import type { A } from 'left-pad';\n"}, "contract.import"),
     ({"ways_09.ts": "export const a = require(`left-pad`);\n"}, "contract.import"),
     ({".npmrc": "registry=https://host/\n"}, "contract.source"),
-    ({"tests/test_ways.py": "def test_x():\n    assert 1\n"}, "contract.test_file"),
+    ({"tests/__init__.py": "X = 1\n"}, "contract.test_file"),
     ({"web/package.json": PACKAGE}, "contract.dependency"),
     ({"conftest.py": "raise SystemExit(0)\n"}, "contract.test_file"),
     ({"web/pyproject.toml": PROJECT}, "contract.dependency"),

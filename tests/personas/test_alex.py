@@ -95,7 +95,7 @@ async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
 
 async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> None:
     (text,) = LIBRARY.worked("developer/delivery")
-    code = json.loads(text)["files"][1]["content"]
+    code = json.loads(text)["files"][0]["content"]
     at = bench(says(delivery(STORY, 1, {**FILES, "a.py": f"{code}# mine\n"})), says(WHOLE))
     assert texts(await delivered(at)) == FILES
     assert at.asked == ["delivery 1", "delivery 2"]

@@ -13,6 +13,7 @@ from orchestrator.core.exchange import Delivered, TaskBrief
 from orchestrator.core.finding import Finding, major
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
+from orchestrator.settings.model import BuildSettings
 from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
@@ -135,12 +136,25 @@ async def test_a_find_that_is_not_there_comes_back_with_the_nearest_text() -> No
     assert "### `CREATE`" in at.segment(1, "rules"), "the form was right: a plan is asked for again"
 
 
-async def test_a_plan_that_cannot_be_read_is_followed_by_json() -> None:
-    broken = plan(A, B).replace("## Rationale", "## Reasons")
-    at = bench(says(broken), says(JSON))
+async def test_a_plan_that_cannot_be_read_is_followed_by_whole_files_and_those_by_json() -> None:
+    broken = plan(A, B).replace(
+        "### `CREATE`", "### `EDIT`\n\n- **File Path:** [a.py](/a.py)\n\n#### FIND:\n\n---\n", 1
+    )
+    at = bench(says(broken), says("I cannot."), says(JSON), policies=Policies(build=BuildSettings(max_attempts=3)))
     assert (await delivered(at)).accepted
-    assert at.asked == ["delivery 1", "delivery 2"], "no repair request: it repairs JSON"
-    assert "`## Rationale` is missing" in at.segment(1, "feedback")
+    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"], "no repair request: it repairs JSON"
+    assert "a block is missing" in at.segment(1, "feedback")
+    assert "FIND" not in at.segment(1, "feedback").split("Fix:")[1].split("###")[0], "a fix is for the form asked for"
+    assert "Answer with files and nothing else" in at.segment(1, "rules")
+    assert at.segment(1, "contract") == ""
+    assert "JSON Schema" in at.segment(2, "contract")
+
+
+async def test_a_story_that_an_older_release_began_is_read_and_asked_as_it_was() -> None:
+    """Its recorded replies lead to the steps that they led to: a repair, then JSON."""
+    at = bench(says("a.py\n```\nA = 1\n```"), says(JSON), policies=Policies(natural_answers=False))
+    assert (await delivered(at)).accepted
+    assert at.asked == ["delivery 1", "repair 1", "delivery 2"]
     assert "JSON Schema" in at.segment(1, "contract")
 
 

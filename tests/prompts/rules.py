@@ -20,6 +20,7 @@ def _told(phrase_of: dict[str, str], *prompts: str) -> tuple[Rule, ...]:
 
 
 _DEVELOPER = ("developer/delivery", "developer/continuation", "developer/merge")
+_DEVELOPER_WHOLE = ("developer/delivery_whole", "developer/continuation_whole", "developer/merge_whole")
 _DEVELOPER_PLANS = ("developer/delivery_plan", "developer/continuation_plan", "developer/merge_plan")
 _SHAPE = 'every field that the shape under "Answer shape" requires'
 _EXAMPLE = "an answer with its text, names or paths is refused"
@@ -51,6 +52,7 @@ _PLAN = {
 }
 _BUILD = {
     "delivery.empty": "No file is empty",
+    "delivery.left_out": "Deliver only the task's files under exactly their paths",
     "delivery.no_files": "At least one file",
     "delivery.missing_file": "every file of it that does not exist yet",
     "delivery.ignored_file": "nor what git ignores",
@@ -172,12 +174,12 @@ _MERGE = {
 RULES: tuple[Rule, ...] = (
     *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
     *_told(_EXTRACT, "architect/plan_extract"),
-    *_told(_BUILD, *_DEVELOPER, *_DEVELOPER_PLANS),
+    *_told(_BUILD, *_DEVELOPER, *_DEVELOPER_PLANS, *_DEVELOPER_WHOLE),
     *_told(_BUILD_JSON, *_DEVELOPER),
     *_told(_ACTION_PLAN, *_DEVELOPER_PLANS, "tester/suite_plan"),
     *_told(_EDITS, *_DEVELOPER_PLANS),
     *_told(_MERGE, "developer/merge", "developer/merge_plan"),
-    *_told(_SUITE, "tester/suite", "tester/suite_plan"),
+    *_told(_SUITE, "tester/suite", "tester/suite_plan", "tester/suite_whole"),
     *_told(_SUITE_JSON, "tester/suite"),
     *_told(_SUITE_PLAN, "tester/suite_plan"),
     *_told(_ANALYSIS, "tester/analysis"),

@@ -8,20 +8,23 @@ import pytest
 from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
 from orchestrator.answers.task_plan import read_task_plan
+from orchestrator.answers.whole_files import Wanted, read_whole_files
 from orchestrator.checks.action_plan import read_plan_delivery, suite_value
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.checks.breakdown_rules import check_breakdown
-from orchestrator.checks.content import check_content
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.paths import copied_analysis, copied_delivery, copied_plan, copied_suite
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.paths import copied_analysis, copied_delivery, copied_plan, copied_suite, example_paths
+from orchestrator.checks.suite import read_analysis, read_suite
 from orchestrator.checks.task_plan import read_plan_extract
-from orchestrator.core.action_plan import ActionPlan
-from orchestrator.core.delivery import FileChange
+from orchestrator.checks.whole_files import own_actions
+from orchestrator.core.action_plan import ActionPlan, Create
+from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.finding import blocking
+from orchestrator.core.paths import unsafe_reason
 from orchestrator.core.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
-from orchestrator.prompts.render import NOTE_SLOTS, SEGMENT_ORDER, expand
+from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, SEGMENT_ORDER, expand
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 
 LIBRARY = packaged_library()
@@ -48,15 +51,28 @@ def test_an_example_stands_where_it_never_changes(name: str) -> None:
     assert SEGMENT_ORDER.index(place) < SEGMENT_ORDER.index("contract")
 
 
-def test_the_example_of_a_plan_is_sound_and_no_plan() -> None:
-    plan, said = read_breakdown(example("architect/breakdown"), "EXAMPLE")
+def test_the_example_of_a_plan_is_sound_but_for_its_path_and_no_plan() -> None:
+    plan, said = read_breakdown(example("architect/breakdown"), "US-1", names=True)
     assert plan is not None
-    assert [*said, *check_breakdown(plan, frozenset(), frozenset())] == []
-    assert [f.code for f in copied_plan(plan, LIBRARY.worked("architect/breakdown"))] == [
-        "breakdown.prompt_example"
-    ] * 2
+    assert {one.code for one in (*blocking(said), *check_breakdown(plan, frozenset(), frozenset()))} == {
+        "breakdown.unsafe_path"
+    }
+    assert [f.code for f in copied_plan(plan, LIBRARY.worked("architect/breakdown"))] == ["breakdown.prompt_example"]
     other = plan.tasks[0].model_copy(update={"description": "Something else.", "files_to_create": ("a.py",)})
     assert copied_plan(plan.model_copy(update={"tasks": (other,)}), LIBRARY.worked("architect/breakdown")) == []
+
+
+@pytest.mark.parametrize("name", sorted(name for name in PROMPT_SLOTS if LIBRARY.worked(name)))
+def test_no_path_of_an_example_can_be_written(name: str) -> None:
+    """What a small model copied from the example was a file that any project could have."""
+    if name == "architect/plan_extract":  # it repeats a plan that stands beside it, and writes nothing
+        return
+    text = "\n".join(LIBRARY.worked(name))
+    named = re.findall(r'\[(<?[\w./-]+>?)\]\(|^`([^`\n]+)`$|"(?:path|test_file|file)": "([^"]+)"', text, re.MULTILINE)
+    named += [(path,) for held in re.findall(r'"files_to_create": \[([^\]]*)\]', text) for path in held.split(",")]
+    paths = {part.strip(' "') for group in named for part in group if part}
+    assert all(unsafe_reason(path) for path in paths), paths
+    assert re.findall(r"[\w-]+/[\w./-]+\.\w+", text) == []
 
 
 def test_the_example_of_an_extraction_is_sound_and_stands_in_no_other_plan() -> None:
@@ -74,16 +90,17 @@ def test_the_example_of_an_extraction_is_sound_and_stands_in_no_other_plan() -> 
     assert {"extract.goal", "extract.files", "extract.command", "extract.packages"} == {f.code for f in said}
 
 
-def test_the_example_of_a_delivery_is_sound_and_no_delivery() -> None:
-    delivery, said = read_delivery(example("developer/delivery"), "EXAMPLE", "T-EXAMPLE-01")
-    assert delivery is not None
-    assert [*said, *check_content(delivery, {})] == []
-    worked = LIBRARY.worked("developer/delivery")
-    held = delivery.files[1].content.replace("next_high_water", "highest")
-    renamed = delivery.model_copy(update={"files": (FileChange(path="shop/a.py", content=f"{held}# mine\n"),)})
+def test_the_example_of_a_delivery_can_be_read_and_is_no_delivery_under_any_path() -> None:
+    value = example("developer/delivery")
+    assert isinstance(value, dict)
+    assert [f.code for f in read_delivery(value, "US-1", "T-US-1-01")[1] if f.severity.blocks] == [
+        "delivery.unsafe_path"
+    ]
+    worked, held = LIBRARY.worked("developer/delivery"), value["files"][0]["content"]
+    renamed = Delivery(story_id="", task_id="", files=(FileChange(path="shop/a.py", content=f"{held}# mine\n"),))
     assert [(f.code, f.where.file) for f in copied_delivery(renamed, worked)] == [("delivery.placeholder", "shop/a.py")]
-    own = "from datetime import datetime\n\n\ndef due(lent: datetime) -> datetime:\n    return lent\n"
-    assert copied_delivery(delivery.model_copy(update={"files": (FileChange(path="a.py", content=own),)}), worked) == []
+    own = FileChange(path="a.py", content="def due(lent: datetime) -> datetime:\n    return lent\n")
+    assert copied_delivery(renamed.model_copy(update={"files": (own,)}), worked) == []
 
 
 def plan_of(name: str) -> ActionPlan:
@@ -93,15 +110,24 @@ def plan_of(name: str) -> ActionPlan:
     return found.plan
 
 
-def test_the_example_of_an_action_plan_is_sound_and_its_files_are_no_delivery() -> None:
-    package = {"tides/__init__.py": '__all__ = ["readings"]\n'}
-    world = PlanWorld(paths=frozenset(package), texts=package, context=frozenset(package))
+def test_the_example_of_an_action_plan_can_be_read_and_its_files_are_no_delivery() -> None:
     plan = plan_of("developer/delivery_plan")
-    delivery, said = read_plan_delivery(plan, world, "EXAMPLE", "T-EXAMPLE-01")
-    assert delivery is not None
-    assert [*said, *check_content(delivery, package)] == []
-    copied = copied_delivery(delivery, LIBRARY.worked("developer/delivery"))
-    assert {finding.code for finding in copied} == {"delivery.placeholder"}
+    delivery, said = read_plan_delivery(plan, PlanWorld(paths=frozenset(), texts={}), "US-1", "T-US-1-01")
+    assert delivery is None
+    assert {finding.code for finding in blocking(said)} == {"delivery.unsafe_path"}
+    own = Create(path="a.py", content="A = 1\n")
+    paths = example_paths(LIBRARY.worked("developer/delivery_plan"))
+    kept, left_out = own_actions(plan.model_copy(update={"actions": (own, *plan.actions)}), ["a.py"], (), paths)
+    assert kept.actions == (own,)
+    assert len(left_out) == 2
+
+
+def test_the_example_of_whole_files_can_be_read_and_is_no_delivery() -> None:
+    (text,) = LIBRARY.worked("developer/delivery_whole")
+    found = read_whole_files(text, Wanted(("<path>",), lambda _path, _text: False), asked=True)
+    assert found is not None
+    assert [f.code for f in read_delivery(found.value, "US-1", "T-US-1-01")[1]] == ["delivery.unsafe_path"]
+    assert read_whole_files(text, Wanted(("a.py",), lambda _path, _text: False), asked=True) is None
 
 
 def test_the_example_of_a_suites_plan_says_what_its_json_says() -> None:
@@ -110,23 +136,17 @@ def test_the_example_of_a_suites_plan_says_what_its_json_says() -> None:
     assert said == ()
     assert isinstance(as_json, dict)
     assert value == {name: held for name, held in as_json.items() if name != "story_id"}
-    suite, _ = read_suite(value, "US-1")
-    assert suite is not None
-    assert [f.code for f in copied_suite(suite, LIBRARY.worked("tester/suite_plan"))] == ["suite.prompt_example"]
 
 
-def test_the_example_of_a_suite_is_sound_and_no_suite() -> None:
-    suite, said = read_suite(example("tester/suite"), "EXAMPLE")
-    assert suite is not None
-    assert [*said, *check_suite(suite, required_criteria=2)] == []
-    examples = LIBRARY.worked("tester/suite")
-    assert [f.code for f in copied_suite(suite, examples)] == ["suite.prompt_example"]
-    renamed = suite.model_copy(update={"test_content": suite.test_content.replace("tides.", "shop.") + "\n# mine\n"})
-    assert [f.code for f in copied_suite(renamed, examples)] == ["suite.prompt_example"]
-    own = suite.model_copy(
-        update={"test_content": "from shop import price\n\n\ndef test_a():\n    assert price(1) == 2\n"}
-    )
-    assert copied_suite(own, examples) == []
+@pytest.mark.parametrize("name", ["tester/suite", "tester/suite_plan"])
+def test_the_example_of_a_suite_is_no_suite_under_any_path(name: str) -> None:
+    value = example("tester/suite")
+    assert isinstance(value, dict)
+    assert [f.code for f in blocking(read_suite(value, "US-1")[1])] == ["suite.file_name"]
+    examples = LIBRARY.worked(name)
+    held = f"{value['test_content']}# mine\n"
+    assert [f.code for f in copied_suite(held, examples)] == ["suite.prompt_example"]
+    assert copied_suite("from shop import price\n\n\ndef test_a():\n    assert price(1) == 2\n", examples) == []
 
 
 def test_the_example_of_an_analysis_is_sound_and_no_analysis() -> None:
@@ -134,19 +154,6 @@ def test_the_example_of_an_analysis_is_sound_and_no_analysis() -> None:
     assert said == []
     found = copied_analysis(instructions, LIBRARY.worked("tester/analysis"))
     assert [f.code for f in found] == ["analysis.prompt_example"]
-
-
-def test_examples_do_what_they_say() -> None:
-    """The suite of the example passes against the delivery of the example."""
-    delivery, suite = example("developer/delivery"), example("tester/suite")
-    assert isinstance(delivery, dict)
-    assert isinstance(suite, dict)
-    space: dict[str, object] = {"__name__": "tides.high_water"}
-    exec(delivery["files"][1]["content"], space)
-    tests = suite["test_content"].replace("from tides.high_water import next_high_water", "")
-    exec(tests, space)
-    for case in suite["test_cases"]:
-        space[case["name"]]()  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -168,12 +175,12 @@ def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
 def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
     changed = {**packaged_files(), "shared/output": "Answer in JSON."}
     for name, text in expand(changed).items():
-        elsewhere = name.endswith(("_plan", "/review", "/stage")) or name in NOTE_SLOTS
+        elsewhere = name.endswith(("_plan", "_whole", "/review", "/stage")) or name in NOTE_SLOTS
         assert ("Answer in JSON." in text) is ("/" in name and not elsewhere)
     assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
 
 
 def test_what_is_no_json_is_no_example_of_a_value() -> None:
-    plan, _ = read_breakdown(json.loads(LIBRARY.worked("architect/breakdown")[0]), "EXAMPLE")
+    plan, _ = read_breakdown(json.loads(LIBRARY.worked("architect/breakdown")[0]), "US-1", names=True)
     assert plan is not None
     assert copied_plan(plan, ["## Action Plan\n", "[]"]) == []

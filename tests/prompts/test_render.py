@@ -51,7 +51,8 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
 
 
 ALWAYS_LAST = {
-    *("architect/breakdown_missing", "architect/amendment", "developer/merge", "developer/merge_plan"),
+    *("architect/breakdown_missing", "architect/amendment"),
+    *("developer/merge", "developer/merge_plan", "developer/merge_whole"),
     "analyst/stage",
 }
 """Prompts whose last segment says something else, too."""
@@ -73,6 +74,7 @@ def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
         ("developer/delivery", "developer/continuation", "feedback"),
         ("developer/delivery", "developer/merge", "feedback"),
         ("developer/delivery_plan", "developer/merge_plan", "feedback"),
+        ("developer/delivery_whole", "developer/merge_whole", "feedback"),
     ):
         slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
         one, two = (
@@ -87,7 +89,7 @@ def test_blank_sections_and_segments_are_left_out_and_blank_values_do_not_leave_
     assert segments(lib, schema="S", problem="", broken=" \n ") == {"role": "Repair.", "contract": "## Shape\n\nS"}
     assert segments(lib, schema="", problem="", broken="B") == {
         "role": "Repair.",
-        "feedback": '## Broken\n\n<data of="broken">\nB\n</data>',
+        "feedback": '## Broken\n\n<data of="the text to repair">\nB\n</data>',
     }
 
 
@@ -102,7 +104,7 @@ def test_a_section_with_words_of_its_own_stays() -> None:
 def test_values_are_inserted_verbatim_and_never_expanded(value: str) -> None:
     for hostile in ("." + value, "{{schema}}" + value, "<!-- segment: role -->\n" + value, r"\g<0>\1" + value):
         text = segments(library(REPAIR), schema="S", problem="P", broken=hostile)["feedback"]
-        assert text == "## Broken\n\n" + as_data(hostile, "broken")
+        assert text == "## Broken\n\n" + as_data(hostile, "the text to repair")
         assert hostile in text
 
 

@@ -19,6 +19,7 @@ PLAN_PROMPTS = (
     "developer/merge_plan",
     "tester/suite_plan",
 )
+WHOLE_PROMPTS = tuple(name for name in PROMPT_SLOTS if name.endswith("_whole"))
 REVIEW_PROMPTS = tuple(name for name in PROMPT_SLOTS if name.startswith("reviewer/"))
 JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "developer/merge", "tester/suite")
 
@@ -76,12 +77,14 @@ def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
 def test_the_format_is_described_by_the_schema_alone() -> None:
     no_schema = (
         *PLAN_PROMPTS,
+        *WHOLE_PROMPTS,
         *REVIEW_PROMPTS,
         "analyst/stage",
     )  # the last one's stands in a note that can be left out
     for name in PROMPT_SLOTS:
         assert TEXTS[name].count("{{schema}}") == (name not in no_schema), name
         assert TEXTS[name].count("Answer with one action plan in Markdown") == (name in PLAN_PROMPTS), name
+        assert TEXTS[name].count("Answer with files and nothing else") == (name in WHOLE_PROMPTS), name
         words = without_examples(TEXTS[name])
         assert not re.search(r'"\w+"\s*:', words), f"{name}: a second description of the answer's shape"
         assert not re.search(r"(fields|keys) (are|named)|an object with|has the (fields|keys)", words, re.IGNORECASE), (

@@ -84,10 +84,20 @@ async def test_a_developer_that_heard_no_does_without(tmp_path: Path) -> None:
     assert "it is not granted: print is enough" in stand.step.prompts[3].text
 
 
+async def test_a_new_test_beside_the_tasks_files_is_left_out_and_asks_nobody(tmp_path: Path) -> None:
+    delivered = {**good(), "tests/test_x.py": "from us_1 import value\n\n\ndef test_x():\n    assert value()\n"}
+    stand = prepared(tmp_path, delivered, grant(list(delivered), {}))
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert "delivery.left_out" in {finding.code for finding in outcome.findings}
+    assert not [asked for asked in stand.asked if asked.startswith("amendment")]
+
+
 @pytest.mark.parametrize(
     "delivered",
     [
-        {**good(), "tests/test_x.py": "def test_x():\n    assert 1\n"},
+        {**good(), "conftest.py": "X = 1\n"},
         {**good(), "readme.md": "x"},
         {**good(), "logo.png": "x"},
         {**good(), "README.md/x.py": "x = 1\n"},

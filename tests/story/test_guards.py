@@ -267,7 +267,7 @@ WAYS: dict[str, tuple[Say, dict[str, Any], dict[str, int], str]] = {
         plans({"task_id": "T-US-1-01", "description": "x", "files_to_create": ["us_1.py"], "dependencies": [],
                "command_to_run": "pip install leftpad"}), {}, {"plans": 2, "builds": 0}, "needs_attention",
     ),
-    "tasks that never come": (plans(["us_1.py"], task_count=9), {}, {"plans": 6, "builds": 1}, "done"),
+    "tasks that never come": (plans(["us_1.py"], task_count=9), {}, {"plans": 2, "builds": 1}, "done"),
     "all is cut": (cut_each_time, {}, {"plans": 6, "builds": 3}, "needs_attention"),
     "a file outside the contract": (deliveries(evil="X = 1\n"), {}, {"builds": 3, "single": 1}, "failed"),
     "another file each time": (other_file_each_time, {}, {"builds": 4, "reviews": 1, "single": 1}, "failed"),
