@@ -105,7 +105,7 @@ class NodeRunner:
             ]
             access = Access(readable=(REPORTER, *packages.folders), plain_path=True)
             result = await self._runner.run(argv, cwd=root, timeout_s=asked.timeout_s, scratch=scratch, access=access)
-            cases, trouble = await asyncio.to_thread(read_report, report, NODE)
+            cases, trouble = await asyncio.to_thread(read_report, report, NODE, result.seen_at or root)
             cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
         return shown.model_copy(update={"ran_with": tuple(filter(None, ("node: the tests import node:test", left)))})

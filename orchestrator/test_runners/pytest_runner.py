@@ -234,7 +234,7 @@ class PytestRunner:
             report = scratch / "report.xml"
             argv = await asyncio.to_thread(_argv, tool, environment.python, root, part, scratch)
             result = await self._pytest(argv, root, environment, scratch, asked.timeout_s)
-            cases, trouble = await asyncio.to_thread(read_report, report, tool.name)
+            cases, trouble = await asyncio.to_thread(read_report, report, tool.name, result.seen_at or root)
         if (
             tool.name == PYTEST
             and cases is None
@@ -347,6 +347,8 @@ def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Pat
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
         *(("-k", "", "-m", "", "--maxfail=0") if part.only else ()),
+        # Values whole in what a story's tests say; of a whole suite it would be too much.
+        *(() if part.whole else ("-vv",)),
         # One file that cannot be loaded must not keep the whole suite from running.
         *(("--continue-on-collection-errors",) if part.whole else ()),
         *(f"--ignore={root / folder}" for folder in part.ignored),
