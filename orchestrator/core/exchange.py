@@ -74,6 +74,8 @@ class Prompt(Value):
     max_output_tokens: int | None = None
     stronger: bool = False
     """Whether the persona's stronger model is to answer, where one is configured."""
+    temperature: float | None = None
+    """None: the service's own."""
 
     @property
     def text(self) -> str:

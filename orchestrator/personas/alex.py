@@ -17,7 +17,7 @@ from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StoryBrief, TaskBrief
-from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
@@ -216,6 +216,8 @@ class _Build:
             return delivery, [], 0
         if left < 1:
             return delivery, [_cut_off([*missing, *unsure])], 0
+        if _fits_nowhere(delivery, heard) and await self._desk.step.patched("too_long_is_not_continued"):
+            return delivery, [self._too_long(heard, missing)], 0
         request = self._continuation(delivery, heard, [*missing, *unsure], left - 1)
         more = await self._desk.hear(request)
         completed, findings, used = self._merged(delivery, heard, more)
@@ -229,7 +231,29 @@ class _Build:
             **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, findings),
         )
         left_out = [*still, *(unsure if completed is delivery else [])]
+        if _fits_nowhere(None, more) and still and not came:
+            return completed, [*findings, self._too_long(more, still)], 1
         return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
+
+    def _too_long(self, heard: Heard, missing: Sequence[str]) -> Finding:
+        """Returns the finding on a file for which a whole answer was not enough."""
+        cut = cut_in(heard.extraction.value)
+        path = next(filter(None, (cut.path if cut else "", *missing)), "")
+        used = heard.reply.usage.output
+        spent = f"{used} tokens" if used else f"{len(heard.reply.text)} characters"
+        split = (
+            f"Change `{path}` by edits of the lines that differ, never whole."
+            if path in self._brief.modified_files
+            else "Write it shorter, or put a part of it into a module of its own beside it and import that: deliver "
+            "both, the architect is asked whether the new one may be."
+        )
+        return major(
+            "delivery.too_long",
+            f"{f'`{path}`' if path else 'the file'} fits into no answer: it was not whole after {spent}, all that an "
+            "answer may have (provider.max_output_tokens)",
+            where=Where(file=path or None),
+            fix=split,
+        )
 
     def _missing(self, delivery: Delivery | None, heard: Heard) -> tuple[list[str], list[str]]:
         """Returns the task's files that did not come, and unknown parts after the end of a cut-off plan.
@@ -274,7 +298,7 @@ class _Build:
             Purpose.CONTINUATION,
             replies,
             "json" if came_as_json else None,
-            whole_files=context.render_files(received, self._desk.policies.context_tokens),
+            whole_files=context.render_files(received, self._desk.policies.context_tokens) or "Nothing came whole.",
             missing_files=context.render_paths(missing),
         )
         return replace(asked, attempt=replies - left)
@@ -292,6 +316,7 @@ class _Build:
             replies=replies,
             task=self._brief.task.task_id,
             stronger=stronger,
+            keeps_whole=purpose is not Purpose.MERGE,
         )
         usual = self._desk.policies.formats.get(NAME, "auto")
         # Unless plans are all that is wanted: JSON holds nothing but whole files.
@@ -326,6 +351,22 @@ class _Build:
         failure = as_data(fence(self._brief.repeated, "text"), "output")
         said = self._desk.library.note("notes/another_way", failure=failure)
         return f"{said}\n\n{self._desk.library.note('notes/whole_files')}" if self._wants_whole() else said
+
+
+# Of the characters, and of the tokens: a model that thinks spends them elsewhere, and code has fewer than four each.
+_ALL_OF_IT, _MOST_TOKENS = 0.9, 0.6
+"""Share of an answer from which the file that it ends in cannot come whole in another answer either."""
+
+
+def _fits_nowhere(delivery: Delivery | None, heard: Heard) -> bool:
+    """Returns whether the answer was used up by one file that is not whole: a continuation would be cut as well."""
+    if not heard.at_limit or (delivery is not None and (delivery.files or delivery.removed)):
+        return False
+    text, cut = heard.reply.text, cut_in(heard.extraction.value)
+    start = text.find('"content"') if cut is None else sum(len(line) + 1 for line in text.split("\n")[: cut.line - 1])
+    part = text[start:] if start >= 0 else ""
+    used = max(tokens(text), heard.reply.usage.output)
+    return len(part) >= _ALL_OF_IT * len(text) and tokens(part) >= _MOST_TOKENS * used
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

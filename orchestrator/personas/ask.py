@@ -7,15 +7,21 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tenacity import RetryCallState
 
 from orchestrator.core.command import Loop
+from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
 from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted, squeezed
 from orchestrator.personas.session import Desk, Heard, Request
-from orchestrator.prompts.feedback import render_feedback
+from orchestrator.prompts.budget import render_excerpt
+from orchestrator.prompts.feedback import is_of_form, render_feedback
 from orchestrator.settings.policies import result_of
 
 T = TypeVar("T")
+
+TOO_LONG = "delivery.too_long"
+"""Code of the finding on a file that fits into no answer."""
 
 Read = Callable[[Any], tuple[T | None, Sequence[Finding]]]
 """Extracted value → typed value (None when it has not the structure of one) and findings."""
@@ -109,6 +115,10 @@ class _Answers(Generic[T]):
         self.request = replace(request, attempt=0)
         self._feedback = request.feedback
         self._refused: set[str] = set()
+        self._said: list[Finding] = []
+        """What was said of the answers that were sent back."""
+        self._again = 0
+        """How often one of them came again."""
         self._repairs = int(desk.policies.answer.repair_requests)
 
     def left(self) -> int:
@@ -130,11 +140,33 @@ class _Answers(Generic[T]):
             if value is None and completed is not None:
                 findings = []  # what was said about an unreadable answer says nothing once its completion could be read
             value, findings, self.request = completed, [*findings, *more], self.request.spent(spent)
-        if (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
+        if TOO_LONG in {one.code for one in findings}:
+            findings = [one for one in findings if one.code == TOO_LONG]  # the rest follows from it
+        elif (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if self._judge is not None and value is not None and not blocking(findings):
             findings.extend(await self._judge(value))
-        return _Answer(heard, value, findings)
+        answer = _Answer(heard, value, findings)
+        if not answer.accepted:
+            await self._end_in_vain(answer)
+        return answer
+
+    async def _end_in_vain(self, answer: _Answer[T]) -> None:
+        """Ends the loop when another request is in vain.
+
+        So it is when the same answer came although it was asked for otherwise, and when a file was twice too long.
+        """
+        self._again += squeezed(answer.heard.reply.text) in self._refused
+        too_long = TOO_LONG in {one.code for one in answer.findings} & {one.code for one in self._said}
+        if not (self._again > 1 or too_long) or not self.left():
+            return
+        if not await self._desk.step.patched("same_answer_ends"):
+            return
+        self.request = self.request.no_more()
+        if self._again > 1:
+            told = f"the same answer came {counted(self._again + 1, 'time')}, also when it was asked for otherwise"
+            fix = "name a stronger model for this persona, or make the story smaller"
+            answer.findings.append(major("answer.repeated", told, fix=fix))
 
     async def send_back(self, state: RetryCallState) -> None:
         """The next request says what was wrong with this answer."""
@@ -142,16 +174,54 @@ class _Answers(Generic[T]):
         if answer.looks:
             return
         await self.tell(answer)
-        self.request, said = self.request.after(answer.heard), squeezed(answer.heard.reply.text)
-        told = render_feedback(answer.findings, answer.heard.reply.text)
-        again = self._desk.library.note("notes/same_answer") if said in self._refused else ""
-        self._feedback = f"{told}\n\n{again}" if again else told
-        self._refused.add(said)
+        heard, form = answer.heard, self.request.form
+        text, again = squeezed(heard.reply.text), ""
+        if text in self._refused:
+            self.request = self.request.otherwise(heard, self._desk.policies.stronger)
+            again = self._desk.library.note("notes/same_answer", lines=_faulty_lines(answer)).rstrip()
+        else:
+            self.request = self.request.after(heard)
+        if TOO_LONG in {one.code for one in answer.findings} and self._desk.policies.may_plan(self.request.persona):
+            # JSON holds nothing but whole files.
+            self.request = replace(self.request, form="plan")
+        # A model goes on in a text that breaks off: it would be cut again.
+        shown = None if heard.cut_off or heard.at_limit else heard.reply.text
+        given = "plan" if heard.meant_as_plan else form if heard.unreadable else "json"
+        other = form is not None and self.request.form != given
+        told = render_feedback(answer.findings, shown, self._said, other_form=other)
+        self._feedback = "\n\n".join(filter(None, (self.request.feedback, told, again)))
+        self._said += blocking(answer.findings)
+        self._refused.add(text)
 
     async def tell(self, answer: _Answer[T]) -> None:
         """Record what is done with an answer."""
         repeated = squeezed(answer.heard.reply.text) in self._refused
         await self._desk.tell_judged(self.request, answer.accepted, answer.findings, repeated=repeated)
+
+
+_FAULTY = 3
+"""Faulty places that are shown of an answer that came again."""
+
+
+def _faulty_lines(answer: _Answer[Any]) -> str:
+    """Returns the places that the findings name, as they stand in the answer; "" where they name none."""
+    files = _files(answer.value)
+    shown = dict[str, None]()
+    for finding in blocking(answer.findings):
+        where, text = finding.where, answer.heard.reply.text
+        if where.line is None or (where.file not in files and not is_of_form(finding)):
+            continue
+        place = f"line {where.line} of {'your answer' if where.file not in files else f'`{where.file}`'}"
+        excerpt = render_excerpt(files.get(where.file or "", text), where.line, where.column or 1)
+        shown[f"It fails at {place}: {finding.message}\n\n{excerpt}"] = None
+    return "\n\n".join([*shown][:_FAULTY])
+
+
+def _files(value: object) -> Mapping[str, str]:
+    """Returns path → text of the files in an answer."""
+    if isinstance(value, TestSuite):
+        return {change.path: change.content for change in value.changes}
+    return {change.path: change.content for change in value.files} if isinstance(value, Delivery) else {}
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.answers.action_plan import PLAN_LAYER
+from orchestrator.answers.action_plan import PLAN_LAYER, plan_in
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.contract import Surface
 from orchestrator.core.event import Level
@@ -48,6 +48,9 @@ def repair_slots(
     }
 
 
+# Every service takes it, most have it as their own; a server that was told 0 says the same for ever.
+OTHER_TEMPERATURE = 1.0
+"""Temperature of a request after the same answer came twice."""
 # A long answer may need hundreds; the first show where it began to go wrong.
 FIRST_REPAIRS = 5
 """Repairs whose offset is recorded; the others are counted."""
@@ -68,6 +71,14 @@ def account(reply: Reply, extraction: Extraction) -> dict[str, Any]:
             {"kind": repair.kind, "offset": repair.offset} for repair in extraction.repairs[:FIRST_REPAIRS]
         ],
     }
+
+
+def _has_items(value: object) -> bool:
+    """Returns whether any item of a list came whole: a task, a file, an action."""
+    plan = plan_in(value)
+    if plan is not None:
+        return bool(plan.actions)
+    return isinstance(value, dict) and any(isinstance(held, list) and held for held in value.values())
 
 
 def _kinds(extraction: Extraction) -> str:
@@ -108,6 +119,10 @@ class Request:
     """Whether JSON is asked for from the first answer on that could not be read as a plan."""
     may_repair: bool = True
     """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
+    temperature: float | None = None
+    """None: the service's own."""
+    keeps_whole: bool = False
+    """Whether of an answer that was cut off is kept what came whole."""
 
     def in_form(self, form: WireFormat) -> "Request":
         """Returns the same asked for in this form."""
@@ -121,6 +136,21 @@ class Request:
     def after(self, heard: "Heard") -> "Request":
         """Returns what is to be sent next when this answer was not accepted."""
         return replace(self, form="json") if self.falls_back and heard.unreadable and not heard.broken_off else self
+
+    def otherwise(self, heard: "Heard", stronger: Sequence[str]) -> "Request":
+        """Returns what is to be sent next when the same answer came again; `stronger`: personas with such a model."""
+        asked = self.after(heard)
+        if asked.falls_back and heard.unreadable and asked.form == self.form:
+            asked = replace(asked, form="json" if self.form == "plan" else "plan")
+        return asked.warmer(stronger)
+
+    def warmer(self, stronger: Sequence[str]) -> "Request":
+        """Returns the same with another temperature, to the stronger model where there is one."""
+        return replace(self, stronger=self.stronger or self.persona in stronger, temperature=OTHER_TEMPERATURE)
+
+    def no_more(self) -> "Request":
+        """Returns the same with its budget used up."""
+        return replace(self, replies=self.attempt)
 
     def repairable(self, heard: "Heard") -> bool:
         """Returns whether a model may be asked to repair it: JSON is repaired, plans are asked for again."""
@@ -284,6 +314,7 @@ class Desk:
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=schema_name,
             stronger=request.stronger,
+            temperature=request.temperature,
         )
         return await self.step.turn(prompt)
 
@@ -323,10 +354,11 @@ class Desk:
                 **request.decided(Verdict.HEALED, extraction.problems),
             )
         if extraction.status is Status.TRUNCATED:
+            kept = "; its whole items are kept" if request.keeps_whole and _has_items(extraction.value) else ""
             await self.emit(
                 request,
                 "answer_truncated",
-                f"{what} was cut off; its whole items are kept{f'; healed: {healed}' if healed else ''}",
+                f"{what} was cut off{kept}{f'; healed: {healed}' if healed else ''}",
                 level=Level.WARN,
                 stop_reason=reply.stop_reason,
                 problems=problems,

@@ -224,3 +224,23 @@ async def test_the_judges_word_goes_back_with_the_plan() -> None:
     assert (await delivered(at, [[major("contract.file", "c.py is not allowed")]])).accepted
     assert "c.py is not allowed" in at.segment(1, "feedback")
     assert "`````" in at.segment(1, "feedback") or "````" in at.segment(1, "feedback")
+
+
+async def test_the_next_request_speaks_of_one_form_only() -> None:
+    broken = plan(A, B).replace("### `CREATE`", "### `MAKE`")
+    at = bench(says(broken), says(JSON))
+    assert (await delivered(at)).accepted
+    assert "Answer with one JSON object" in at.segment(1, "rules")
+    told = at.segment(1, "feedback")
+    assert "  Fix: " not in told.split("verbatim")[0], "what would mend a plan"
+    assert "take over what it says, not how it is written" in told
+
+
+async def test_the_same_unreadable_answer_changes_form_model_and_temperature() -> None:
+    policies = Policies.model_validate({"stronger": ["alex"], "answer": {"repair_requests": 0}})
+    at = bench(*[says("No idea, sorry.")] * 3, policies=policies)
+    assert not (await delivered(at)).accepted
+    forms = ["plan" if "### `CREATE`" in at.segment(number, "rules") else "json" for number in range(3)]
+    assert forms == ["plan", "json", "plan"]
+    assert [one.temperature for one in at.step.prompts] == [None, None, 1.0]
+    assert [one.stronger for one in at.step.prompts] == [False, False, True]

@@ -192,6 +192,7 @@ OWN_CODES = frozenset(
         "breakdown.dependency_dropped",
         "breakdown.cut_off",
         "delivery.cut_off",
+        "delivery.too_long",
         "delivery.reaches_runner",
         "delivery.unchecked",
         "analysis.outside_tasks",
