@@ -188,6 +188,7 @@ RULES: tuple[Rule, ...] = (
 OWN_CODES = frozenset(
     {
         "breakdown.renumbered",
+        "breakdown.doubtful_conflict",
         "breakdown.struck",
         "breakdown.dependency_dropped",
         "breakdown.cut_off",
