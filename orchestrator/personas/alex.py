@@ -24,7 +24,7 @@ from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
 from orchestrator.personas.secrecy import OwnFiles, Secrecy
 from orchestrator.personas.session import Desk, Heard, Request, account
-from orchestrator.prompts import context
+from orchestrator.prompts import context, merging
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
 from orchestrator.prompts.feedback import render_comments, render_feedback
 from orchestrator.settings import WireFormat
@@ -119,8 +119,12 @@ class Alex:
         shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own)
+        parts = self._desk.policies.may_plan(NAME)
+        # Only a plan can change a part of a file.
+        long = parts and not all(map(merging.is_short, brief.work.modified_files.values()))
+        sides = _sides(brief, self._desk.policies.context_tokens, parts=parts)
         request = replace(
-            build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),
+            build.request(Purpose.MERGE, 1, "plan" if long else None, **sides),
             feedback=render_feedback(brief.said, None),
             may_repair=False,
         )
@@ -142,11 +146,13 @@ class Alex:
         return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
 
 
-def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
-    """Returns the slots that only a merge has."""
+def _sides(brief: MergeBrief, budget: int, *, parts: bool) -> dict[str, str]:
+    """Returns the slots that only a merge has, and the files; with `parts` long ones are shown in parts."""
+    files = brief.work.modified_files
     return {
-        "merged_stories": context.render_merged(brief.merged),
-        "conflicts": context.render_conflicts(brief.conflicts, budget // 2),
+        "modified_files": merging.render_tree(files, brief.conflicts, brief.red, budget, parts=parts),
+        "merged_stories": merging.render_merged(brief.merged),
+        "conflicts": merging.render_conflicts(brief.conflicts, files, budget, parts=parts),
         "red": brief.red and fence(cap_middle(brief.red, MAX_OUTPUT)),
         "result_diff": brief.result_diff and fence(cap_middle(brief.result_diff, budget), "diff"),
         "story_diff": brief.story_diff and fence(cap_middle(brief.story_diff, budget), "diff"),
