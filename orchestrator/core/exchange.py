@@ -330,6 +330,10 @@ class TaskBrief(Value):
     """The tester's instructions for this task's files."""
     failure_output: str = ""
     """Output of a failed run, when there are no instructions to give instead."""
+    analysed: str = ""
+    """What else the tester says of that run: of the suite, the environment, files of no task."""
+    refused: tuple[Finding, ...] = ()
+    """Why the task's last delivery was not taken, or not all of it."""
     history: tuple[PastAttempt, ...] = ()
     """Earlier attempts that concerned this task."""
     repeated: str = ""

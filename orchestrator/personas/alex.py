@@ -19,6 +19,7 @@ from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StoryBrief, TaskBrief
 from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
+from orchestrator.core.value import squeezed
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
@@ -26,7 +27,7 @@ from orchestrator.personas.secrecy import OwnFiles, Secrecy
 from orchestrator.personas.session import Desk, Heard, Request, account
 from orchestrator.prompts import context, merging
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
-from orchestrator.prompts.feedback import render_comments, render_feedback
+from orchestrator.prompts.feedback import render_comments, render_feedback, render_refused
 from orchestrator.settings import WireFormat
 
 WHOLE_TOKENS = 8_000
@@ -111,7 +112,10 @@ class Alex:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
         shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
-        request = build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts)
+        request = replace(
+            build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
+            feedback=render_refused(brief.refused),
+        )
         return await self._asked(build, request, judge, build.complete, build.look)
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
@@ -332,7 +336,14 @@ class _Build:
     def _wants_whole(self) -> bool:
         """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""
         texts = self._brief.modified_files.values()
-        return bool(self._brief.repeated) and all(tokens(text) <= WHOLE_TOKENS for text in texts)
+        stuck = self._brief.repeated and not self._has_new_analysis()
+        return bool(stuck) and all(tokens(text) <= WHOLE_TOKENS for text in texts)
+
+    def _has_new_analysis(self) -> bool:
+        """Returns whether the tester says something of the failure that was not asked for before."""
+        before = {(one.file, squeezed(one.fix)) for past in self._brief.history for one in past.instructions}
+        new = any((one.file, squeezed(one.fix)) not in before for one in self._brief.instructions)
+        return new or bool(self._brief.analysed and not self._brief.instructions)
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -344,7 +355,9 @@ class _Build:
             "task": context.render_task(brief.task),
             **self._shown.slots,
             "import_summaries": context.render_summaries(brief.surface, exclude=tuple(brief.modified_files)),
-            "instructions": context.render_instructions(brief.instructions, brief.failure_output),
+            "instructions": "\n".join(
+                filter(None, (context.render_instructions(brief.instructions, brief.failure_output), brief.analysed))
+            ),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
             "another_way": self._another_way(),
             "comments": render_comments(brief.reviews),
@@ -354,7 +367,11 @@ class _Build:
         """Returns what is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
-        failure = as_data(fence(self._brief.repeated, "text"), "output")
+        # Without instructions the failure stands there in their place.
+        told = "" if self._brief.failure_output else as_data(fence(self._brief.repeated, "text"), "output")
+        failure = told or "What stands above."
+        if self._has_new_analysis():
+            return self._desk.library.note("notes/looked_again", failure=failure)
         said = self._desk.library.note("notes/another_way", failure=failure)
         return f"{said}\n\n{self._desk.library.note('notes/whole_files')}" if self._wants_whole() else said
 

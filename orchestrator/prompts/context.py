@@ -221,7 +221,7 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
     return fit(blocks, budget_tokens)
 
 
-_MESSAGE_CHARS = 3000  # of one failure
+_MESSAGE_CHARS = 4000  # of one failure
 _NAMED = 40
 
 
@@ -245,11 +245,12 @@ def _summary(report: TestReport) -> str:
     return "\n".join(lines)
 
 
-def _failing(case: ReportedCase) -> ContextBlock:
-    head = f"### {case.id} ({case.result})"
-    message = cap_middle(case.message.strip(), _MESSAGE_CHARS)
+def _failing(cases: Sequence[ReportedCase]) -> ContextBlock:
+    """Tests that say the same, which is told once."""
+    head = f"### {_some([case.id for case in cases])} ({cases[0].result})"
+    message = cap_middle(cases[0].message.strip(), _MESSAGE_CHARS)
     text = f"{head}\n\n{fence(message, 'text')}" if message else head
-    return ContextBlock(name=case.id, text=text, weight=3)
+    return ContextBlock(name=cases[0].id, text=text, weight=3)
 
 
 def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str:
@@ -257,8 +258,7 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
 
     The printed text is given only when the run had a problem or no failing test says why it failed.
     """
-    ids = report.failing_ids
-    failing = [case for case in report.cases if case.id in ids]
+    failing = report.failures
     passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:

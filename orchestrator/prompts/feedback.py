@@ -55,6 +55,14 @@ def render_revision(findings: Sequence[Finding], previous: str | None, earlier: 
     return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet", earlier=earlier)
 
 
+def render_refused(findings: Sequence[Finding]) -> str:
+    """Why the last delivery for a task was not taken, for a request that comes later; "" without findings."""
+    told = [finding for finding in findings if not is_of_form(finding)][:MAX_FINDINGS]
+    if not told:
+        return ""
+    return "\n\n".join(["## Why your last delivery for this task was not taken, or not all of it", *_groups(told)])
+
+
 def is_of_form(finding: Finding) -> bool:
     """Returns whether the finding is about how an answer was written, not about what it says."""
     return finding.code.startswith(("plan.", "answer."))

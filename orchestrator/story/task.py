@@ -41,6 +41,8 @@ class Order:
     task: Task
     instructions: tuple[FailureInstruction, ...] = ()
     failure_output: str = ""
+    analysed: str = ""
+    """What else the tester says of the failure."""
     attempt: int = 1
     """Number of the suite's run that it is built for."""
     history: tuple[PastAttempt, ...] = ()
@@ -62,6 +64,8 @@ class TaskRun:
         """The last delivery's manifests with amended packages."""
         self._locks = LockFiles()
         """Lock files regenerated from those manifests."""
+        self._refused: dict[str, tuple[Finding, ...]] = {}
+        """Why a task's last delivery was not taken whole, by its id."""
         self._installed: dict[frozenset[str], InstalledPackages] = {}
         """Installed packages by the set of allowed packages."""
 
@@ -106,6 +110,7 @@ class TaskRun:
 
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
+        self._refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
             await self._commit(task, kept, self._last)
@@ -151,6 +156,8 @@ class TaskRun:
             done_tasks=tuple(done),
             instructions=order.instructions,
             failure_output=order.failure_output,
+            analysed=order.analysed,
+            refused=self._refused.get(order.task.task_id, ()),
             history=order.history,
             repeated=order.repeated,
             reviews=self._unsettled(order.task),
