@@ -271,8 +271,9 @@ NAMED = 20
 
 def failure_text(report: TestReport) -> str:
     """Returns the failing tests' messages, each once and whole as far as there is room, else the end of the output."""
-    told, left = list[str](), len(report.failures)
-    for cases in report.failures:
+    failures = report.failures
+    told, left = list[str](), len(failures)
+    for cases in failures:
         more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
         text = f"{', '.join(case.id for case in cases[:NAMED])}{more}: {cases[0].message}"
         if told and sum(map(len, told)) + len(text) > OUTPUT_CAP:

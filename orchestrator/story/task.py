@@ -64,10 +64,15 @@ class TaskRun:
         """The last delivery's manifests with amended packages."""
         self._locks = LockFiles()
         """Lock files regenerated from those manifests."""
-        self._refused: dict[str, tuple[Finding, ...]] = {}
+        self.refused: dict[str, tuple[Finding, ...]] = {}
         """Why a task's last delivery was not taken whole, by its id."""
         self._installed: dict[frozenset[str], InstalledPackages] = {}
         """Installed packages by the set of allowed packages."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether any task has changed the branch."""
+        return self._head != self._progress.branch.head
 
     async def run(self, order: Order) -> TaskStatus:
         """Delivers, runs commands, commits and reviews the task; repeats while reviewers request it within the budget.
@@ -110,7 +115,7 @@ class TaskRun:
 
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
-        self._refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
+        self.refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
             await self._commit(task, kept, self._last)
@@ -157,7 +162,7 @@ class TaskRun:
             instructions=order.instructions,
             failure_output=order.failure_output,
             analysed=order.analysed,
-            refused=self._refused.get(order.task.task_id, ()),
+            refused=self.refused.get(order.task.task_id, ()),
             history=order.history,
             repeated=order.repeated,
             reviews=self._unsettled(order.task),
