@@ -181,6 +181,38 @@ async def test_what_an_older_release_had_begun_is_gone_on_with(tmp_path: Path) -
     assert provider.calls == 1
 
 
+@pytest.mark.usefixtures("on_both")
+async def test_other_steps_are_taken_only_where_an_older_release_has_not_gone_on(tmp_path: Path) -> None:
+    provider = Counting()
+
+    def body(reached: asyncio.Event | None, *, older: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            async def work(_step_id: str) -> str:
+                return "done"
+
+            async def last(_step_id: str) -> str:
+                if reached is not None:
+                    reached.set()
+                    await asyncio.Event().wait()
+                return "last"
+
+            told = []
+            for number in range(2):
+                if not older and await step.patched(f"more_{number}"):
+                    told.append(await step.step(f"more_{number}", work, str))
+                told.append(await step.step(f"work_{number}", last if number else work, str))
+            return done(", ".join(told))
+
+        return story
+
+    reached = asyncio.Event()
+    await House(tmp_path, provider).die_in(body(reached, older=True), reached)
+    reached = asyncio.Event()
+    await House(tmp_path, provider).die_in(body(reached, older=False), reached)
+    (outcome,) = await House(tmp_path, provider).run(body(None, older=False))
+    assert outcome.findings[0].message == "done, done, last", "the first place had been passed, the second had not"
+
+
 def made_older(url: str) -> int:
     database = EngineDatabase(url)
     table = "workflow_status" if database.engine.dialect.name == "sqlite" else "dbos.workflow_status"
