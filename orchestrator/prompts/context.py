@@ -1,11 +1,13 @@
 """Stories, tasks, designs, the project, suites, test reports and merges as prompt text."""
 
 import json
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
 from orchestrator.core.contract import Endpoint, FileExports, Surface, Table
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.story import Story
 from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
 from orchestrator.prompts.budget import (
@@ -253,18 +255,41 @@ def _failing(cases: Sequence[ReportedCase]) -> ContextBlock:
     return ContextBlock(name=cases[0].id, text=text, weight=3)
 
 
+# A file and a line in a stack; paths of libraries are absolute, or lead there.
+_PLACE = re.compile(
+    r"(?<![\w./@+-])(?!node_modules/)((?:[\w@+-][\w.@+-]*/)*[\w@+-][\w.@+-]*\.(?:py|[cm]?[jt]sx?))(?::|\", line )\d"
+)
+_STACKS, _STACK_LINES = 3, 30
+"""Printed stacks that are shown, and lines of each."""
+
+
+def _printed_causes(report: TestReport) -> str:
+    """Returns paragraphs of the output that name places in the project's code; "" where failing tests name some."""
+    if any(_names_code(cases[0].message) for cases in report.failures):
+        return ""
+    paragraphs = [one for one in re.split(r"\n[ \t]*\n", report.output) if _names_code(one)]
+    shown = ["\n".join(one.split("\n")[:_STACK_LINES]) for one in dict.fromkeys(paragraphs)]
+    return "\n\n".join(shown[:_STACKS])
+
+
+def _names_code(text: str) -> bool:
+    return any(not is_test_file(path) for path in _PLACE.findall(text))
+
+
 def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str:
     """Summary, failing tests with their messages, then passed names and printed text as far as they fit.
 
-    The printed text is given only when the run had a problem or no failing test says why it failed.
+    The printed text is given when the run had a problem or no failing test says why it failed. Where no failing test
+    names code of the project, as behind a server's answer 500, the stacks that were printed are.
     """
     failing = report.failures
     passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:
         blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))
-    if report.output.strip() and (report.problem is not None or not failing):
-        output = cap_middle(report.output.strip(), max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
+    printed = report.output if report.problem is not None or not failing else _printed_causes(report)
+    if printed.strip():
+        output = cap_middle(printed.strip(), max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
         text = f"### Printed text\n\n{fence(output, 'text')}"
         blocks.append(ContextBlock(name="printed text", text=text, weight=2))
     return fit(blocks, budget_tokens)

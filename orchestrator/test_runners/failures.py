@@ -22,6 +22,8 @@ _SOURCE_LINES = 12
 _WORD = re.compile(r"[^\s\"'()<>=,;\[\]]{12,}+")
 _STANDARD = re.compile(r"/lib/python3\.\d+/")
 _INNER = re.compile(r"<(?:frozen|sqlalchemy generated|string|attrs generated|decorator-gen)\b|<__array_function__")
+# What a sandbox keeps from a test is told by the path itself.
+_CLOSED = re.compile(r"Permission denied|Read-only file system|\bEACCES\b|\bEROFS\b")
 # pytest: `shop/main.py:10: in create` above its line of source, and `shop/main.py:19: KeyError` below a function's.
 _SHORT = re.compile(r"^(\S.*?):\d+: in \S.*$")
 _LONG = re.compile(r"^(\S.*?):\d+: ?([A-Za-z_][\w.]*)?$")
@@ -69,10 +71,16 @@ def is_own(path: str) -> bool:
     return not outside and "node_modules/" not in path
 
 
+def from_root(text: str, root: Path | None) -> str:
+    """Returns `text` with the paths of files below `root` told from there."""
+    if root is None or len(root.parts) < 2:
+        return text
+    return text.replace(f"file://{root}/", "").replace(f"{root}/", "")
+
+
 def _relative(text: str, root: Path | None) -> str:
-    if root is not None and len(root.parts) > 1:
-        text = text.replace(f"file://{root}/", "").replace(f"{root}/", "")
-    return _WORD.sub(lambda word: _path(word[0]), text)
+    lines = from_root(text, root).split("\n")
+    return "\n".join(line if _CLOSED.search(line) else _WORD.sub(lambda word: _path(word[0]), line) for line in lines)
 
 
 def _path(word: str) -> str:

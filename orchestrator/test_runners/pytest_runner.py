@@ -23,6 +23,7 @@ from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import DJANGO, KINDS, PYTEST, UNITTEST
+from orchestrator.test_runners.failures import from_root
 from orchestrator.test_runners.python import Part, import_paths, parts, settings_file
 from orchestrator.test_runners.report import Selection, judged, merged, read_report, reported
 from orchestrator.test_runners.tests_in_tree import files_of_tests
@@ -246,7 +247,8 @@ class PytestRunner:
         shown = judged(result, cases, trouble, asked.expected, runner=tool.name, complete=complete)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
         by = f"{tool.name}: {tool.why}"
-        return shown.model_copy(update={"output": f"{told}{shown.output}", "ran_with": (by,)})
+        output = from_root(shown.output, result.seen_at or root)
+        return shown.model_copy(update={"output": f"{told}{output}", "ran_with": (by,)})
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
