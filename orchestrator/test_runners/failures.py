@@ -5,7 +5,7 @@ could be mended was often just there.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ _LONG = re.compile(r"^(\S.*?):\d+: ?([A-Za-z_][\w.]*)?$")
 _BAR = re.compile(r"^(?:_ ){5,}_? *$")
 _ERROR = re.compile(r"^E(?:\s{2,}|$)")
 _CHAINED = re.compile(r"^(?:During handling of the above exception|The above exception was the direct cause)")
+_MORE = re.compile(r"\[\+\d+ more lines?; full report in element text\]")
 # Python's own traceback, as unittest prints it.
 _FILE = re.compile(r'^\s*File "([^"]+)", line \d+')
 # JavaScript's stack.
@@ -75,7 +76,8 @@ def from_root(text: str, root: Path | None) -> str:
     """Returns `text` with the paths of files below `root` told from there."""
     if root is None or len(root.parts) < 2:
         return text
-    return text.replace(f"file://{root}/", "").replace(f"{root}/", "")
+    text = text.replace(f"file://{root}/", "").replace(f"{root}/", "")
+    return re.sub(rf"{re.escape(str(root))}(?![\w.-])", ".", text)
 
 
 def _relative(text: str, root: Path | None) -> str:
@@ -134,8 +136,8 @@ def _frames(lines: Sequence[str]) -> Iterator[_Frame | str]:
 def _by_pytest(lines: Sequence[str]) -> list[str]:
     """The words before, own frames, one line for the others, and at last what was raised in them."""
     said = {_bare(line) for line in lines if _ERROR.match(line)} - {""}
-    # pytest repeats in an attribute what the error's lines say.
-    start = next((at for at, line in enumerate(lines) if line.strip() and line.strip() not in said), 0)
+    # pytest repeats in an attribute what the error's lines say, or their beginning.
+    start = next((at for at, line in enumerate(lines) if not _is_said(line.strip(), said)), 0)
     own, before, errors, folded = dict[str, None](), list[str](), list[str](), dict[str, None]()
     for one in _frames(lines[start:]):
         if isinstance(one, str):
@@ -148,6 +150,11 @@ def _by_pytest(lines: Sequence[str]) -> list[str]:
     between = [_folded([*folded])] if folded else []
     # An error that another one wraps repeats it.
     return [*(line for line in before if line.strip()), *own, *between, *dict.fromkeys(errors)]
+
+
+def _is_said(line: str, said: Collection[str]) -> bool:
+    begins = line.endswith("...") and any(one.startswith(line[:-3]) for one in said)
+    return not line or line in said or begins or _MORE.fullmatch(line) is not None
 
 
 def _bare(line: str) -> str:
