@@ -1,5 +1,6 @@
 """The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,6 +21,8 @@ from orchestrator.settings.policies import result_of
 
 T = TypeVar("T")
 
+MOST_ALIKE = 2
+"""How often the same answer may come before it is asked for no more; the second time changes the request."""
 TOO_LONG = "delivery.too_long"
 """Code of the finding on a file that fits into no answer."""
 
@@ -114,11 +117,9 @@ class _Answers(Generic[T]):
         self._desk, self._read, self._judge, self._complete, self._look = desk, read, judge, complete, look
         self.request = replace(request, attempt=0)
         self._feedback = request.feedback
-        self._refused: set[str] = set()
+        self._refused: Counter[str] = Counter()
         self._said: list[Finding] = []
         """What was said of the answers that were sent back."""
-        self._again = 0
-        """How often one of them came again."""
         self._repairs = int(desk.policies.answer.repair_requests)
 
     def left(self) -> int:
@@ -156,15 +157,15 @@ class _Answers(Generic[T]):
 
         So it is when the same answer came although it was asked for otherwise, and when a file was twice too long.
         """
-        self._again += squeezed(answer.heard.reply.text) in self._refused
+        times = 1 + self._refused[squeezed(answer.heard.reply.text)]
         too_long = TOO_LONG in {one.code for one in answer.findings} & {one.code for one in self._said}
-        if not (self._again > 1 or too_long) or not self.left():
+        if not (times > MOST_ALIKE or too_long) or not self.left():
             return
         if not await self._desk.step.patched("same_answer_ends"):
             return
         self.request = self.request.no_more()
-        if self._again > 1:
-            told = f"the same answer came {counted(self._again + 1, 'time')}, also when it was asked for otherwise"
+        if times > MOST_ALIKE:
+            told = f"the same answer came {counted(times, 'time')}, also when it was asked for otherwise"
             fix = "name a stronger model for this persona, or make the story smaller"
             answer.findings.append(major("answer.repeated", told, fix=fix))
 
@@ -191,7 +192,7 @@ class _Answers(Generic[T]):
         told = render_feedback(answer.findings, shown, self._said, other_form=other)
         self._feedback = "\n\n".join(filter(None, (self.request.feedback, told, again)))
         self._said += blocking(answer.findings)
-        self._refused.add(text)
+        self._refused[text] += 1
 
     async def tell(self, answer: _Answer[T]) -> None:
         """Record what is done with an answer."""
