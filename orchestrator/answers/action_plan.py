@@ -187,7 +187,7 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
         return PlanExtraction(plan=plan, status=Status.REPAIRED if findings else Status.OK, findings=findings)
     action = f"{found.cut.verb} {found.cut.path}".rstrip()
     message = f"the plan was cut off in the action {action}"
-    fix = "Send what is missing; the actions before it were kept."
+    fix = "Send it again, whole and shorter."
     cut = major("plan.truncated", message, where=Where(line=found.cut.line), fix=fix)
     return PlanExtraction(plan=plan, status=Status.TRUNCATED, findings=(*findings, cut), cut=found.cut)
 

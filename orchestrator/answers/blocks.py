@@ -238,7 +238,7 @@ def read_blocks(text: str, shape: Shape, json: Choice) -> Extraction | None:
     problems: list[Finding] = []
     if reader.cut is not None:
         at, why = reader.cut
-        message, fix = f"The answer is not whole: {why}.", "Send what is missing; what came whole was kept."
+        message, fix = f"The answer is not whole: {why}.", "Send it again, whole and shorter."
         problems.append(major("answer.truncated", message, where=text_place(text, at), fix=fix))
     return Extraction(
         value=value,

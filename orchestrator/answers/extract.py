@@ -139,7 +139,7 @@ def _without_losses(found: Extraction, text: str) -> Extraction:
             "answer.truncated",
             f"The answer is not whole: {one}.",
             where=text_place(text, 0),
-            fix="Send what is missing, whole; what came whole was kept.",
+            fix="Send it again, whole and shorter.",
         )
         for one in lost
     ]
@@ -322,7 +322,7 @@ def _missing(
             "answer.truncated",
             f"The answer is not whole: {why}.",
             where=text_place(text, original(at)),
-            fix="Send what is missing; what came whole was kept.",
+            fix="Send it again, whole and shorter.",
         ),
     )
 

@@ -74,6 +74,8 @@ class Prompt(Value):
     max_output_tokens: int | None = None
     stronger: bool = False
     """Whether the persona's stronger model is to answer, where one is configured."""
+    temperature: float | None = None
+    """None: the service's own."""
 
     @property
     def text(self) -> str:
@@ -334,6 +336,10 @@ class TaskBrief(Value):
     """The tester's instructions for this task's files."""
     failure_output: str = ""
     """Output of a failed run, when there are no instructions to give instead."""
+    analysed: str = ""
+    """What else the tester says of that run: of the suite, the environment, files of no task."""
+    refused: tuple[Finding, ...] = ()
+    """Why the task's last delivery was not taken, or not all of it."""
     history: tuple[PastAttempt, ...] = ()
     """Earlier attempts that concerned this task."""
     repeated: str = ""

@@ -163,6 +163,15 @@ class TestReport(Value):
         return frozenset(case.id for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
 
     @property
+    def failures(self) -> tuple[tuple["ReportedCase", ...], ...]:
+        """The failed or erroneous cases, in order; those that say the same stand together."""
+        groups: dict[str, list[ReportedCase]] = {}
+        for case in self.cases:
+            if case.result in {CaseResult.FAILED, CaseResult.ERROR}:
+                groups.setdefault(case.message.strip() or case.id, []).append(case)
+        return tuple(map(tuple, groups.values()))
+
+    @property
     def green(self) -> bool:
         """True when the report is trustworthy, something passed and nothing failed."""
         return self.problem is None and self.failed == 0 and self.passed > 0

@@ -207,6 +207,10 @@ class DurableStep:
         await self._tell_reply(reply, prompt)
         return reply
 
+    async def patched(self, name: str) -> bool:
+        """See ports.Step."""
+        return await DBOS.patch_async(name)
+
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See ports.Step."""
         self._asked += 1

@@ -20,16 +20,17 @@ from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StoryBrief, TaskBrief
-from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
+from orchestrator.core.value import squeezed
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
 from orchestrator.personas.secrecy import OwnFiles, Secrecy
 from orchestrator.personas.session import Desk, Heard, Request, account
-from orchestrator.prompts import context
+from orchestrator.prompts import context, merging
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
-from orchestrator.prompts.feedback import render_comments, render_feedback
+from orchestrator.prompts.feedback import render_comments, render_feedback, render_refused
 from orchestrator.settings import WireFormat
 
 WHOLE_TOKENS = 8_000
@@ -127,7 +128,10 @@ class Alex:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
         shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
-        request = build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts)
+        request = replace(
+            build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
+            feedback=render_refused(brief.refused),
+        )
         return await self._asked(build, request, judge, build.complete, build.look)
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
@@ -135,8 +139,12 @@ class Alex:
         shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own, sorts=False)
+        parts = self._desk.policies.may_plan(NAME)
+        # Only a plan can change a part of a file.
+        long = parts and not all(map(merging.is_short, brief.work.modified_files.values()))
+        sides = _sides(brief, self._desk.policies.context_tokens, parts=parts)
         request = replace(
-            build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),
+            build.request(Purpose.MERGE, 1, "plan" if long else None, **sides),
             feedback=render_feedback(brief.said, None),
             may_repair=False,
         )
@@ -158,11 +166,13 @@ class Alex:
         return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
 
 
-def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
-    """Returns the slots that only a merge has."""
+def _sides(brief: MergeBrief, budget: int, *, parts: bool) -> dict[str, str]:
+    """Returns the slots that only a merge has, and the files; with `parts` long ones are shown in parts."""
+    files = brief.work.modified_files
     return {
-        "merged_stories": context.render_merged(brief.merged),
-        "conflicts": context.render_conflicts(brief.conflicts, budget // 2),
+        "modified_files": merging.render_tree(files, brief.conflicts, brief.red, budget, parts=parts),
+        "merged_stories": merging.render_merged(brief.merged),
+        "conflicts": merging.render_conflicts(brief.conflicts, files, budget, parts=parts),
         "red": brief.red and fence(cap_middle(brief.red, MAX_OUTPUT)),
         "result_diff": brief.result_diff and fence(cap_middle(brief.result_diff, budget), "diff"),
         "story_diff": brief.story_diff and fence(cap_middle(brief.story_diff, budget), "diff"),
@@ -252,6 +262,8 @@ class _Build:
             return delivery, [], 0
         if left < 1:
             return delivery, [_cut_off([*missing, *unsure])], 0
+        if _fits_nowhere(delivery, heard) and await self._desk.step.patched("too_long_is_not_continued"):
+            return delivery, [self._too_long(heard, missing)], 0
         request = self._continuation(delivery, heard, [*missing, *unsure], left - 1)
         more = await self._desk.hear(request)
         completed, findings, used = self._merged(delivery, heard, more)
@@ -265,7 +277,29 @@ class _Build:
             **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, findings),
         )
         left_out = [*still, *(unsure if completed is delivery else [])]
+        if _fits_nowhere(None, more) and still and not came:
+            return completed, [*findings, self._too_long(more, still)], 1
         return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
+
+    def _too_long(self, heard: Heard, missing: Sequence[str]) -> Finding:
+        """Returns the finding on a file for which a whole answer was not enough."""
+        cut = cut_in(heard.extraction.value)
+        path = next(filter(None, (cut.path if cut else "", *missing)), "")
+        used = heard.reply.usage.output
+        spent = f"{used} tokens" if used else f"{len(heard.reply.text)} characters"
+        split = (
+            f"Change `{path}` by edits of the lines that differ, never whole."
+            if path in self._brief.modified_files
+            else "Write it shorter, or put a part of it into a module of its own beside it and import that: deliver "
+            "both, the architect is asked whether the new one may be."
+        )
+        return major(
+            "delivery.too_long",
+            f"{f'`{path}`' if path else 'the file'} fits into no answer: it was not whole after {spent}, all that an "
+            "answer may have (provider.max_output_tokens)",
+            where=Where(file=path or None),
+            fix=split,
+        )
 
     def _missing(self, delivery: Delivery | None, heard: Heard) -> tuple[list[str], list[str]]:
         """Returns the task's files that did not come, and unknown parts after the end of a cut-off plan.
@@ -311,7 +345,7 @@ class _Build:
             Purpose.CONTINUATION,
             replies,
             came_as,
-            whole_files=context.render_files(received, self._desk.policies.context_tokens),
+            whole_files=context.render_files(received, self._desk.policies.context_tokens) or "Nothing came whole.",
             missing_files=context.render_paths(missing),
         )
         return replace(asked, attempt=replies - left)
@@ -329,6 +363,7 @@ class _Build:
             replies=replies,
             task=self._brief.task.task_id,
             stronger=stronger,
+            keeps_whole=purpose is not Purpose.MERGE,
         )
         policies, files = self._desk.policies, self._brief.task.files_to_create
         if policies.natural_answers:
@@ -343,7 +378,14 @@ class _Build:
     def _wants_whole(self) -> bool:
         """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""
         texts = self._brief.modified_files.values()
-        return bool(self._brief.repeated) and all(tokens(text) <= WHOLE_TOKENS for text in texts)
+        stuck = self._brief.repeated and not self._has_new_analysis()
+        return bool(stuck) and all(tokens(text) <= WHOLE_TOKENS for text in texts)
+
+    def _has_new_analysis(self) -> bool:
+        """Returns whether the tester says something of the failure that was not asked for before."""
+        before = {(one.file, squeezed(one.fix)) for past in self._brief.history for one in past.instructions}
+        new = any((one.file, squeezed(one.fix)) not in before for one in self._brief.instructions)
+        return new or bool(self._brief.analysed and not self._brief.instructions)
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -355,7 +397,9 @@ class _Build:
             "task": context.render_task(brief.task),
             **self._shown.slots,
             "nearby": brief.nearby,
-            "instructions": context.render_instructions(brief.instructions, brief.failure_output),
+            "instructions": "\n".join(
+                filter(None, (context.render_instructions(brief.instructions, brief.failure_output), brief.analysed))
+            ),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
             "another_way": self._another_way(),
             "comments": render_comments(brief.reviews),
@@ -365,7 +409,11 @@ class _Build:
         """Returns what is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
-        failure = as_data(fence(self._brief.repeated, "text"), "output")
+        # Without instructions the failure stands there in their place.
+        told = "" if self._brief.failure_output else as_data(fence(self._brief.repeated, "text"), "output")
+        failure = told or "What stands above."
+        if self._has_new_analysis():
+            return self._desk.library.note("notes/looked_again", failure=failure)
         said = self._desk.library.note("notes/another_way", failure=failure)
         return f"{said}\n\n{self._desk.library.note('notes/whole_files')}" if self._wants_whole() else said
 
@@ -376,6 +424,22 @@ def _stem(path: str) -> str:
 
 def _of_example(finding: Finding, examples: frozenset[str]) -> bool:
     return any(f"`{path}`" in finding.message for path in examples)
+
+
+# Of the characters, and of the tokens: a model that thinks spends them elsewhere, and code has fewer than four each.
+_ALL_OF_IT, _MOST_TOKENS = 0.9, 0.6
+"""Share of an answer from which the file that it ends in cannot come whole in another answer either."""
+
+
+def _fits_nowhere(delivery: Delivery | None, heard: Heard) -> bool:
+    """Returns whether the answer was used up by one file that is not whole: a continuation would be cut as well."""
+    if not heard.at_limit or (delivery is not None and (delivery.files or delivery.removed)):
+        return False
+    text, cut = heard.reply.text, cut_in(heard.extraction.value)
+    start = text.find('"content"') if cut is None else sum(len(line) + 1 for line in text.split("\n")[: cut.line - 1])
+    part = text[start:] if start >= 0 else ""
+    used = max(tokens(text), heard.reply.usage.output)
+    return len(part) >= _ALL_OF_IT * len(text) and tokens(part) >= _MOST_TOKENS * used
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

@@ -1,5 +1,6 @@
 """The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -7,15 +8,23 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tenacity import RetryCallState
 
 from orchestrator.core.command import Loop
+from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
 from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted, squeezed
 from orchestrator.personas.session import Desk, Form, Heard, Request
-from orchestrator.prompts.feedback import render_feedback
+from orchestrator.prompts.budget import render_excerpt
+from orchestrator.prompts.feedback import is_of_form, render_feedback
 from orchestrator.settings.policies import result_of
 
 T = TypeVar("T")
+
+MOST_ALIKE = 2
+"""How often the same answer may come before it is asked for no more; the second time changes the request."""
+TOO_LONG = "delivery.too_long"
+"""Code of the finding on a file that fits into no answer."""
 
 Read = Callable[[Any], tuple[T | None, Sequence[Finding]]]
 """Extracted value → typed value (None when it has not the structure of one) and findings."""
@@ -116,7 +125,9 @@ class _Answers(Generic[T]):
         self._desk, self._read, self._judge, self._complete, self._look = desk, read, judge, complete, look
         self.request = replace(request, attempt=0)
         self._feedback = request.feedback
-        self._refused: set[str] = set()
+        self._refused: Counter[str] = Counter()
+        self._said: list[Finding] = []
+        """What was said of the answers that were sent back."""
         self._repairs = int(desk.policies.answer.repair_requests)
 
     def left(self) -> int:
@@ -138,11 +149,33 @@ class _Answers(Generic[T]):
             if value is None and completed is not None:
                 findings = []  # what was said about an unreadable answer says nothing once its completion could be read
             value, findings, self.request = completed, [*findings, *more], self.request.spent(spent)
-        if (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
+        if TOO_LONG in {one.code for one in findings}:
+            findings = [one for one in findings if one.code == TOO_LONG]  # the rest follows from it
+        elif (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if self._judge is not None and value is not None and not blocking(findings):
             findings.extend(await self._judge(value))
-        return _Answer(heard, value, findings)
+        answer = _Answer(heard, value, findings)
+        if not answer.accepted:
+            await self._end_in_vain(answer)
+        return answer
+
+    async def _end_in_vain(self, answer: _Answer[T]) -> None:
+        """Ends the loop when another request is in vain.
+
+        So it is when the same answer came although it was asked for otherwise, and when a file was twice too long.
+        """
+        times = 1 + self._refused[squeezed(answer.heard.reply.text)]
+        too_long = TOO_LONG in {one.code for one in answer.findings} & {one.code for one in self._said}
+        if not (times > MOST_ALIKE or too_long) or not self.left():
+            return
+        if not await self._desk.step.patched("same_answer_ends"):
+            return
+        self.request = self.request.no_more()
+        if times > MOST_ALIKE:
+            told = f"the same answer came {counted(times, 'time')}, also when it was asked for otherwise"
+            fix = "name a stronger model for this persona, or make the story smaller"
+            answer.findings.append(major("answer.repeated", told, fix=fix))
 
     async def send_back(self, state: RetryCallState) -> None:
         """The next request says what was wrong with this answer."""
@@ -150,24 +183,63 @@ class _Answers(Generic[T]):
         if answer.looks:
             return
         await self.tell(answer)
-        asked, said = self.request, squeezed(answer.heard.reply.text)
-        self.request = asked.after(answer.heard)
-        findings = answer.findings
-        if answer.heard.unreadable and self.request.form is not None and self.request.wanted is not None:
-            form, is_other = self.request.form, self.request.form != asked.form
-            findings = [
-                one.model_copy(update={"fix": _IN_FORM[form]}) if is_other or one.code == "answer.none" else one
-                for one in findings
-            ]
-        told = render_feedback(findings, answer.heard.reply.text)
-        again = self._desk.library.note("notes/same_answer") if said in self._refused else ""
-        self._feedback = f"{told}\n\n{again}" if again else told
-        self._refused.add(said)
+        heard, asked = answer.heard, self.request
+        text, again = squeezed(heard.reply.text), ""
+        if text in self._refused:
+            self.request = asked.otherwise(heard, self._desk.policies.stronger)
+            again = self._desk.library.note("notes/same_answer", lines=_faulty_lines(answer)).rstrip()
+        else:
+            self.request = asked.after(heard)
+        if TOO_LONG in {one.code for one in answer.findings} and self._desk.policies.may_plan(self.request.persona):
+            # JSON holds nothing but whole files.
+            self.request = replace(self.request, form="plan")
+        # A model goes on in a text that breaks off: it would be cut again.
+        shown = None if heard.cut_off or heard.at_limit else heard.reply.text
+        given = "plan" if heard.meant_as_plan else asked.form if heard.unreadable else "json"
+        other = asked.form is not None and self.request.form != given
+        findings = [self._in_next_form(one, heard, other_form=other) for one in answer.findings]
+        told = render_feedback(findings, shown, self._said, other_form=other)
+        self._feedback = "\n\n".join(filter(None, (self.request.feedback, told, again)))
+        self._said += blocking(answer.findings)
+        self._refused[text] += 1
+
+    def _in_next_form(self, finding: Finding, heard: Heard, *, other_form: bool) -> Finding:
+        """Returns a finding on an answer's form with what the next request asks for in place of what would mend it."""
+        form = self.request.form
+        told = form is not None and self.request.wanted is not None and heard.unreadable
+        if (other_form and is_of_form(finding)) or (told and finding.code == "answer.none"):
+            return finding.model_copy(update={"fix": _IN_FORM[form] if told and form is not None else ""})
+        return finding
 
     async def tell(self, answer: _Answer[T]) -> None:
         """Record what is done with an answer."""
         repeated = squeezed(answer.heard.reply.text) in self._refused
         await self._desk.tell_judged(self.request, answer.accepted, answer.findings, repeated=repeated)
+
+
+_FAULTY = 3
+"""Faulty places that are shown of an answer that came again."""
+
+
+def _faulty_lines(answer: _Answer[Any]) -> str:
+    """Returns the places that the findings name, as they stand in the answer; "" where they name none."""
+    files = _files(answer.value)
+    shown = dict[str, None]()
+    for finding in blocking(answer.findings):
+        where, text = finding.where, answer.heard.reply.text
+        if where.line is None or (where.file not in files and not is_of_form(finding)):
+            continue
+        place = f"line {where.line} of {'your answer' if where.file not in files else f'`{where.file}`'}"
+        excerpt = render_excerpt(files.get(where.file or "", text), where.line, where.column or 1)
+        shown[f"It fails at {place}: {finding.message}\n\n{excerpt}"] = None
+    return "\n\n".join([*shown][:_FAULTY])
+
+
+def _files(value: object) -> Mapping[str, str]:
+    """Returns path → text of the files in an answer."""
+    if isinstance(value, TestSuite):
+        return {change.path: change.content for change in value.changes}
+    return {change.path: change.content for change in value.files} if isinstance(value, Delivery) else {}
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:

@@ -18,7 +18,7 @@ from orchestrator.core.event import Level
 from orchestrator.core.exchange import Amended, AmendmentBrief, GivenPlan, Planned, Purpose, StoryBrief
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor
 from orchestrator.core.sprint import Replan
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, squeezed
 from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.session import Desk, Heard, Request, account
@@ -108,11 +108,20 @@ class Mike:
     def __init__(self, desk: Desk, brief: StoryBrief) -> None:
         self._desk = desk
         self._brief = brief
+        self._refused: set[str] = set()
+        """Plans that were sent back."""
+        self._said: list[Finding] = []
+        """What was said of them."""
+        self._again = False
+        """Whether the last of them had been sent back before."""
 
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
-        request = self._desk.request(NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback)
+        request = self._desk.request(
+            NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback, keeps_whole=True
+        )
+        request = request.warmer(self._desk.policies.stronger) if self._again else request
         try:
             asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots))
         except SchemaValidationError as error:
@@ -136,7 +145,11 @@ class Mike:
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""
-        return render_revision(findings, planned.previous)
+        told, plan = render_revision(findings, planned.previous, self._said), squeezed(planned.previous)
+        self._again = plan in self._refused
+        self._refused.add(plan)
+        self._said += blocking(findings)
+        return f"{told}\n\n{self._desk.library.note('notes/same_answer', lines='')}".rstrip() if self._again else told
 
     async def amendment(self, brief: AmendmentBrief) -> Amended:
         """See ports.Architect. An answer that cannot be read grants nothing."""
@@ -209,7 +222,7 @@ class Mike:
         """Returns a re-ask of the plan's answer loop, which has `left` more."""
         missing = context.render_missing(self._brief.story.id, known, announced)
         more = {**slots, "known_tasks": context.render_tasks(known), "missing": missing}
-        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more)
+        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more, keeps_whole=True)
         return replace(request, attempt=request.replies - left)
 
     def _slots(self, surface: Surface, said: Replan | None) -> Slots:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.answers.action_plan import PLAN_LAYER
+from orchestrator.answers.action_plan import PLAN_LAYER, plan_in
 from orchestrator.answers.whole_files import LAYER as WHOLE_LAYER
 from orchestrator.answers.whole_files import Wanted, read_whole_files
 from orchestrator.checks.paths import copies_example
@@ -51,6 +51,9 @@ def repair_slots(
     }
 
 
+# Every service takes it, most have it as their own; a server that was told 0 says the same for ever.
+OTHER_TEMPERATURE = 1.0
+"""Temperature of a request after the same answer came twice."""
 # A long answer may need hundreds; the first show where it began to go wrong.
 FIRST_REPAIRS = 5
 """Repairs whose offset is recorded; the others are counted."""
@@ -82,6 +85,14 @@ def _extracted(request: "Request", text: str) -> Extraction:
     if wanted is None or asked or extraction.value is not None:
         return extraction
     return read_whole_files(text, wanted) or extraction
+
+
+def _has_items(value: object) -> bool:
+    """Returns whether any item of a list came whole: a task, a file, an action."""
+    plan = plan_in(value)
+    if plan is not None:
+        return bool(plan.actions)
+    return isinstance(value, dict) and any(isinstance(held, list) and held for held in value.values())
 
 
 def _kinds(extraction: Extraction) -> str:
@@ -130,6 +141,10 @@ class Request:
     """The files that are asked for, where whole ones are read as they come."""
     may_repair: bool = True
     """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
+    temperature: float | None = None
+    """None: the service's own."""
+    keeps_whole: bool = False
+    """Whether of an answer that was cut off is kept what came whole."""
 
     def in_form(self, form: WireFormat, begins: Form = "plan") -> "Request":
         """Returns the same asked for in this form; `auto` begins with one, and takes the next when it is not met."""
@@ -148,6 +163,21 @@ class Request:
             return self
         form: Form = "whole" if self.form == "plan" and self.wanted is not None else "json"
         return replace(self, form=form).showing(self.whole_slots)
+
+    def otherwise(self, heard: "Heard", stronger: Sequence[str]) -> "Request":
+        """Returns what is to be sent next when the same answer came again; `stronger`: personas with such a model."""
+        asked = self.after(heard)
+        if asked.falls_back and heard.unreadable and asked.form == self.form:
+            asked = replace(asked, form="json" if self.form == "plan" else "plan")
+        return asked.warmer(stronger)
+
+    def warmer(self, stronger: Sequence[str]) -> "Request":
+        """Returns the same with another temperature, to the stronger model where there is one."""
+        return replace(self, stronger=self.stronger or self.persona in stronger, temperature=OTHER_TEMPERATURE)
+
+    def no_more(self) -> "Request":
+        """Returns the same with its budget used up."""
+        return replace(self, replies=self.attempt)
 
     def repairable(self, heard: "Heard") -> bool:
         """Returns whether a model may be asked to repair it: JSON is repaired, the other forms are asked for again."""
@@ -326,6 +356,7 @@ class Desk:
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=schema_name,
             stronger=request.stronger,
+            temperature=request.temperature,
         )
         return await self.step.turn(prompt)
 
@@ -366,10 +397,11 @@ class Desk:
                 **request.decided(Verdict.HEALED, extraction.problems),
             )
         if extraction.status is Status.TRUNCATED:
+            kept = "; its whole items are kept" if request.keeps_whole and _has_items(extraction.value) else ""
             await self.emit(
                 request,
                 "answer_truncated",
-                f"{what} was cut off; its whole items are kept{f'; healed: {healed}' if healed else ''}",
+                f"{what} was cut off{kept}{f'; healed: {healed}' if healed else ''}",
                 level=Level.WARN,
                 stop_reason=reply.stop_reason,
                 problems=problems,

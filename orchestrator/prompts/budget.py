@@ -192,7 +192,6 @@ SLOTS = frozenset(
 _TAGS = re.compile(rf"<\s*(?:/\s*)?{TAG}(?:-([0-9]+))?", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t]*(`{3,})(.*)")
 _HEADING = re.compile(r"#{3,4} (.+)")
-_SIDE = re.compile(r", (where both began|merged meanwhile|your story)$")
 
 
 def as_data(text: str, source: str) -> str:
@@ -230,5 +229,5 @@ def place_in(text: str, offset: int) -> Place:
         elif fence and len(fence[1]) >= len(bar) and not fence[2].strip():
             bar, file = "", None
         elif not bar and (heading := _HEADING.fullmatch(one)):
-            file = _SIDE.sub("", heading[1]).strip()
+            file = heading[1].strip()
     return Place(file, inside) if bar and file else Place(None, len(lines))

@@ -1,13 +1,14 @@
 """Stories, tasks, designs, the project, suites, test reports and merges as prompt text."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
 from orchestrator.core.contract import Endpoint, Surface, Table
-from orchestrator.core.delivery import Conflict, MergedStory
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.story import Story
 from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
 from orchestrator.prompts.budget import (
@@ -22,57 +23,6 @@ from orchestrator.prompts.budget import (
     language_of,
     tokens,
 )
-
-_SUBJECTS, _SUBJECT_CHARS = 12, 160
-_AROUND = 4
-"""Lines shown before and behind the part in which the sides differ."""
-
-
-def render_merged(stories: Sequence[MergedStory]) -> str:
-    """Returns a line per story with the subjects of its commits."""
-    return "\n".join(f"- {one.story or 'others'}: {_subjects(one.subjects)}" for one in stories)
-
-
-def _subjects(subjects: Sequence[str]) -> str:
-    shown = [cap(" ".join(subject.split()), _SUBJECT_CHARS) for subject in subjects[-_SUBJECTS:]]
-    more = f"{len(subjects) - len(shown)} earlier; " if len(subjects) > len(shown) else ""
-    return more + "; ".join(shown)
-
-
-def render_conflicts(conflicts: Sequence[Conflict], budget_tokens: int) -> str:
-    """Each file's texts side by side; of long ones the part in which they differ."""
-    room = budget_tokens * CHARS_PER_TOKEN // max(1, 3 * len(conflicts))
-    blocks = [ContextBlock(name=one.path, text=_side_by_side(one, room)) for one in conflicts]
-    return fit(blocks, budget_tokens)
-
-
-def _side_by_side(conflict: Conflict, room: int) -> str:
-    told = {
-        "where both began": conflict.base,
-        "merged meanwhile": conflict.result,
-        "your story": conflict.story,
-    }
-    texts = {name: text for name, text in told.items() if text is not None}
-    if any(len(text) > room for text in texts.values()):
-        texts = dict(zip(texts, _windows(list(texts.values()), room), strict=True))
-    name = conflict.path if conflict.path.isprintable() else repr(conflict.path)
-    parts = [f"#### {name}, {side}\n\n{fence(text)}" for side, text in texts.items()]
-    return "\n\n".join(parts if conflict.base is not None else [f"`{name}` was added by both.", *parts])
-
-
-def _windows(texts: Sequence[str], room: int) -> list[str]:
-    """Returns the texts without the lines at head and end that are the same in all, but for a few."""
-    lines = [text.splitlines(keepends=True) for text in texts]
-    shortest = min(map(len, lines))
-    # Lines that are the same in all versions, from the top and from the end.
-    head = next((at for at in range(shortest) if len({one[at] for one in lines}) > 1), shortest)
-    most = shortest - head
-    tail = next((at for at in range(most) if len({one[-1 - at] for one in lines}) > 1), most)
-    first, last = max(0, head - _AROUND), max(0, tail - _AROUND)
-    shown = ["".join(one[first : len(one) - last]) for one in lines]
-    before = f"[… {first} lines, the same everywhere …]\n" if first else ""
-    behind = f"[… {last} lines, the same everywhere …]\n" if last else ""
-    return [before + cap_middle(text, room) + ("" if text.endswith("\n") else "\n") + behind for text in shown]
 
 
 def _shown(path: str) -> str:
@@ -284,7 +234,7 @@ def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> s
     return fit(blocks, budget_tokens)
 
 
-_MESSAGE_CHARS = 3000  # of one failure
+_MESSAGE_CHARS = 4000  # of one failure
 _NAMED = 40
 
 
@@ -308,26 +258,49 @@ def _summary(report: TestReport) -> str:
     return "\n".join(lines)
 
 
-def _failing(case: ReportedCase) -> ContextBlock:
-    head = f"### {case.id} ({case.result})"
-    message = cap_middle(case.message.strip(), _MESSAGE_CHARS)
+def _failing(cases: Sequence[ReportedCase]) -> ContextBlock:
+    """Tests that say the same, which is told once."""
+    head = f"### {_some([case.id for case in cases])} ({cases[0].result})"
+    message = cap_middle(cases[0].message.strip(), _MESSAGE_CHARS)
     text = f"{head}\n\n{fence(message, 'text')}" if message else head
-    return ContextBlock(name=case.id, text=text, weight=3)
+    return ContextBlock(name=cases[0].id, text=text, weight=3)
+
+
+# A file and a line in a stack; paths of libraries are absolute, or lead there.
+_PLACE = re.compile(
+    r"(?<![\w./@+-])(?!node_modules/)((?:[\w@+-][\w.@+-]*/)*[\w@+-][\w.@+-]*\.(?:py|[cm]?[jt]sx?))(?::|\", line )\d"
+)
+_STACKS, _STACK_LINES = 3, 30
+"""Printed stacks that are shown, and lines of each."""
+
+
+def _printed_causes(report: TestReport) -> str:
+    """Returns paragraphs of the output that name places in the project's code; "" where failing tests name some."""
+    if any(_names_code(cases[0].message) for cases in report.failures):
+        return ""
+    paragraphs = [one for one in re.split(r"\n[ \t]*\n", report.output) if _names_code(one)]
+    shown = ["\n".join(one.split("\n")[:_STACK_LINES]) for one in dict.fromkeys(paragraphs)]
+    return "\n\n".join(shown[:_STACKS])
+
+
+def _names_code(text: str) -> bool:
+    return any(not is_test_file(path) for path in _PLACE.findall(text))
 
 
 def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str:
     """Summary, failing tests with their messages, then passed names and printed text as far as they fit.
 
-    The printed text is given only when the run had a problem or no failing test says why it failed.
+    The printed text is given when the run had a problem or no failing test says why it failed. Where no failing test
+    names code of the project, as behind a server's answer 500, the stacks that were printed are.
     """
-    ids = report.failing_ids
-    failing = [case for case in report.cases if case.id in ids]
+    failing = report.failures
     passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:
         blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))
-    if report.output.strip() and (report.problem is not None or not failing):
-        output = cap_middle(report.output.strip(), max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
+    printed = report.output if report.problem is not None or not failing else _printed_causes(report)
+    if printed.strip():
+        output = cap_middle(printed.strip(), max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
         text = f"### Printed text\n\n{fence(output, 'text')}"
         blocks.append(ContextBlock(name="printed text", text=text, weight=2))
     return fit(blocks, budget_tokens)

@@ -31,14 +31,44 @@ MAX_PREVIOUS = 120_000
 _WHOLE = "The answer as a whole"
 
 
-def render_feedback(findings: Sequence[Finding], previous: str | None) -> str:
-    """What was wrong with the last answer, per task or file, and that answer verbatim; "" without findings."""
-    return _render(findings, previous, "## Corrections Required", "answer", "could not be accepted")
+def render_feedback(
+    findings: Sequence[Finding],
+    previous: str | None,
+    earlier: Sequence[Finding] = (),
+    *,
+    other_form: bool = False,
+) -> str:
+    """What was wrong with the last answer, per task or file, and that answer verbatim; "" without findings.
+
+    `earlier` was said of answers before it. With `other_form` the next answer is asked for in another form.
+    """
+    said = ("## Corrections Required", "answer", "could not be accepted")
+    return _render(findings, previous, *said, earlier=earlier, other_form=other_form)
 
 
-def render_revision(findings: Sequence[Finding], previous: str | None) -> str:
+def render_revision(findings: Sequence[Finding], previous: str | None, earlier: Sequence[Finding] = ()) -> str:
     """Returns the same of an architect's plan."""
-    return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet")
+    return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet", earlier=earlier)
+
+
+def render_refused(findings: Sequence[Finding]) -> str:
+    """Why the last delivery for a task was not taken, for a request that comes later; "" without findings."""
+    told = [finding for finding in findings if not is_of_form(finding)][:MAX_FINDINGS]
+    if not told:
+        return ""
+    return "\n\n".join(["## Why your last delivery for this task was not taken, or not all of it", *_groups(told)])
+
+
+def is_of_form(finding: Finding) -> bool:
+    """Returns whether the finding is about how an answer was written, not about what it says."""
+    return finding.code.startswith(("plan.", "answer."))
+
+
+def unsettled(said: Sequence[Finding], now: Sequence[Finding]) -> list[Finding]:
+    """Returns what was said of earlier answers, without what is said again `now` and what only their form lacked."""
+    again = {finding.message for finding in now}
+    kept = {one.message: one for one in said if one.message not in again and not is_of_form(one)}
+    return list(kept.values())
 
 
 def render_reasons(findings: Sequence[Finding]) -> str:
@@ -46,16 +76,34 @@ def render_reasons(findings: Sequence[Finding]) -> str:
     return "\n".join(f"- {' '.join(cap(finding.message, MAX_TEXT).split())}" for finding in findings[:MAX_FINDINGS])
 
 
-def _render(findings: Sequence[Finding], previous: str | None, heading: str, what: str, why: str) -> str:
+_OTHER_FORM = "It was written in another form than the one above: take over what it says, not how it is written."
+
+
+def _render(
+    findings: Sequence[Finding],
+    previous: str | None,
+    heading: str,
+    what: str,
+    why: str,
+    *,
+    earlier: Sequence[Finding],
+    other_form: bool = False,
+) -> str:
     if not findings:
         return ""
     told = sorted(findings, key=lambda finding: -finding.severity.rank)[:MAX_FINDINGS]
     parts = [heading, f"Your last {what} was checked and {why}.", *_groups(told)]
     if len(findings) > len(told):
         parts.append(f"[{len(findings) - len(told)} more findings, none of them graver, are left out.]")
-    parts.append(f"Send the whole {what} again, in the shape asked for. Correct every point and change nothing else.")
-    if previous is not None and previous.strip():
-        parts += [f"### Your last {what}, verbatim", fence(cap_middle(previous, MAX_PREVIOUS))]
+    if before := unsettled(earlier, findings)[:MAX_FINDINGS]:
+        bullets = "\n".join(_bullet(finding) for finding in before)
+        parts.append(f"### Said of your earlier {what}s; it still holds\n\n{bullets}")
+    shown = previous is not None and previous.strip()
+    only = " Correct every point and change nothing else." if shown else ""
+    parts.append(f"Send the whole {what} again, in the shape asked for.{only}")
+    if previous is not None and shown:
+        parts += [f"### Your last {what}, verbatim", *([_OTHER_FORM] if other_form else [])]
+        parts.append(fence(cap_middle(previous, MAX_PREVIOUS)))
     return "\n\n".join(parts)
 
 

@@ -88,7 +88,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
 
 NOTE_SLOTS: Mapping[str, frozenset[str]] = {
     "notes/another_way": frozenset({"failure"}),
-    "notes/same_answer": frozenset(),
+    "notes/looked_again": frozenset({"failure"}),
+    "notes/same_answer": frozenset({"lines"}),
     "notes/whole_files": frozenset(),
     "notes/stage_contract": frozenset({"schema"}),
     "notes/plan_instructions": frozenset(),

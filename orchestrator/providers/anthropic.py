@@ -107,6 +107,8 @@ class AnthropicProvider(ModelProvider):
                 max_tokens=self._access.max_output_tokens,
                 system=_blocks(system, ends) if system else anthropic.omit,
                 messages=[user],
+                # The SDK knows it no longer: most models still take it.
+                extra_body=None if prompt.temperature is None else {"temperature": prompt.temperature},
                 # Given with the call as well: without it the SDK refuses long answers that are not streamed.
                 timeout=self._client.timeout,
             )

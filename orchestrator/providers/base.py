@@ -196,6 +196,8 @@ class ModelProvider(ABC):
         try:
             async with asyncio.timeout(self._access.timeout_s):
                 response = await self._send(prompt)
+                if prompt.temperature is not None and _refuses_temperature(response):
+                    response = await self._send(prompt.model_copy(update={"temperature": None}))
         except TimeoutError as error:
             raise self._lost(f"no answer within {self._access.timeout_s:g} s", kind="timeout") from error
         except NoConnection as error:
@@ -266,6 +268,11 @@ class ModelProvider(ABC):
         write = price.input if price.cache_write is None else price.cache_write
         plain = max(0, usage.input - usage.cached - written)
         return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
+
+
+def _refuses_temperature(response: "httpx2.Response") -> bool:
+    """Returns whether the model takes none: some that reason do not."""
+    return response.status_code in {400, 422} and "temperature" in response.text
 
 
 def reason(error: Exception) -> str:

@@ -108,6 +108,7 @@ class OpenAIProvider(ModelProvider):
             raw = await self._create(
                 model=self._access.model,
                 messages=messages,
+                temperature=openai.omit if prompt.temperature is None else prompt.temperature,
                 extra_body={self._limit_name: self._access.max_output_tokens},
             )
         except openai.APIStatusError as error:

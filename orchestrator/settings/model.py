@@ -102,7 +102,7 @@ class PersonaSettings(Section):
     format: WireFormat | None = None
     """How its files are asked for, whatever its model; empty: as `wire` says."""
     stronger: StrongerSettings | None = None
-    """Who answers instead when what was built failed again as it had before; used for deliveries."""
+    """Who answers instead after the same answer twice, and of deliveries when what was built failed again as before."""
 
 
 class WireSettings(Section):

@@ -64,6 +64,10 @@ class Policies(Section):
             stronger=tuple(stronger),
         )
 
+    def may_plan(self, persona: str) -> bool:
+        """Returns whether a persona may be asked for files as an action plan."""
+        return self.formats.get(persona, "auto") != "json"
+
     def loop(
         self,
         name: Loop,

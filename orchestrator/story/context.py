@@ -300,10 +300,18 @@ FEW = 3
 
 
 def failure_text(report: TestReport) -> str:
-    """Returns the failing tests' messages, else the end of the output."""
-    ids = report.failing_ids
-    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in ids]
-    return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
+    """Returns the failing tests' messages, each once and whole as far as there is room, else the end of the output."""
+    failures = report.failures
+    told, left = list[str](), len(failures)
+    for cases in failures:
+        more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
+        text = f"{', '.join(case.id for case in cases[:NAMED])}{more}: {cases[0].message}"
+        if told and sum(map(len, told)) + len(text) > OUTPUT_CAP:
+            told.append(f"and {counted(left, 'other failure')}")
+            break
+        told.append(text[:OUTPUT_CAP])
+        left -= 1
+    return "\n".join(told) or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
 
 
 # As pytest and unittest, tracebacks, and Node say what was raised; `E   ` stands before it in pytest's words.

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.checks.breakdown import ignored_files
 from orchestrator.checks.breakdown_rules import check_breakdown, mend
+from orchestrator.checks.conflict import doubts
 from orchestrator.checks.environment import build_failed, installing_cause, script_refused
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.contract.freeze import freeze, worth_freezing
@@ -133,7 +134,7 @@ class PlanLoop:
         self._said = said
         self._feedback = ""
         self._iteration = self._invalid = 0
-        self._asked = False
+        self._asked = self._doubted = False
         self._budget = self._stage.policies.plan.max_iterations
 
     async def run(self) -> Breakdown:
@@ -260,6 +261,8 @@ class PlanLoop:
                 await self._tell(plan, PlanRoute.REVISE, result)
                 self._feedback = self._stage.architect.revision(planned, [finding])
                 return
+        if await self._doubt(planned, plan):
+            return
         await self._decide(
             CONFLICT,
             f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
@@ -277,6 +280,19 @@ class PlanLoop:
         # Approving a conflict overrides it, and the architect plans again with that information.
         over = answer.model_copy(update={"choice": Choice.REPLAN}) if answer.choice is Choice.APPROVE else answer
         self._sent_back(planned, gate, over, ())
+
+    async def _doubt(self, planned: Planned, plan: Breakdown) -> bool:
+        """Returns whether the architect is asked once more, with the facts that speak against its conflict."""
+        found = doubts(plan, frozenset(self._progress.surface.files))
+        if self._doubted or not found or self._invalid + 1 >= self._budget:
+            return False
+        if not await self._stage.step.patched("conflict_is_checked"):
+            return False
+        self._doubted = True
+        self._invalid += 1
+        await self._tell(plan, PlanRoute.REVISE, PlanValidationResult.of(found))
+        self._feedback = self._stage.architect.revision(planned, found)
+        return True
 
     @property
     def _plan_file(self) -> str:

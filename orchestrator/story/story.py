@@ -50,6 +50,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         tasks = TaskRun(stage, progress, plan, contract)
         for task in in_order(plan):
             await tasks.run(Order(task=task))
+        await stop_without_work(stage, progress, tasks)
         suite = await write_suite(stage, progress, plan, await scan(stage))
         trial = await run_trial(stage, progress, plan, suite, tasks)
         found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
@@ -73,6 +74,18 @@ async def work_through(stage: Stage) -> StoryOutcome:
             extra=[*_still_red(progress), _as_finding(error), *error.findings],
             stop_sprint=isinstance(error, ProviderError) and error.concerns_all,
         )
+
+
+async def stop_without_work(stage: Stage, progress: Progress, tasks: TaskRun) -> None:
+    """Raises StoryStopped when no task could be finished and nothing was committed: there is nothing to test."""
+    if tasks.committed or any(status is not TaskStatus.PARTIAL for status in progress.tasks.values()):
+        return
+    if not await stage.step.patched("no_suite_without_work"):
+        return
+    why = next((f": {finding.message}" for findings in tasks.refused.values() for finding in findings), "")
+    fix = "see what was answered (`show`); a stronger model or a smaller story may help, `reset` it then"
+    told = f"no delivery could be committed, so no tests were asked for{why}"
+    raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [major("story.nothing_built", told, fix=fix)])
 
 
 async def begin(stage: Stage) -> Progress:

@@ -43,17 +43,27 @@ def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport
     output itself.
     """
     tasks = [with_files(task, owned) for task in plan.tasks]
-    result = []
+    result, said = [], beside(owned, analysed)
     for task in tasks:
         mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)
         if mine:
-            result.append(Order(task=task, instructions=mine))
+            result.append(Order(task=task, instructions=mine, analysed=said))
     if result:
         return result
     output = f"The tests failed:\n{failure_text(report)}"
     able = [task for task in tasks if task.files_to_create]
     named = [task for task in able if any(path in output for path in task.files_to_create)]
-    return [Order(task=task, failure_output=output) for task in named or able]
+    return [Order(task=task, failure_output=output, analysed=said) for task in named or able]
+
+
+def beside(owned: Owned, analysed: Analysed) -> str:
+    """Returns what the tester says of a failure beside the instructions for files of tasks."""
+    lines = [f"of the environment: {analysed.environment}"] if analysed.environment else []
+    lines += [f"of the tests: {analysed.suite_fault}"] if analysed.suite_fault else []
+    lines += [
+        f"of {i.file}, which is no file of your task: {i.issue} {i.fix}" for i in outside(owned, analysed.instructions)
+    ]
+    return "\n".join(f"- The tester says {' '.join(line.split())}" for line in lines)
 
 
 def with_files(task: Task, owned: Owned) -> Task:
@@ -223,7 +233,7 @@ class _Attempts:
         came_back = self._times() > 1
         self._repeats += came_back
         if came_back:
-            self._came_back = self._seen[-1].text
+            self._came_back = failure_text(red)
         return came_back
 
     def _times(self) -> int:

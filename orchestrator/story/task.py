@@ -38,6 +38,8 @@ class Order:
     task: Task
     instructions: tuple[FailureInstruction, ...] = ()
     failure_output: str = ""
+    analysed: str = ""
+    """What else the tester says of the failure."""
     attempt: int = 1
     """Number of the suite's run that it is built for."""
     history: tuple[PastAttempt, ...] = ()
@@ -58,8 +60,15 @@ class TaskRun:
         """The last delivery's manifests with amended packages."""
         self._locks = LockFiles()
         """Lock files regenerated from those manifests."""
+        self.refused: dict[str, tuple[Finding, ...]] = {}
+        """Why a task's last delivery was not taken whole, by its id."""
         self._installed: dict[frozenset[str], InstalledPackages] = {}
         """Installed packages by the set of allowed packages."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether any task has changed the branch."""
+        return self._progress.head != self._progress.branch.head
 
     async def run(self, order: Order) -> TaskStatus:
         """Delivers, runs commands, commits and reviews the task; repeats while reviewers request it within the budget.
@@ -108,6 +117,7 @@ class TaskRun:
 
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
+        self.refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
         kept, status = await self._settle(order, delivered, before)
         if kept is None or not (kept.files or kept.removed):
             return status, blocking(delivered.findings), False
@@ -169,6 +179,8 @@ class TaskRun:
             done_tasks=done_tasks(self._progress, self._plan, without=order.task.task_id),
             instructions=order.instructions,
             failure_output=order.failure_output,
+            analysed=order.analysed,
+            refused=self.refused.get(order.task.task_id, ()),
             history=order.history,
             repeated=order.repeated,
             reviews=self._unsettled(order.task),

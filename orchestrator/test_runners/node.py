@@ -13,6 +13,7 @@ from orchestrator.environments.node_layers import MODULES, linked
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import NODE
+from orchestrator.test_runners.failures import from_root
 from orchestrator.test_runners.report import Selection, judged, merged, read_report
 from orchestrator.test_runners.tests_in_tree import (
     MOCHA_REPORTER,
@@ -105,10 +106,12 @@ class NodeRunner:
             ]
             access = Access(readable=(REPORTER, *packages.folders), plain_path=True)
             result = await self._runner.run(argv, cwd=root, timeout_s=asked.timeout_s, scratch=scratch, access=access)
-            cases, trouble = await asyncio.to_thread(read_report, report, NODE)
+            cases, trouble = await asyncio.to_thread(read_report, report, NODE, result.seen_at or root)
             cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
-        return shown.model_copy(update={"ran_with": tuple(filter(None, ("node: the tests import node:test", left)))})
+        output = from_root(shown.output, result.seen_at or root)
+        by = tuple(filter(None, ("node: the tests import node:test", left)))
+        return shown.model_copy(update={"output": output, "ran_with": by})
 
     async def _by_tool(
         self, tool: Tool, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages
@@ -127,7 +130,8 @@ class NodeRunner:
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=tool.name, complete=(0,))
-        return shown.model_copy(update={"ran_with": (f"{tool.name}: {tool.why}",)})
+        output = from_root(shown.output, result.seen_at or root)
+        return shown.model_copy(update={"output": output, "ran_with": (f"{tool.name}: {tool.why}",)})
 
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""

@@ -23,6 +23,7 @@ from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import DJANGO, KINDS, PYTEST, UNITTEST
+from orchestrator.test_runners.failures import from_root
 from orchestrator.test_runners.python import Part, import_paths, parts, settings_file
 from orchestrator.test_runners.report import Selection, judged, merged, read_report, reported
 from orchestrator.test_runners.tests_in_tree import files_of_tests
@@ -234,7 +235,7 @@ class PytestRunner:
             report = scratch / "report.xml"
             argv = await asyncio.to_thread(_argv, tool, environment.python, root, part, scratch)
             result = await self._pytest(argv, root, environment, scratch, asked.timeout_s)
-            cases, trouble = await asyncio.to_thread(read_report, report, tool.name)
+            cases, trouble = await asyncio.to_thread(read_report, report, tool.name, result.seen_at or root)
         if (
             tool.name == PYTEST
             and cases is None
@@ -246,7 +247,8 @@ class PytestRunner:
         shown = judged(result, cases, trouble, asked.expected, runner=tool.name, complete=complete)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
         by = f"{tool.name}: {tool.why}"
-        return shown.model_copy(update={"output": f"{told}{shown.output}", "ran_with": (by,)})
+        output = from_root(shown.output, result.seen_at or root)
+        return shown.model_copy(update={"output": f"{told}{output}", "ran_with": (by,)})
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
@@ -347,6 +349,8 @@ def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Pat
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
         *(("-k", "", "-m", "", "--maxfail=0") if part.only else ()),
+        # Values whole in what a story's tests say; of a whole suite it would be too much.
+        *(() if part.whole else ("-vv",)),
         # One file that cannot be loaded must not keep the whole suite from running.
         *(("--continue-on-collection-errors",) if part.whole else ()),
         *(f"--ignore={root / folder}" for folder in part.ignored),

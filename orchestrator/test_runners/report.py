@@ -10,6 +10,7 @@ from xml.parsers import expat
 
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.test_runners.choice import PYTEST
+from orchestrator.test_runners.failures import mendable
 
 
 class Selection(NamedTuple):
@@ -33,26 +34,25 @@ class Selection(NamedTuple):
 
 MAX_BYTES = 64 * 1024 * 1024  # hostile tests may write any report
 _MAX_CASES, _MAX_DEPTH = 100_000, 50
-_MESSAGE_CAP = 4000
-"""Characters of one case's failure text."""
-_GAP = "\n[...]\n"
 _RESULTS = {"failure": CaseResult.FAILED, "error": CaseResult.ERROR, "skipped": CaseResult.SKIPPED}
 _INTERNAL = ("pytest", "internal")
 """pytest's report of an internal error, such as an exit at import: no test and no file."""
 _WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
 
 
-def parse_junit(xml: bytes, *, parameters: bool = True, root: Path | None = None) -> tuple[ReportedCase, ...]:
+def parse_junit(
+    xml: bytes, *, parameters: bool = True, root: Path | None = None, tree: Path | None = None
+) -> tuple[ReportedCase, ...]:
     """Returns the cases of a report in its order, one per id; of several entries with one id the worst result counts.
 
     `parameters`: whether a `[` ends a test's name, as in pytest's reports; elsewhere it is a character like any.
     `root` is given for a report of no runner of ours: files below it are relative to it, and none is invented; the
-    name of a test is what stands behind the last `::`.
+    name of a test is what stands behind the last `::`. `tree` is where the tests ran: messages tell paths from there.
     Raises ValueError, with a reason for people, when this is no complete, harmless JUnit report.
     """
     if len(xml) > MAX_BYTES:
         raise ValueError(f"the report is larger than {MAX_BYTES // 1024 // 1024} MB")
-    reader = _Reader(parameters, root)
+    reader = _Reader(parameters, root, tree or root)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -75,8 +75,8 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Collects the cases while the parser walks."""
 
-    def __init__(self, parameters: bool, root: Path | None) -> None:
-        self._parameters, self._root = parameters, root
+    def __init__(self, parameters: bool, root: Path | None, tree: Path | None) -> None:
+        self._parameters, self._root, self._tree = parameters, root, tree
         self._suites: list[str] = []
         """Files that the suites around name; many reporters say it there."""
         self.cases: dict[str, ReportedCase] = {}
@@ -128,7 +128,7 @@ class _Reader:
         else:
             shown = name.split("[", 1)[0] if self._parameters else name
             file = "" if (classname, name) == _INTERNAL else file or _derived(classname or name)
-        message = shortened("".join(self._texts).strip())
+        message = mendable("".join(self._texts).strip(), self._tree)
         return ReportedCase(name=shown, id=f"{classname}::{name}", file=file, result=self._result, message=message)
 
 
@@ -148,14 +148,6 @@ def _derived(dotted: str) -> str:
     return "/".join(parts) + ".py" if parts and all(parts) else ""
 
 
-def shortened(text: str) -> str:
-    """Head and tail: the first lines say what failed, the last ones where."""
-    if len(text) <= _MESSAGE_CAP:
-        return text
-    half = (_MESSAGE_CAP - len(_GAP)) // 2
-    return text[:half] + _GAP + text[-half:]
-
-
 _NOTHING_COLLECTED = 5
 """With this exit code pytest says that no test was run, whatever stands in the report."""
 _LIMITS = {
@@ -165,11 +157,11 @@ _LIMITS = {
 }
 
 
-def read_report(report: Path, runner: str) -> tuple[tuple[ReportedCase, ...] | None, str]:
-    """Returns the cases that `runner` wrote down, or None and why there are none. Blocks."""
+def read_report(report: Path, runner: str, tree: Path) -> tuple[tuple[ReportedCase, ...] | None, str]:
+    """Returns the cases that `runner` wrote down about `tree`, or None and why there are none. Blocks."""
     try:
         with report.open("rb") as file:
-            return parse_junit(file.read(MAX_BYTES + 1), parameters=runner == PYTEST), ""
+            return parse_junit(file.read(MAX_BYTES + 1), parameters=runner == PYTEST, tree=tree), ""
     except OSError:
         return None, f"{runner} ended without writing its report"
     except ValueError as error:

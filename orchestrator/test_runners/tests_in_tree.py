@@ -15,7 +15,8 @@ from typing import NamedTuple
 from orchestrator.core.suite import CaseResult, ReportedCase
 from orchestrator.files.safe_files import read_text, root_files, walk_files
 from orchestrator.test_runners.choice import KINDS, NODE, PYTEST, kind_of, stated_runners
-from orchestrator.test_runners.report import MAX_BYTES, shortened
+from orchestrator.test_runners.failures import mendable
+from orchestrator.test_runners.report import MAX_BYTES
 
 MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
 SEPARATOR = " > "
@@ -207,9 +208,8 @@ def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
 
 def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
     name = name.replace(str(root), ROOT)
-    # Paths are relative to the root, so that a failure reads the same in every folder.
-    said = _ANSI.sub("", "\n".join(map(str, messages))).replace(f"file://{root}/", "").replace(f"{root}/", "")
-    return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=shortened(said.strip()))
+    said = mendable(_ANSI.sub("", "\n".join(map(str, messages))).strip(), root)
+    return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=said)
 
 
 _NO_TESTS_THERE = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})

@@ -217,6 +217,38 @@ async def test_what_lasts_in_a_step_is_told_while_it_lasts_and_changes_no_other_
     assert all(event.id.startswith("SP-001/A:") for event in stored), "it belongs to the story's history"
 
 
+@pytest.mark.usefixtures("on_both")
+async def test_other_steps_are_taken_only_where_an_older_release_has_not_gone_on(tmp_path: Path) -> None:
+    provider = Counting()
+
+    def body(reached: asyncio.Event | None, *, older: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            async def work(_step_id: str) -> str:
+                return "done"
+
+            async def last(_step_id: str) -> str:
+                if reached is not None:
+                    reached.set()
+                    await asyncio.Event().wait()
+                return "last"
+
+            told = []
+            for number in range(2):
+                if not older and await step.patched(f"more_{number}"):
+                    told.append(await step.step(f"more_{number}", work, str))
+                told.append(await step.step(f"work_{number}", last if number else work, str))
+            return done(", ".join(told))
+
+        return story
+
+    reached = asyncio.Event()
+    await House(tmp_path, provider).die_in(body(reached, older=True), reached)
+    reached = asyncio.Event()
+    await House(tmp_path, provider).die_in(body(reached, older=False), reached)
+    (outcome,) = await House(tmp_path, provider).run(body(None, older=False))
+    assert outcome.findings[0].message == "done, done, last", "the first place had been passed, the second had not"
+
+
 def made_older(url: str) -> int:
     database = EngineDatabase(url)
     table = "workflow_status" if database.engine.dialect.name == "sqlite" else "dbos.workflow_status"

@@ -100,3 +100,34 @@ async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> No
     assert texts(await delivered(at)) == FILES
     assert at.asked == ["delivery 1", "delivery 2"]
     assert "the prompt's own example" in at.segment(1, "feedback")
+
+
+LONG = "x = 1\n" * 500
+HALF = json.dumps(delivery(STORY, 1, {"a.py": LONG}))[:2000]
+
+
+async def test_a_file_that_fits_into_no_answer_is_not_asked_for_again_whole() -> None:
+    cut = {**says(HALF), "stop_reason": "max_tokens", "output_tokens": 600}
+    at = bench(cut, cut, says(WHOLE))
+    result = await delivered(at, modified_files={"a.py": LONG})
+    assert at.asked == ["delivery 1", "delivery 2"], "no continuation, and no third request for what cannot be"
+    asked = at.segment(1, "feedback")
+    assert "`a.py` fits into no answer: it was not whole after 600 tokens" in asked
+    assert "Change `a.py` by edits" in asked
+    assert HALF[:60] not in asked
+    assert "### `EDIT`" in at.segment(1, "rules"), "only a plan can edit"
+    assert [one.code for one in result.findings] == ["answer.truncated", "delivery.too_long"]
+    (told,) = {event.message for event in at.sink.named("answer_truncated")}
+    assert told == "alex's delivery was cut off", "nothing of it is kept"
+
+
+async def test_of_a_new_file_that_fits_into_no_answer_is_said_how_to_split_it() -> None:
+    at = bench({**says(HALF), "stop_reason": "max_tokens"}, says(WHOLE))
+    assert (await delivered(at)).accepted
+    assert "put a part of it into a module of its own" in at.segment(1, "feedback")
+
+
+async def test_what_is_kept_of_a_cut_delivery_is_told() -> None:
+    at = bench(says(CUT), says(delivery(STORY, 1, {"b.py": "B = 3\n"}), "continuation"))
+    await delivered(at)
+    assert "its whole items are kept" in at.sink.named("answer_truncated")[0].message

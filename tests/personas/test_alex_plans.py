@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.delivery import Delivery
-from orchestrator.core.exchange import Delivered, TaskBrief
+from orchestrator.core.delivery import Conflict, Delivery
+from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding, major
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
@@ -270,3 +270,54 @@ async def test_where_json_is_asked_for_no_file_is_shown_in_part() -> None:
     by_json = bench(says(JSON), policies=Policies.model_validate({"formats": {"alex": "json"}}))
     await delivered(by_json, old=OLD, parts=PART)
     assert "B = 0" in by_json.segment(0, "task")
+
+
+async def test_the_next_request_speaks_of_one_form_only() -> None:
+    drafts = f"{plan(A, B)}\n\n{plan(A.model_copy(update={'content': 'A = 2'}), B)}"
+    at = bench(says(drafts), says(JSON))
+    assert (await delivered(at)).accepted
+    assert "### `CREATE`" not in at.segment(1, "rules")
+    told = at.segment(1, "feedback").split("verbatim")[0]
+    assert told.count("  Fix: ") == told.count("one fenced block with the whole file"), "what would mend a plan"
+    assert "take over what it says, not how it is written" in at.segment(1, "feedback")
+
+
+async def test_the_same_unreadable_answer_changes_form_model_and_temperature() -> None:
+    policies = Policies.model_validate({"stronger": ["alex"], "answer": {"repair_requests": 0}})
+    at = bench(*[says("No idea, sorry.")] * 3, policies=policies)
+    assert not (await delivered(at)).accepted
+    signs = {"plan": "### `CREATE`", "json": "Answer with one JSON object", "whole": "whole file"}
+    forms = [next(form for form, sign in signs.items() if sign in at.segment(n, "rules")) for n in range(3)]
+    assert forms == ["plan", "whole", "json"]
+    assert [one.temperature for one in at.step.prompts] == [None, None, 1.0]
+    assert [one.stronger for one in at.step.prompts] == [False, False, True]
+
+
+async def test_a_conflict_in_a_long_file_is_resolved_by_an_edit_of_what_was_shown() -> None:
+    lines = [f"line_{number} = {number}\n" for number in range(1600)]
+    sides = ["".join([*lines[:800], middle, *lines[801:]]) for middle in ("old()\n", "theirs()\n", "mine()\n")]
+    marked = "<<<<<<< merged meanwhile\ntheirs()\n=======\nmine()\n>>>>>>> your story\n"
+    merged = "".join([*lines[:800], marked, *lines[801:]])
+    work = TaskBrief(
+        task=PLAN.tasks[0],
+        breakdown=PLAN,
+        surface=SURFACE,
+        allowed_dependencies=(),
+        modified_files={"a.py": merged},
+        files=("a.py",),
+    )
+    conflict = Conflict(path="a.py", base=sides[0], result=sides[1], story=sides[2])
+    edit = Edit(path="a.py", pairs=(Pair(find=marked, replace="theirs()\nmine()\n"),))
+    at = bench(says(plan(edit), "merge"))
+
+    async def judge(_delivery: Delivery) -> list[Finding]:
+        return []
+
+    resolved = await Alex(at.desk, brief()).merge(MergeBrief(work=work, conflicts=(conflict,)), judge)
+    assert resolved.accepted, resolved.findings
+    assert texts(resolved) == {"a.py": "".join([*lines[:800], "theirs()\nmine()\n", *lines[801:]])}
+    asked = at.step.prompts[0].text
+    assert asked.count("theirs()\n=======\nmine()") == 1
+    assert asked.count("line_795 = 795") == 1
+    assert "line_5 = 5\n" not in asked
+    assert "```py\nold()\n```" in asked

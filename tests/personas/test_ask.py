@@ -4,9 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from orchestrator.checks.suite import read_analysis
+from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Purpose
-from orchestrator.core.finding import Finding, major, minor
+from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.session import Request
@@ -27,7 +30,7 @@ def said(*texts: str, repair: str | None = None) -> Bench:
     return bench(*entries)
 
 
-async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None) -> Asked[Any]:
+async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None, feedback: str = "") -> Asked[Any]:
     request = Request(
         persona="jordan",
         purpose=Purpose.ANALYSIS,
@@ -35,6 +38,7 @@ async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None)
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=replies,
+        feedback=feedback,
         slots=dict.fromkeys(PROMPT_SLOTS["tester/analysis"] - {"schema", "feedback"}, "s"),
     )
 
@@ -93,3 +97,53 @@ async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() 
     assert [finding.code for finding in result.findings] == ["x.small"]
     assert "the sum is still wrong" in at.segment(2, "feedback")
     assert GOOD in at.segment(2, "feedback")
+
+
+def settled(at: Bench, **sections: Any) -> Bench:
+    at.desk.__dict__["policies"] = Policies.model_validate(sections)
+    return at
+
+
+async def test_the_same_answer_twice_changes_the_request_and_thrice_ends_the_loop() -> None:
+    broken = GOOD.replace("[", "").replace("sum", 'x" : "')
+    at = settled(said(*[broken] * 6), stronger=["jordan"], answer={"repair_requests": 0, "max_attempts": 5})
+    refused = await failed(at, replies=6)
+    assert at.asked == ["analysis 1", "analysis 2", "analysis 3"], "a fourth would be asked in vain"
+    first, second, third = at.step.prompts
+    assert [(one.stronger, one.temperature) for one in (first, second)] == [(False, None)] * 2
+    assert (third.stronger, third.temperature) == (True, 1.0)
+    assert "letter for letter" not in second.text
+    assert "letter for letter" in third.text
+    assert "It fails at line 1 of your answer" in third.text
+    assert 'wrong x" :' in at.segment(2, "feedback").split("It fails at line 1")[1], "the faulty line itself"
+    assert [one.code for one in refused.findings][-1] == "answer.repeated"
+    assert "came 3 times" in refused.findings[-1].message
+
+
+async def failed(at: Bench, *, replies: int) -> SchemaValidationError:
+    with pytest.raises(SchemaValidationError) as raised:
+        await asked(at, replies=replies)
+    return raised.value
+
+
+async def test_what_was_said_of_earlier_answers_and_of_the_work_itself_travels_on() -> None:
+    others = [GOOD.replace("sum", word) for word in ("product", "quotient")]
+    at = said(*others, GOOD)
+    verdicts = [[major("x.first", "the sum is wrong")], [major("x.second", "the file is wrong", where=Where(file="a"))]]
+
+    async def judge(_value: object) -> list[Finding]:
+        return verdicts.pop(0) if verdicts else []
+
+    assert (await asked(at, judge=judge, feedback="A person wants less.")).accepted
+    last = at.segment(2, "feedback")
+    assert last.startswith("A person wants less.")
+    assert last.index("the file is wrong") < last.index("Said of your earlier answers") < last.index("the sum is wrong")
+    assert others[1] in last
+    assert others[0] not in last
+
+
+async def test_a_cut_answer_is_not_put_back_into_the_next_request() -> None:
+    at = said(CUT, GOOD)
+    assert (await asked(at)).accepted
+    assert "wrong sum" not in at.segment(1, "feedback")
+    assert [event.message for event in at.sink.named("answer_truncated")] == ["jordan's analysis was cut off"]

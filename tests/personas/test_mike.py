@@ -117,3 +117,16 @@ async def test_the_prompt_s_own_example_is_no_plan() -> None:
     assert "the prompt's own example" in at.segment(1, "feedback")
     at = bench(*[says("breakdown", copy)] * 4)
     assert (await Mike(at.desk, brief()).breakdown(SURFACE, "", None)).breakdown is None
+
+
+async def test_the_same_plan_again_changes_the_request_and_earlier_reasons_travel_on() -> None:
+    at = bench(*[says("breakdown", WHOLE)] * 3, policies=Policies.model_validate({"stronger": ["mike"]}))
+    mike, feedback = Mike(at.desk, brief()), ""
+    for why in ("the page has no file", "the page is too large", ""):
+        planned = await mike.breakdown(SURFACE, feedback, None)
+        feedback = mike.revision(planned, [major("x.wrong", why)])
+    third = at.segment(2, "feedback")
+    assert "the page is too large" in third
+    assert "the page has no file" in third.split("Said of your earlier plans")[1]
+    assert ["letter for letter" in at.segment(number, "feedback") for number in range(3)] == [False, False, True]
+    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [(False, None), (False, None), (True, 1.0)]

@@ -190,10 +190,12 @@ RULES: tuple[Rule, ...] = (
 OWN_CODES = frozenset(
     {
         "breakdown.renumbered",
+        "breakdown.doubtful_conflict",
         "breakdown.struck",
         "breakdown.dependency_dropped",
         "breakdown.cut_off",
         "delivery.cut_off",
+        "delivery.too_long",
         "delivery.reaches_runner",
         "delivery.unchecked",
         "analysis.outside_tasks",

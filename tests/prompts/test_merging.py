@@ -1,7 +1,9 @@
 """Both sides of a merge as prompt text."""
 
+import pytest
+
 from orchestrator.core.delivery import Conflict, MergedStory
-from orchestrator.prompts.context import render_conflicts, render_merged
+from orchestrator.prompts.merging import WHOLE_TOKENS, render_conflicts, render_merged, render_tree
 
 
 def test_stories_are_told_by_the_subjects_of_their_commits() -> None:
@@ -11,25 +13,97 @@ def test_stories_are_told_by_the_subjects_of_their_commits() -> None:
     assert told.splitlines()[1].startswith("- others: 8 earlier; Commit 8; ")
 
 
-def test_short_texts_are_whole_and_long_ones_end_where_all_are_the_same() -> None:
-    short = Conflict(path="a.py", base=None, result="x = 1\n", story="x = 2\n")
-    told = render_conflicts([short], 2000)
-    assert "`a.py` was added by both." in told
-    assert "```\nx = 1\n```" in told
-    assert "where both began" not in told
-    lines = [f"line {number}\n" for number in range(4000)]
-    base, result, story = ("".join([*lines[:2000], text, *lines[2001:]]) for text in ("base\n", "theirs\n", "mine\n"))
-    told = render_conflicts([Conflict(path="long.txt", base=base, result=result, story=story)], 2000)
-    for text in ("base", "theirs", "mine", "line 1996", "line 2004", "1996 lines, the same everywhere"):
-        assert text in told
-    assert "line 1990\n" not in told
-    assert len(told) < 3000
+def both(theirs: str, mine: str) -> str:
+    return f"<<<<<<< merged meanwhile\n{theirs}=======\n{mine}>>>>>>> your story\n"
 
 
-def test_texts_that_differ_from_end_to_end_are_cut_and_say_so() -> None:
-    texts = ["".join(f"{name} {number}\n" for number in range(9000)) for name in ("base", "result", "story")]
-    told = render_conflicts([Conflict(path="a.txt", base=texts[0], result=texts[1], story=texts[2])], 3000)
-    assert len(told) <= 3000 * 4
+SHORT = Conflict(path="a.py", base="x = 0\ny = 0\n", result="x = 1\ny = 0\n", story="x = 2\ny = 0\n")
+SHORT_MERGED = {"a.py": both("x = 1\n", "x = 2\n") + "y = 0\n", "b.py": "z = 3\n"}
+LINES = [f"line_{number} = {number}\n" for number in range(1600)]
+
+
+def long_file(*changes: tuple[int, str]) -> str:
+    """Sixteen hundred lines, some of them changed: a line's number → its text."""
+    lines = dict(enumerate(LINES)) | dict(changes)
+    return "".join(lines[number] for number in sorted(lines))
+
+
+LONG = Conflict(
+    path="long.py",
+    base=long_file((800, "old()\n"), (1200, "")),
+    # Git has merged line 3 of one side and line 1500 of the other by itself.
+    result=long_file((3, "new = 3\n"), (800, "theirs()\n"), (1200, "added = 'theirs'\n")),
+    story=long_file((800, "mine()\n"), (1200, "added = 'mine'\n"), (1500, "")),
+)
+LONG_MERGED = long_file(
+    (3, "new = 3\n"),
+    (800, both("theirs()\n", "mine()\n")),
+    (1200, both("added = 'theirs'\n", "added = 'mine'\n")),
+    (1500, ""),
+)
+
+
+def test_a_short_file_is_shown_whole_once_and_with_what_stood_in_the_conflict() -> None:
+    tree = render_tree(SHORT_MERGED, [SHORT], "", 2000, parts=True)
+    told = render_conflicts([SHORT], SHORT_MERGED, 2000, parts=True)
+    assert tree.index("### a.py") < tree.index("### b.py")
+    assert "<<<<<<< merged meanwhile\nx = 1\n" in tree
+    assert "Where both began there stood:\n\n```py\nx = 0\n```" in told
+    assert "y = 0" not in told
+
+
+def test_of_a_long_file_only_the_conflicts_and_the_lines_around_them_are_shown_once() -> None:
+    merged = {"long.py": LONG_MERGED}
+    assert render_tree(merged, [LONG], "", 24_000, parts=True) == ""
+    told = render_conflicts([LONG], merged, 24_000, parts=True)
+    assert len(told) < 2_500, "four times the file were 100,000 characters"
+    assert told.count("<<<<<<< merged meanwhile\ntheirs()\n=======\nmine()\n>>>>>>> your story") == 1
+    assert "in conflict 1 of 2:\n\n```py\nold()\n```" in told
+    assert "in conflict 2 of 2:\n\nNothing." in told
+    assert "Lines 789-817:" in told
+    assert "line_795 = 795" in told
+    assert "line_700 = 700" not in told
+
+
+def test_an_answer_that_changes_no_part_of_a_file_gets_it_whole() -> None:
+    merged = {"long.py": LONG_MERGED}
+    assert LONG_MERGED in render_tree(merged, [LONG], "", 24_000, parts=False)
+    assert "theirs()" not in render_conflicts([LONG], merged, 24_000, parts=False)
+
+
+def test_a_file_that_both_added_has_nothing_that_stood_there() -> None:
+    added = Conflict(path="new.py", base=None, result="a = 1\n", story="a = 2\n")
+    told = render_conflicts([added], {"new.py": both("a = 1\n", "a = 2\n")}, 2000, parts=True)
+    assert told == "#### new.py\n\nIt was added by both.\n\nIt is shown whole above."
+
+
+def test_of_a_long_file_that_is_not_in_conflict_the_places_of_the_failure_are_shown() -> None:
+    red = 'long.py:900: in total\n    File "long.py:901"\nother/long.py:5: in f'
+    told = render_tree({"long.py": long_file()}, [], red, 24_000, parts=True)
+    assert "shown around what the failing tests name" in told
+    assert "line_899 = 899" in told
+    assert "line_4 = 4\n" not in told
+    assert "not shown: what each side changed" in render_tree({"long.py": long_file()}, [], "", 24_000, parts=True)
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "mine", "stood"),
+    [
+        ("a\nb\nc\n", "", "B\n", "b"),
+        ("a\nc\n", "x\n", "y\n", "Nothing."),
+        ("b\nc\n", "B1\n", "B2\n", "b"),
+    ],
+)
+def test_what_stood_in_a_conflict_is_found(base: str, theirs: str, mine: str, stood: str) -> None:
+    head = "a\n" if base.startswith("a") else ""
+    one = Conflict(path="t", base=base, result=f"{head}{theirs}c\n", story=f"{head}{mine}c\n")
+    told = render_conflicts([one], {"t": f"{head}{both(theirs, mine)}c\n"}, 2000, parts=True)
+    assert told.endswith(f"there stood:\n\n{stood if stood == 'Nothing.' else f'```{chr(10)}{stood}{chr(10)}```'}")
+
+
+def test_what_git_merges_as_a_whole_is_shown_from_both_sides() -> None:
+    one = Conflict(path="a.txt", base="x\n", result="theirs\n" * 9000, story="mine\n")
+    told = render_conflicts([one], {"a.txt": "mine\n"}, 24_000, parts=True)
     assert "characters left out" in told
-    same = Conflict(path="b", base="x\n" * 9000, result="x\n" * 9000, story="x\n" * 8000)
-    assert render_conflicts([same], 2000)
+    assert "your story:\n\n```\nmine\n```" in told
+    assert len(told) < WHOLE_TOKENS * 9

@@ -1,3 +1,5 @@
+import pytest
+
 from orchestrator.core.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
 from orchestrator.core.contract import Surface
 from orchestrator.core.story import Story
@@ -165,3 +167,32 @@ def test_suite_instructions_and_history() -> None:
     assert history.index("### Attempt 1") < history.index("Asked for:\n- a.py, f") < history.index("### Attempt 2")
     assert "Failing: t::test_bad" in history
     assert render_history([], 1000) == ""
+
+
+STACK = """TypeError: Cannot read properties of null (reading 'amount')
+    at /srv/shop/node_modules/express/lib/router.js:3:4
+    at total (src/shop.js:2:34)"""
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("500 !== 200\n    at TestContext.<anonymous> (n/shop.test.js:8:81)", True),
+        ("boom\n    at total (src/shop.js:2:34)\n    at n/shop.test.js:8:81", False),
+    ],
+)
+def test_a_stack_that_was_printed_is_shown_where_no_test_names_the_projects_code(message: str, shown: bool) -> None:
+    case = ReportedCase(name="served", id="n::served", file="n/shop.test.js", result=CaseResult.FAILED, message=message)
+    told = render_report(TestReport(cases=(case,), output=f"GET /total\n\n{STACK}\n\n1 failed", exit_code=1))
+    assert (STACK in told) is shown
+    assert "1 failed\n" not in told.split("### Printed text")[-1]
+
+
+def test_what_several_tests_say_stands_once_in_a_report() -> None:
+    cases = [
+        ReportedCase(name=name, id=f"t::{name}", file="t.py", result=CaseResult.ERROR, message="no module x")
+        for name in ("test_a", "test_b")
+    ]
+    told = render_report(TestReport(cases=tuple(cases), exit_code=1))
+    assert told.count("no module x") == 1
+    assert "### t::test_a, t::test_b (error)" in told

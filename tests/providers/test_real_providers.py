@@ -326,3 +326,13 @@ def test_a_key_does_not_show_in_a_representation(service: Service) -> None:
     access = ModelAccess(model="m", api_key=SECRET, base_url="http://h", timeout_s=1, max_output_tokens=1)
     provider = service.provider(access, price={}.get)
     assert SECRET not in repr(access) + repr(provider)
+
+
+@both
+async def test_another_temperature_is_asked_for_and_left_out_where_a_model_takes_none(service: Service) -> None:
+    refusal = {"error": {"type": "invalid_request_error", "message": "'temperature' is not supported with this model"}}
+    with model_server(Answer(status=400, body=refusal), Answer(body=service.body("fine"))) as server:
+        warmer = Prompt(key=KEY, turn=1, segments=(Segment(name="role", text="r"),), temperature=1.0)
+        reply = await call(service, server.url, warmer)
+    assert reply.text == "fine"
+    assert [asked.body.get("temperature") for asked in server.asked] == [1.0, None]

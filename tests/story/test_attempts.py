@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
+from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import CommitNote, FileChange
+from orchestrator.core.exchange import Analysed
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport
+from orchestrator.story.context import failure_text
+from orchestrator.story.suite_loop import orders
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import SimulatedRunner, report
 from tests.story.test_story import RED, A, Stand, codes, good, provider
-from tests.support import suite_text
+from tests.support import breakdown, suite_text
 
 OTHER = report(failed=["test_us_1"], message="us_1.py: assert 7 == 1")
 
@@ -226,3 +230,49 @@ async def test_a_suite_that_is_not_what_the_tester_wrote_shows_nothing(tmp_path:
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "test.tampered" in codes(outcome)
     assert [event.data["problem"] for event in stand.sink.named("tests_finished")] == [None, "tampered"]
+
+
+async def test_a_new_analysis_is_followed_and_nothing_is_told_to_be_rewritten(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED] * 9)
+    stand.team.plan(A, ["us_1.py"])
+    for value, fix in ((2, "return 1"), (3, "take the sign away"), (4, "none")):
+        stand.team.deliver(A, 1, good(value=value))
+        stand.team.analyse(A, ("us_1.py", fix))
+    stand.team.suite(A, suite_text(A))
+    await told(stand, tmp_path, test={"max_attempts": 3})
+    third = [one for one in stand.step.prompts if one.key.purpose == "delivery"][-1].text
+    assert "take the sign away" in third
+    assert "what it says above counts" in third
+    assert "us_1.py: assert 2 == 1" in third, "the failure itself, not its name"
+    assert "write the part concerned again" not in third
+    assert "Deliver every file you change whole" not in third
+
+
+def test_what_the_tester_says_of_the_environment_and_of_other_files_travels_with_the_request() -> None:
+    plan, _ = read_breakdown(breakdown(A, ["us_1.py"]), A)
+    assert plan is not None
+    other = FailureInstruction(file="other.py", issue="It lacks a unit.", fix="Name metres.")
+    said = Analysed(instructions=(other,), environment="there is no\nclock here")
+    (order,) = orders(plan, {task.task_id: task.files_to_create for task in plan.tasks}, said, FAILED)
+    assert order.failure_output.startswith("The tests failed:")
+    assert order.analysed.split("\n") == [
+        "- The tester says of the environment: there is no clock here",
+        "- The tester says of other.py, which is no file of your task: It lacks a unit. Name metres.",
+    ]
+
+
+def test_what_several_tests_say_is_told_once_and_whole() -> None:
+    cases = [
+        of(name, CaseResult.FAILED).model_copy(update={"message": said})
+        for name, said in (
+            ("test_a", "no module x"),
+            ("test_b", "y" * 5900),
+            ("test_c", "no module x"),
+            ("test_d", "z" * 200),
+        )
+    ]
+    text = failure_text(TestReport(cases=tuple(cases)))
+    first, second, third = text.split("\n")
+    assert first == "tests.test_us_1::test_a, tests.test_us_1::test_c: no module x"
+    assert second.endswith("y" * 5900)
+    assert third == "and 1 other failure"

@@ -225,6 +225,23 @@ async def test_a_conflict_that_stays(tmp_path: Path, mode: str, answers: list[Ch
     assert len(play.sink.named("conflict_detected")) == 1
 
 
+DOUBTFUL = CONFLICT | {"current_architecture": "No conflicts", "recommended_action": "No action is required."}
+
+
+@pytest.mark.parametrize(("then", "status"), [(GOOD, StoryStatus.DONE), (None, StoryStatus.CONFLICTED)])
+async def test_a_conflict_that_contradicts_itself_goes_back_once_with_the_facts(
+    tmp_path: Path, then: dict[str, Any] | None, status: StoryStatus
+) -> None:
+    doubtful = breakdown(A) | {"architectural_conflict": DOUBTFUL, "tasks": []}
+    play = Playing(tmp_path, [doubtful, then or doubtful])
+    assert (await play.ends("auto")).status is status
+    assert len(play.plans_asked) == 2
+    asked = play.plans_asked[1].split("## Plan Revision Required", 1)[1]
+    assert '`current_architecture` says "No conflicts"' in asked
+    assert "set `detected` to false and plan it" in asked
+    assert len(play.sink.named("conflict_detected")) == (then is None)
+
+
 def given(*tasks: Any) -> GivenPlan:
     return GivenPlan(
         path="plans/us-1.md", text=f"### Task 1: value\n\n{'It gives the value. ' * 20}", breakdown=plan_of(*tasks)

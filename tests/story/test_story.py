@@ -304,3 +304,31 @@ async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert statuses(outcome) == {"T-US-1-01": TaskStatus.PARTIAL}
     assert {"delivery.missing_file", "story.unfinished"} <= codes(outcome)
+
+
+async def test_no_suite_and_no_review_is_asked_for_while_nothing_is_committed(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"])
+    for number in range(3):
+        stand.team.say("alex", A, "delivery", f"I cannot say, for the {number}. time.", task=1)
+    outcome = await stand.run(await provider(stand.team, tmp_path), review={"enabled": True})
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert {prompt.key.purpose for prompt in stand.step.prompts} == {"breakdown", "delivery", "repair"}
+    (finding,) = [one for one in outcome.findings if one.code == "story.nothing_built"]
+    assert "nothing could be read in the last answer" in finding.message
+
+
+async def test_a_later_request_for_a_task_says_why_its_last_delivery_was_not_taken(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED])
+    stand.team.plan(A, ["us_1.py", "more.py"])
+    stand.team.deliver(A, 1, good(value=2))
+    stand.team.deliver(A, 1, good(value=3))
+    stand.team.deliver(A, 1, good(value=4))
+    stand.team.suite(A, suite_text(A))
+    stand.team.analyse(A, ("us_1.py", "return 1"))
+    stand.team.deliver(A, 1, good() | {"more.py": "X = 1\n"})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    last = [one for one in stand.step.prompts if one.key.purpose == "delivery"][-1].text
+    told = last.split("## Why your last delivery for this task was not taken", 1)[1]
+    assert "`more.py`" in told

@@ -1,7 +1,8 @@
 import pytest
 
 from orchestrator.core.suite import CaseResult
-from orchestrator.test_runners.report import _MESSAGE_CAP, parse_junit
+from orchestrator.test_runners.failures import MESSAGE_CAP
+from orchestrator.test_runners.report import parse_junit
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites name="pytest tests"><testsuite name="pytest" errors="1" failures="1" skipped="2" tests="7">
@@ -39,7 +40,7 @@ def test_long_messages_keep_both_ends() -> None:
     message = parse_junit(text.encode())[0].message
     assert message.startswith("why\nx")
     assert message.endswith("xend")
-    assert len(message) <= _MESSAGE_CAP
+    assert len(message) <= MESSAGE_CAP
 
 
 BOMB = '<!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY c "&a;&a;&a;&a;">]><testsuite><testcase name="&c;"/></testsuite>'

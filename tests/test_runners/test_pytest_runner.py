@@ -194,3 +194,29 @@ def test_settings_file_and_import_paths() -> None:
     for broken in ("[tool.pytest", "tool = 3", "[tool.pytest]\npythonpath = 3", "[tool.pytest]\npythonpath = 'a \"'"):
         assert import_paths("pyproject.toml", broken) == ()
     assert import_paths("pytest.ini", "nonsense") == ()
+
+
+async def test_a_failure_is_told_from_the_root_with_its_values_whole(tmp_path: Path) -> None:
+    report = await suite(
+        tmp_path,
+        {
+            "shop.py": "import json\n\n\ndef read(text):\n    return json.loads(text)\n",
+            "tests/test_story.py": """
+                import shop
+
+                def test_values():
+                    assert shop.read('{"a": 1}') == {f"key_{n}": f"value {n}" for n in range(30)}
+
+                def test_library():
+                    shop.read("{")
+                """,
+        },
+    )
+    values, library = (case.message for case in report.cases)
+    assert "'key_29': 'value 29'" in values, "no value is cut off"
+    assert str(tmp_path) not in values + library + report.output
+    assert "shop.py:5: in read\n    return json.loads(text)" in library
+    assert "[frames inside json]" in library
+    assert "def raw_decode" not in library
+    assert values.startswith("def test_values():"), "the error stands once"
+    assert library.split("\n")[-1].startswith("(library) json/decoder.py:")
