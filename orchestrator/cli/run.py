@@ -16,7 +16,7 @@ from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.story import BacklogContent, Story
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, told_calls
 from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
@@ -199,7 +199,7 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
     tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
     yield (
         f"  {story.id:<12} {story.status.value:<16} {counted(len(story.tasks), 'task')}, {tests}, "
-        f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
+        f"{told_calls(story.calls, story.looks)}, {story.duration_s:.1f} s"
     )
     if story.status is StoryStatus.DONE:
         return
@@ -225,7 +225,7 @@ def _totals_line(result: "RunResult") -> str:
     assert isinstance(tokens, dict)
     cost = totals["cost_usd"]
     return (
-        f"{', '.join(counts)}; {counted(int(str(totals['calls'])), 'call')}, "
+        f"{', '.join(counts)}; {told_calls(int(str(totals['calls'])), int(str(totals.get('looks', 0))))}, "
         f"{tokens['input']} tokens in, {tokens['output']} out, "
         + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
     )

@@ -14,7 +14,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
-from orchestrator.core.value import printable
+from orchestrator.core.value import printable, told_calls
 from orchestrator.reports.path import Mark, PathStep, of_data, span
 
 app = command_group()
@@ -154,7 +154,8 @@ def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str,
 
 def _lines(shown: dict[str, Any]) -> list[str]:
     lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
-    lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
+    calls = told_calls(shown["calls"], shown.get("looks", 0))
+    lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {calls}")
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))

@@ -37,6 +37,8 @@ class StoryHistory:
     finished: datetime | None = None
     outcome: StoryOutcome | None = None
     calls: int = 0
+    looks: int = 0
+    """Calls whose reply only asked to be shown files."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     last_message: str = ""
@@ -85,6 +87,8 @@ class StoryHistory:
             self.outcome = StoryOutcome.model_validate(event.data["outcome"])
         elif event.name == "turn_finished" and event.data.get("paid"):
             self._add_call(event)
+        elif event.name == "files_shown" and event.data.get("only"):
+            self.looks += 1
 
     def _add_call(self, event: Event) -> None:
         self.calls += 1
@@ -207,5 +211,10 @@ def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) 
         commit=told.commit,
     )
     return StoryHistory(
-        outcome=outcome, calls=told.calls, tokens=told.tokens, cost_usd=told.cost_usd, last_message=said
+        outcome=outcome,
+        calls=told.calls,
+        looks=told.looks,
+        tokens=told.tokens,
+        cost_usd=told.cost_usd,
+        last_message=said,
     )

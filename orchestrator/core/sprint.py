@@ -365,6 +365,8 @@ class StoryReport(Value):
     cost_usd: float | None
     """None when any call's price is unknown."""
     calls: int
+    looks: int = 0
+    """Calls whose reply only asked to be shown files."""
     duration_s: float
     branch: str | None
     commit: str | None
@@ -395,8 +397,8 @@ class FormOutcome(Value):
 
 
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome), and,
-    once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `looks`, `forms` (each a
+    FormOutcome), and, once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

@@ -1,6 +1,6 @@
 """Alex, the developer: task → files. What an action plan asked to see is shown with the next request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from orchestrator.checks.action_plan import apply_plan, read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.paths import copied_delivery
-from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb, is_url
+from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
@@ -22,8 +22,9 @@ from orchestrator.core.ports import JudgeDelivery, Look
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
-from orchestrator.personas.secrecy import OwnFiles, Secrecy
+from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
 from orchestrator.prompts.feedback import render_comments, render_feedback
@@ -33,23 +34,19 @@ WHOLE_TOKENS = 8_000
 """A longer file is changed by edits alone: whole it would take most of an answer (`provider.max_output_tokens`)."""
 
 
-class Shown:
+class TaskShown(Shown):
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
 
-    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int, secrecy: Secrecy) -> None:
-        self._brief, self._look, self._room, self._secrecy = brief, look, room_tokens, secrecy
-        self._texts = dict(brief.modified_files)
-        self._asked: dict[str, str] = {}
-        self._notes: list[str] = []
+    def __init__(self, desk: Desk, brief: TaskBrief, look: Look) -> None:
+        super().__init__(
+            brief.modified_files, look, desk.policies.context_tokens, looks=desk.policies.looks, in_part=False
+        )
+        self._brief, self._secrecy = brief, desk.secrecy
 
     @property
     def slots(self) -> dict[str, str]:
         """Returns the prompt's slots that hold what is shown."""
-        asked = [context.render_files(self._asked, self._room), *self._notes]
-        return {
-            "modified_files": context.render_files(self._texts),
-            "shown_files": "\n\n".join(part for part in asked if part),
-        }
+        return {**super().slots, "modified_files": context.render_files(self._texts)}
 
     def world(self, kept: Delivery | None = None) -> PlanWorld:
         """What a plan is held against: texts as its author read them, without secrets; `kept` is what came whole of a
@@ -69,30 +66,10 @@ class Shown:
 
     async def follow(self, plan: ActionPlan) -> tuple[str, ...]:
         """Show what a plan asks for, and files it would change unread; take away what it prunes; the paths shown."""
-        for action in plan.actions:
-            if isinstance(action, Prune):
-                self._asked.pop(action.resource, None)
-                self._texts.pop(action.resource, None)
         # What the plan itself creates cannot be shown.
-        unread = (one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files)
-        there = {*self._texts, *self._asked}
-        wanted = [one for one in dict.fromkeys((*plan.reads, *unread)) if one not in there]
-        files = [one for one in wanted if not is_url(one)]
-        found = await self._look(files) if files else {}
-        again = [f"`{one}` is shown in full already." for one in plan.reads if one in there]
-        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in wanted)) if note]
-        return tuple(one for one in wanted if one in self._asked)
-
-    def _put(self, resource: str, text: str | None) -> str:
-        """Show one text; why it is not shown, or ""."""
-        if is_url(resource):
-            return f"`{resource}` is not shown: pages are not fetched here."
-        if text is None:
-            return f"`{resource}` is not shown: it is no text file of the repository."
-        if sum(map(tokens, self._asked.values())) + tokens(text) > self._room // 2:
-            return f"`{resource}` is not shown: there is no room for it; PRUNE what you do not need."
-        self._asked[resource] = text
-        return ""
+        unread = [one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files]
+        unread = [path for path in unread if path in plan.prunes or path not in {*self._texts, *self._asked}]
+        return await self.show((*plan.reads, *unread), plan.prunes)
 
 
 NAME = "alex"
@@ -109,14 +86,14 @@ class Alex:
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
-        shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
+        shown = TaskShown(self._desk, brief, look)
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
         request = build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts)
         return await self._asked(build, request, judge, build.complete, build.look)
 
-    async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
-        """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
-        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
+    async def merge(self, brief: MergeBrief, judge: JudgeDelivery, look: Look) -> Delivered:
+        """See ports.Developer: one reply besides looks, without a repair."""
+        shown = TaskShown(self._desk, brief.work, look)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own)
         request = replace(
@@ -153,10 +130,6 @@ def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
     }
 
 
-async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
-    return {}
-
-
 async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
     """Refuses a cut-off resolution, because its missing end is unknown."""
     if not heard.cut_off and not (heard.at_limit and heard.is_plan):
@@ -167,7 +140,7 @@ async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[De
 class _Build:
     """One task's delivery, from the first request on."""
 
-    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles) -> None:
+    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: TaskShown, own: OwnFiles) -> None:
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
         self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
@@ -201,6 +174,7 @@ class _Build:
             f"{NAME} is shown {', '.join(shown) or 'nothing more'}",
             files=list(shown),
             pruned=list(plan.prunes),
+            only=only,
             **asked.decided(Verdict.SHOWN),
         )
         return Looked(self._shown.slots, only)
@@ -292,6 +266,7 @@ class _Build:
             replies=replies,
             task=self._brief.task.task_id,
             stronger=stronger,
+            shown=self._shown,
         )
         usual = self._desk.policies.formats.get(NAME, "auto")
         # Unless plans are all that is wanted: JSON holds nothing but whole files.

@@ -62,7 +62,8 @@ class Jordan:
             "older_tests": _older(brief),
             "faulty": _faulty(brief),
         }
-        request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots)
+        shown = self._desk.shown(brief.files, older)
+        request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots, shown=shown)
         form = self._desk.policies.formats.get(NAME, "auto")
         try:
             asked = await ask(self._desk, request.in_form(form), read=read, judge=judged)
@@ -106,7 +107,9 @@ class Jordan:
             "older_tests": context.render_files(brief.older),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history]),
         }
-        request = self._desk.request(NAME, Purpose.ANALYSIS, AnalysisAnswer, slots)
+        suite: dict[str, str] = {change.path: change.content for change in brief.suite.changes}
+        shown = self._desk.shown(brief.files, brief.older, suite)
+        request = self._desk.request(NAME, Purpose.ANALYSIS, AnalysisAnswer, slots, shown=shown)
         try:
             asked = await ask(self._desk, request, read=self._read_analysis)
         except SchemaValidationError as error:

@@ -9,7 +9,7 @@ from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
-from orchestrator.core.breakdown import Breakdown, Task, TaskPlan
+from orchestrator.core.breakdown import Breakdown, TaskPlan
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import Surface
 from orchestrator.core.errors import OrchestratorError, SchemaValidationError
@@ -21,6 +21,7 @@ from orchestrator.core.value import counted
 from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import fence, tokens
 from orchestrator.prompts.feedback import render_reasons, render_revision
@@ -111,9 +112,10 @@ class Mike:
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
-        request = self._desk.request(NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback)
+        shown = self._desk.shown()
+        request = self._desk.request(NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback, shown=shown)
         try:
-            asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots))
+            asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots, shown))
         except SchemaValidationError as error:
             return Planned(breakdown=None, findings=error.findings)
         # What was left out of a sound structure (an entry that is no path) is reported, and the plan is judged (A5).
@@ -148,7 +150,9 @@ class Mike:
             "asked_packages": context.render_paths(brief.packages),
             "refused": render_reasons(brief.findings),
         }
-        heard = await self._desk.hear(self._desk.request(NAME, Purpose.AMENDMENT, AmendmentAnswer, slots, replies=1))
+        shown = self._desk.shown()
+        request = self._desk.request(NAME, Purpose.AMENDMENT, AmendmentAnswer, slots, replies=1, shown=shown)
+        heard = await self._desk.hear(request)
         value = heard.extraction.value
         if not isinstance(value, dict) or heard.cut_off:
             return Amended(amendment=None, reason="the answer could not be read")
@@ -158,7 +162,7 @@ class Mike:
         return Amended(amendment=amendment, reason=reason if isinstance(reason, str) else "", findings=tuple(findings))
 
     async def _complete(
-        self, slots: Slots, plan: Breakdown | None, heard: Heard, left: int
+        self, slots: Slots, shown: Shown, plan: Breakdown | None, heard: Heard, left: int
     ) -> tuple[Breakdown | None, Sequence[Finding], int]:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
@@ -171,7 +175,7 @@ class Mike:
             """Returns whether more is to be asked for."""
             nonlocal completing, cut_off, spent
             spent += 1
-            request = self._missing_request(slots, completing.tasks, completing.task_count, left - spent)
+            request = self._missing_request(slots, shown, completing, left - spent)
             more = await self._desk.hear(request)
             if more.extraction.value is not None:
                 before = len(completing.tasks)
@@ -199,11 +203,11 @@ class Mike:
             findings.append(minor("breakdown.cut_off", message, fix=fix))
         return completing, findings, spent
 
-    def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
+    def _missing_request(self, slots: Slots, shown: Shown, plan: Breakdown, left: int) -> Request:
         """Returns a re-ask of the plan's answer loop, which has `left` more."""
-        missing = context.render_missing(self._brief.story.id, known, announced)
-        more = {**slots, "known_tasks": context.render_tasks(known), "missing": missing}
-        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more)
+        missing = context.render_missing(self._brief.story.id, plan.tasks, plan.task_count)
+        more = {**slots, "known_tasks": context.render_tasks(plan.tasks), "missing": missing}
+        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more, shown=shown)
         return replace(request, attempt=request.replies - left)
 
     def _slots(self, surface: Surface, said: Replan | None) -> Slots:

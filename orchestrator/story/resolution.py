@@ -80,7 +80,10 @@ class Resolution:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(delivery, wider, texts, files, said)
 
-        delivered = await stage.developer.merge(brief, judge)
+        async def look(paths: Sequence[str]) -> Mapping[str, str]:
+            return await stage.do("look", dict[str, str], stage.workspace.read_at, tree, paths)
+
+        delivered = await stage.developer.merge(brief, judge, look)
         counts: dict[str, Any] = {"attempt": attempt, "left": left, "task": task.task_id}
         if not delivered.accepted or delivered.delivery is None:
             blocked = blocking(delivered.findings)

@@ -165,8 +165,8 @@ _REVIEW = {
 
 _MERGE = {
     "merge.marker": "no marker left in it",
-    "merge.removed": "nothing is shown, run, moved or taken away",
-    "merge.command": "nothing is shown, run, moved or taken away",
+    "merge.removed": "nothing is run, moved or taken away",
+    "merge.command": "nothing is run, moved or taken away",
 }
 
 RULES: tuple[Rule, ...] = (
