@@ -391,6 +391,13 @@ class SuiteBrief(Value):
     """Full text of the files the story delivered."""
     older: tuple[OlderTest, ...] = ()
     """Older test files to be rewritten with it."""
+    place: str = ""
+    """The test file that the tests go into: one that covers the subject, or a new one named as its neighbours; "" where
+    nothing can be said."""
+    covered: str | None = None
+    """Text of that file before the story; None where it is new."""
+    near: dict[str, str] = {}
+    """Texts of the nearest existing tests and of the helpers that they use."""
     faulty: Faulty | None = None
     """The suite it takes the place of."""
 

@@ -34,6 +34,8 @@ class TestSuite(Value):
     """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
     changed: tuple[FileChange, ...] = ()
     """Older test files rewritten with it, as the plan allows."""
+    older_names: tuple[str, ...] = ()
+    """Tests that its file held before the story: they run with it, and do not count as the story's."""
 
     @property
     def changes(self) -> tuple[FileChange, ...]:

@@ -1,5 +1,6 @@
 """Jordan, QA: the suite of a story, and what its failures mean."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,14 +13,19 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.finding import Finding
-from orchestrator.core.suite import FailureInstruction, TestSuite
+from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 from orchestrator.core.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.session import Desk
 from orchestrator.prompts import context
+from orchestrator.prompts.budget import CHARS_PER_TOKEN, as_data, cap_middle
 
 NAME = "jordan"
+# `2`, `#2`, `AC 2`, `criteria 1, 3 and 4`: numbers without words of a criterion.
+_NUMBERS = re.compile(
+    r"^\s*(?:acceptance\s+)?(?:criterion|criteria|acs?)?[\s#:]*\d{1,3}(?:(?:[\s,;/&#]|and)*\d{1,3})*[.)\s]*$", re.I
+)
 
 
 class _Analysis(NamedTuple):
@@ -43,11 +49,17 @@ class Jordan:
 
         older = {one.path: one.text for one in brief.older}
         faulty = brief.faulty.suite if brief.faulty is not None else None
+        covered: dict[str, str] = {brief.place: brief.covered} if brief.covered is not None else {}
+        # What it may EDIT, as it is shown: its own suite so far, or the file that it adds to.
+        shown_as = dict(covered)
+        if faulty is not None:
+            shown_as[faulty.test_file] = faulty.test_content
+        edited = {path: self._desk.secrecy.masks.masked(text) for path, text in shown_as.items()}
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
-            suite, said = self._read_suite(value, older)
-            whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), older)
+            suite, said = self._read_suite(value, older, edited, covered)
+            whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), {**older, **shown_as})
             return whole, [*said, *masked]
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
@@ -59,10 +71,12 @@ class Jordan:
             "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
             "suite_rule": self._rule(wanted),
             "files": context.render_files(brief.files),
+            "place": self._place(brief),
+            "near_tests": context.render_files(_shortened(brief.near, self._room), self._room),
             "older_tests": _older(brief),
             "faulty": _faulty(brief),
         }
-        shown = self._desk.shown(brief.files, older)
+        shown = self._desk.shown(brief.files, older, brief.near, covered)
         request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots, shown=shown)
         form = self._desk.policies.formats.get(NAME, "auto")
         try:
@@ -71,29 +85,51 @@ class Jordan:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
-    def _read_suite(self, value: Any, older: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
+    @property
+    def _room(self) -> int:
+        """Tokens for existing tests in a prompt."""
+        return self._desk.policies.context_tokens // 4
+
+    def _place(self, brief: SuiteBrief) -> str:
+        """Returns where the tests go, with the file that they are added to."""
+        if not brief.place or brief.faulty is not None:
+            return ""
+        if brief.covered is None:
+            return self._desk.library.note("notes/new_test_file", file=brief.place)
+        text = self._desk.secrecy.masks.masked(brief.covered)
+        shown = context.render_files(_shortened({brief.place: text}, self._room), self._room)
+        said = self._desk.library.note("notes/more_tests", file=brief.place)
+        return f"{said}\n\n{as_data(shown, 'tests')}"
+
+    def _read_suite(
+        self, value: Any, older: Mapping[str, str], edited: Mapping[str, str], covered: Mapping[str, str]
+    ) -> tuple[TestSuite | None, Sequence[Finding]]:
         """Returns the suite in an answer of either form."""
         plan = plan_in(value)
-        as_json, findings = (value, ()) if plan is None else suite_value(plan, older)
+        as_json, findings = (value, ()) if plan is None else suite_value(plan, older, edited)
         if as_json is None:
             return None, findings
         own = self._desk.policies.test.custom is not None
-        return read_suite(as_json, self._brief.story.id, older, any_language=own)
+        return read_suite(as_json, self._brief.story.id, older, covered, any_language=own)
 
     def _with_own_criteria(self, suite: TestSuite, breakdown: Breakdown) -> TestSuite:
-        """Returns the suite with the story's criteria where its cases repeat the plan's words for them.
+        """Returns the suite with the story's criteria where its cases give their numbers, or repeat the plan's words.
 
         The plan has one entry per criterion, in order, often in other words, and the prompt shows both.
         """
-        criteria, planned = self._brief.story.acceptance_criteria, breakdown.acceptance_tests
-        if len(criteria) != len(planned):
-            return suite
-        meant = {test.criterion.strip(): own for test, own in zip(planned, criteria, strict=True)}
+        planned = [test.criterion for test in breakdown.acceptance_tests]
+        criteria = self._brief.story.acceptance_criteria or planned
+        meant = {
+            words.strip(): own for words, own in zip(planned, criteria, strict=False) if len(planned) == len(criteria)
+        }
         meant |= {own.strip(): own for own in criteria}
-        cases = [
-            case.model_copy(update={"criterion": meant.get(case.criterion.strip(), case.criterion)})
-            for case in suite.test_cases
-        ]
+
+        cases: list[TestCase] = []
+        for case in suite.test_cases:
+            numbers = [int(one) for one in re.findall(r"\d+", case.criterion)] if _NUMBERS.match(case.criterion) else []
+            found = [criteria[number - 1] for number in numbers if 1 <= number <= len(criteria)]
+            told = found or [meant.get(case.criterion.strip(), case.criterion)]
+            cases += (case.model_copy(update={"criterion": one}) for one in told)
         return suite.model_copy(update={"test_cases": tuple(cases)})
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
@@ -148,6 +184,12 @@ def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Fi
     older = {one.path: one.text for one in brief.older}
     alone = partial(check_suite, required_criteria=None)
     return [*check_suite(suite, required_criteria=wanted), *check_changed(suite, older, alone)]
+
+
+def _shortened(texts: Mapping[str, str], room: int) -> dict[str, str]:
+    """Returns the texts, of long ones head and tail: where imports and fixtures stand, and where is added."""
+    each = room * CHARS_PER_TOKEN * 9 // 10 // max(1, len(texts))
+    return {path: cap_middle(text, each) for path, text in texts.items()}
 
 
 def _older(brief: SuiteBrief) -> str:

@@ -57,7 +57,10 @@ _BUILD = _COMMON | {
     *("import_summaries", "instructions", "history", "another_way", "comments"),
 }
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
-_SUITE = _COMMON | {"acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback", "shown_files"}
+_SUITE = _COMMON | {
+    *("acceptance_tests", "suite_rule", "files", "place", "near_tests", "older_tests", "faulty", "feedback"),
+    "shown_files",
+}
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
@@ -87,6 +90,8 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
     "notes/another_way": frozenset({"failure"}),
     "notes/same_answer": frozenset(),
     "notes/whole_files": frozenset(),
+    "notes/more_tests": frozenset({"file"}),
+    "notes/new_test_file": frozenset({"file"}),
     "notes/stage_contract": frozenset({"schema"}),
     "notes/plan_instructions": frozenset(),
 }

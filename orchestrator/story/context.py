@@ -321,14 +321,16 @@ def unproved_findings(report: TestReport) -> list[Finding]:
 
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
     """Returns the suite's cases with their results; a case that is absent from the report is `missing`."""
-    criteria = {case.name: case.criterion for case in suite.test_cases}
-    seen = {case.name for case in report.cases}
+    criteria: dict[str, list[str]] = {}
+    for case in suite.test_cases:
+        criteria.setdefault(case.name, []).append(case.criterion)
+    ended = [(case.name, str(case.result)) for case in report.cases]
+    seen = {name for name, _ in ended}
+    ended += [(name, "missing") for name in suite.expected_names if name not in seen]
+    # A test that shows several criteria stands under each.
     cases = [
-        CaseOutcome(name=case.name, criterion=criteria.get(case.name, ""), result=case.result) for case in report.cases
-    ]
-    cases += [
-        CaseOutcome(name=name, criterion=criteria.get(name, ""), result="missing")
-        for name in suite.expected_names
-        if name not in seen
+        CaseOutcome(name=name, criterion=criterion, result=result)
+        for name, result in ended
+        for criterion in criteria.get(name, [""])
     ]
     return TestsOutcome(run=len(report.cases), passed=report.passed, failed=report.failed, cases=tuple(cases))

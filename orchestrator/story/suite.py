@@ -1,9 +1,11 @@
 """The story's suite: written once, committed, frozen."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from orchestrator.checks.suite import check_older, is_suite
+from orchestrator.checks.suite_place import place_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import Surface
 from orchestrator.core.delivery import FileChange
@@ -12,8 +14,9 @@ from orchestrator.core.exchange import Faulty, OlderTest, SuiteBrief
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite
-from orchestrator.core.value import counted
+from orchestrator.core.value import Value, counted
 from orchestrator.story.context import Progress, Stage, StoryStopped
+from orchestrator.story.project_scan import MAX_SOURCE_CHARS, scan_tests
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
@@ -41,6 +44,9 @@ async def replace_suite(
         update={
             "faulty": faulty,
             "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
+            # Where it went is where it stays, and what was there before the story stays in it.
+            "place": faulty.suite.test_file,
+            "covered": older.get(faulty.suite.test_file) if stage.policies.steps else None,
         }
     )
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
@@ -87,6 +93,7 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
     listed = {path: reason for path, reason in listed.items() if path in now.files}
 
     texts = await stage.read([*story_files(plan), *listed])
+    place = await _place(stage, plan, now) if stage.policies.steps else SuitePlace()
     return SuiteBrief(
         breakdown=plan,
         surface=progress.surface,
@@ -94,7 +101,34 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
         older=tuple(
             OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts
         ),
+        place="" if place.file in listed else place.file,
+        covered=None if place.file in listed else place.near.get(place.file),
+        near={path: text for path, text in place.near.items() if path != place.file and path not in listed},
     )
+
+
+class SuitePlace(Value):
+    """Where the story's tests go, with the texts of the tests that are near."""
+
+    file: str = ""
+    near: dict[str, str] = {}
+
+
+async def _place(stage: Stage, plan: Breakdown, surface: Surface) -> SuitePlace:
+    """Chooses the test file that covers the story's files, or a name for a new one, as a durable step."""
+    sources = story_files(plan)
+    exports = {entry.path: entry.names for entry in surface.exports if entry.path in sources}
+
+    async def work(_step_id: str) -> SuitePlace:
+        tests = [path for path in scan_tests(surface.files) if path not in sources]
+        texts = await stage.workspace.read(stage.story_id, tests)
+        known = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
+        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports)
+        more = await stage.workspace.read(stage.story_id, [path for path in found.near if path not in texts])
+        every = {**texts, **more}
+        return SuitePlace(file=found.file, near={path: every[path] for path in found.near if path in every})
+
+    return await stage.step.step("suite_place", work, SuitePlace)
 
 
 async def _commit(

@@ -86,7 +86,7 @@ _SUITE = {
     "suite.syntax": "It must compile",
     "suite.criteria": "One test per acceptance criterion where that is asked for",
     "suite.file_name": "named test_*.py",
-    "suite.older_test": "The test file has a new path",
+    "suite.older_test": "Else the test file has a new path",
     "suite.changed_test": "no other older test is touched",
     "suite.no_tests": "functions named test_*",
     "suite.no_assertion": "Every test function asserts something",
