@@ -133,26 +133,29 @@ def _suite(
         return None
     changed, wrong = read_changed(value.get("changed_tests"), older, file)
     findings += wrong
-    names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
+    names = names_of_tests(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
         meant = _by_letters(names)
         cases = tuple(case.model_copy(update={"name": meant.get(_letters(case.name), case.name)}) for case in cases)
     findings += _unknown_cases(cases, names) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
-    more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
+    more = (names_of_tests(change.path, change.content) for change in changed if change.path in suite.run_files)
     expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))
     return suite.model_copy(update={"expected_names": expected})
 
 
 def _added(suite: TestSuite, before: str, story_id: str) -> TestSuite:
-    """Returns a suite in a file that was there: the tests that it held are not the story's.
-
-    With none of them it is no new text of that file, but tests to be added: they get a file beside it.
-    """
-    older = _names(suite.test_file, before)
-    own = tuple(name for name in suite.expected_names if name not in older)
-    if older and own == suite.expected_names:
+    """Returns a suite for a file that is there; with none of its tests it gets a file beside it."""
+    older = names_of_tests(suite.test_file, before)
+    if older and not {*older} & {*suite.expected_names}:
         return suite.model_copy(update={"test_file": RepoPath(beside(suite.test_file, story_id))})
+    return without_older(suite, before)
+
+
+def without_older(suite: TestSuite, before: str) -> TestSuite:
+    """Returns a suite in a file that was there: the tests that it held are not the story's."""
+    older = names_of_tests(suite.test_file, before)
+    own = tuple(name for name in suite.expected_names if name not in older)
     if not own:  # a row of a table: the story's are the tests that it names
         own = tuple(case.name for case in suite.test_cases if case.name in suite.expected_names)
     if not own:
@@ -195,7 +198,8 @@ def reason_of(value: object, name: str) -> str:
     return _texts(held, ("reason",)).get("reason", "")
 
 
-def _names(file: str, content: str) -> tuple[str, ...]:
+def names_of_tests(file: str, content: str) -> tuple[str, ...]:
+    """Returns the names of the tests in a file, as its runner reports them."""
     return test_names(content, file) if _is_node(file) else test_functions(content)
 
 

@@ -134,6 +134,8 @@ class TestReport(Value):
     cases: tuple[ReportedCase, ...] = ()
     problem: RunProblem | None = None
     missing_names: tuple[str, ...] = ()
+    older_failing: tuple[str, ...] = ()
+    """Names of failed tests that the suite's file held before the story; they are not among the cases."""
     flaky: tuple[str, ...] = ()
     """Ids of cases that failed and passed when they were run once more alone: they count as passed."""
     exit_code: int | None = None

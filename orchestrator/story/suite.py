@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from orchestrator.checks.suite import check_older, is_suite
+from orchestrator.checks.suite import check_older, is_suite, without_older
 from orchestrator.checks.suite_place import place_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import Surface
@@ -26,6 +26,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
+    suite = await _own_tests(stage, plan, suite, surface, {})
     progress.note_findings(written.findings)
     await _commit(stage, suite)
     await _tell_older(stage, brief, suite)
@@ -53,6 +54,7 @@ async def replace_suite(
     suite, before = written.suite, faulty.suite
     if suite is None or suite.changes == before.changes:
         return None
+    suite = await _own_tests(stage, plan, suite, progress.surface, older)
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
@@ -68,6 +70,18 @@ async def replace_suite(
     )
     await _tell_older(stage, brief, suite)
     return suite
+
+
+async def _own_tests(
+    stage: Stage, plan: Breakdown, suite: TestSuite, surface: Surface, before: Mapping[str, str]
+) -> TestSuite:
+    """Returns the suite without the tests that its file held before the story; `before` has what suites changed."""
+    path = suite.test_file
+    planned = path in {change.file for change in plan.tests_to_change}
+    if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
+        return suite
+    texts = before if path in before else await stage.read([path])
+    return without_older(suite, texts[path]) if path in texts else suite
 
 
 async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Mapping[str, str]) -> None:

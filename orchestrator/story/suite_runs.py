@@ -98,10 +98,12 @@ def of_story(suite: TestSuite, report: TestReport) -> TestReport:
     """Returns the run without the tests that the suite's file held before: whether they still pass, the run of all
     tests shows, which knows how they were at the base."""
     older = {*suite.older_names}
-    cases = tuple(case for case in report.cases if case.name not in older or case.file not in {"", suite.test_file})
-    if len(cases) == len(report.cases):
+    held = [case for case in report.cases if case.name in older and case.file in {"", suite.test_file}]
+    if not held:
         return report
-    settled = report.model_copy(update={"cases": cases})
+    failing = tuple(dict.fromkeys(case.name for case in held if case.id in report.failing_ids))
+    cases = tuple(case for case in report.cases if case not in held)
+    settled = report.model_copy(update={"cases": cases, "older_failing": failing})
     if settled.green and not report.green:
         return settled.model_copy(update={"not_proved": "tests that its file held before fail"})
     return settled
