@@ -136,6 +136,8 @@ class Progress:
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    committed: bool = False
+    """True once a task has committed something."""
     removed: set[str] = field(default_factory=set)
     """Files that tasks removed and that were not written again."""
     locks: dict[str, str] = field(default_factory=dict)
@@ -158,6 +160,7 @@ class Progress:
 
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Updates the set of removed files."""
+        self.committed = True
         self.removed = (self.removed | set(removed)) - set(written)
 
     def note_findings(self, found: Sequence[Finding]) -> None:

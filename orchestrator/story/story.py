@@ -46,6 +46,8 @@ async def work_through(stage: Stage) -> StoryOutcome:
         tasks = TaskRun(stage, progress, plan, contract)
         for task in in_order(plan):
             await tasks.run(Order(task=task))
+        if stage.policies.steps:
+            expect_something(progress)
         suite = await write_suite(stage, progress, plan, await scan(stage))
         trial = await run_trial(stage, progress, plan, suite, tasks)
         found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
@@ -145,6 +147,18 @@ def outcome(
         commit=commit,
         stop_sprint=stop_sprint,
     )
+
+
+def expect_something(progress: Progress) -> None:
+    """Raises StoryStopped when no task could be finished and nothing was committed: there is nothing to be tested."""
+    failed = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
+    if progress.committed or len(failed) < len(progress.tasks):
+        return
+    told = (
+        f"nothing could be committed: no delivery of {', '.join(failed)} satisfied every check; no tests were written"
+    )
+    fix = "read why in the findings before this one; a smaller story or another model may help: then `reset` the story"
+    raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [major("story.nothing_built", told, fix=fix)])
 
 
 def _unfinished(progress: Progress) -> list[Finding]:

@@ -148,3 +148,14 @@ async def test_criteria_are_matched_by_their_numbers(tmp_path: Path) -> None:
     both = EDITED.replace("`test_rate`: 1", "`test_rate`: AC 1 and 3")
     outcome = await run(stand, tmp_path, both)
     assert [case.criterion for case in outcome.tests.cases] == ["A rate is shown", "Not below zero"]
+
+
+async def test_no_tests_are_asked_for_while_nothing_is_committed(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"])
+    for _ in range(3):
+        stand.team.deliver(A, 1, {"us_1.py": "def value(:\n"})
+    outcome = await stand.run(await provider(stand.team, tmp_path), steps=1)
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "story.nothing_built" in codes(outcome)
+    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"]
