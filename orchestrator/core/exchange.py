@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.breakdown import Breakdown, Task, TestToChange
 from orchestrator.core.contract import Amendment, ArchitectureContract, Surface
 from orchestrator.core.delivery import Conflict, Delivery, MergedStory, Reviewed
 from orchestrator.core.finding import Finding
@@ -425,6 +425,8 @@ class FailureBrief(Value):
     """Texts of older test files that fail now: the story's own suite is green."""
     environment: str = ""
     """What the environment lacks, where the story's files may do without it."""
+    tests_to_change: tuple[TestToChange, ...] = ()
+    """Older tests that the story changes on purpose, by its plan."""
 
 
 class Analysed(Value):

@@ -141,6 +141,7 @@ class Jordan:
             "report": context.render_report(brief.report),
             "environment": brief.environment,
             "older_tests": context.render_files(brief.older),
+            "planned_tests": "\n".join(f"- {one.file}: {one.reason}" for one in brief.tests_to_change),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history]),
         }
         suite: dict[str, str] = {change.path: change.content for change in brief.suite.changes}

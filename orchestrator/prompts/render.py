@@ -77,7 +77,18 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
     "tester/analysis": _COMMON
-    | {"schema", "suite", "files", "report", "environment", "older_tests", "history", "feedback", "shown_files"},
+    | {
+        "schema",
+        "suite",
+        "files",
+        "report",
+        "environment",
+        "older_tests",
+        "planned_tests",
+        "history",
+        "feedback",
+        "shown_files",
+    },
     "reviewer/review": _COMMON
     | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback", "shown_files"},
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),

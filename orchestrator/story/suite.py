@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from orchestrator.checks.suite import check_older, is_suite, without_older
+from orchestrator.checks.suite import check_older, is_suite, names_of_tests, without_older
 from orchestrator.checks.suite_place import place_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import Surface
@@ -91,11 +91,12 @@ async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Map
     await _commit(stage, suite, again, [path for path in left if path not in older])
 
 
-def kept(suite: TestSuite, reason: str) -> Finding:
-    """Returns the finding on a suite that the tester calls wrong and that was not replaced."""
+def kept(suite: TestSuite, reason: str, *, again: bool = False) -> Finding:
+    """Returns the finding on a suite that the tester calls wrong and that was not replaced; `again`: it was before."""
+    left = "again, and it is written anew only once" if again else "and wrote none that takes its place"
     return minor(
         "test.suite_fault",
-        f"the tester calls {suite.test_file} wrong and wrote none that takes its place: {reason}",
+        f"the tester calls {suite.test_file} wrong {left}: {reason}",
         where=Where(file=suite.test_file),
         fix="look at the tests: when they are wrong, mend them on the branch, or `reset` the story",
     )
@@ -163,9 +164,11 @@ async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None
     after: dict[str, str] = {change.path: change.content for change in suite.changes}
     for one in brief.older:
         if after.get(one.path, one.text) != one.text:
+            now, before = (len(names_of_tests(one.path, text)) for text in (after[one.path], one.text))
+            tests = f"{counted(now, 'test')} in place of {before}" if now != before else counted(now, "test")
             await stage.step.emit(
                 "older_test_rewritten",
-                f"the tester rewrote {one.path}: {one.reason or 'no reason given'}",
+                f"the tester rewrote {one.path} ({tests}): {one.reason or 'no reason given'}",
                 file=one.path,
                 reason=one.reason,
                 before=one.text,
