@@ -137,7 +137,9 @@ def _suite(
     if _is_node(file):
         meant = _by_letters(names)
         cases = tuple(case.model_copy(update={"name": meant.get(_letters(case.name), case.name)}) for case in cases)
-    findings += _unknown_cases(cases, names) if names else []
+    # Rows of a table have titles that only a run knows.
+    stated = tuple(case for case in cases if not (_is_node(file) and re.search("[%$]", case.name)))
+    findings += _unknown_cases(stated, names) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
     more = (names_of_tests(change.path, change.content) for change in changed if change.path in suite.run_files)
     expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))

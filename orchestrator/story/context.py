@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -322,11 +323,24 @@ def unproved_findings(report: TestReport) -> list[Finding]:
     ]
 
 
+# `adds %i and %i`, `adds $a`: titles of a table's rows as jest and vitest write them.
+_CELL = re.compile(r"%[sdifjoOcp#$]|\$\{?[\w.]+\}?")
+
+
+def _rows_of(name: str) -> re.Pattern[str] | None:
+    """Returns what the names of a table's rows are like, None for a test that is no table."""
+    parts = _CELL.split(name)
+    return re.compile(".+".join(map(re.escape, parts)), re.DOTALL) if len(parts) > 1 else None
+
+
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
     """Returns the suite's cases with their results; a case that is absent from the report is `missing`."""
     criteria: dict[str, list[str]] = {}
     for case in suite.test_cases:
         criteria.setdefault(case.name, []).append(case.criterion)
+    tables = [(pattern, told) for name, told in criteria.items() if (pattern := _rows_of(name)) is not None]
+    for name in {reported.name for reported in report.cases} - criteria.keys():
+        criteria[name] = next((told for pattern, told in tables if pattern.fullmatch(name)), [""])
     ended = [(case.name, str(case.result)) for case in report.cases]
     seen = {name for name, _ in ended}
     ended += [(name, "missing") for name in suite.expected_names if name not in seen]

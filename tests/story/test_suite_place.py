@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import ReportedCase, TestReport
+from orchestrator.core.suite import ReportedCase, TestCase, TestReport, TestSuite
+from orchestrator.story import context
 from orchestrator.testing.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import breakdown, suite
@@ -159,3 +160,10 @@ async def test_no_tests_are_asked_for_while_nothing_is_committed(tmp_path: Path)
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "story.nothing_built" in codes(outcome)
     assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"]
+
+
+def test_rows_of_a_table_show_the_criterion_of_its_title() -> None:
+    cases = (TestCase(name="cart > adds %i to $name", criterion="In euros"), TestCase(name="test_b", criterion="B"))
+    told = TestSuite(test_file="a.test.js", test_content="", test_cases=cases)
+    outcome = context.tests_outcome(told, report(passed=["cart > adds 1 to the cart", "cart > takes 1", "test_b"]))
+    assert [case.criterion for case in outcome.cases] == ["In euros", "", "B"]
