@@ -97,7 +97,7 @@ MEANS = {
     "failure_repeated": "a story failed as it had before: another way is tried once, then a person is needed",
     "older_tests_failed": "the story's own suite is green, and tests that were there before fail",
     "failure_analysed": "the tester says what a red run means, or nothing usable",
-    "files_shown": "an action plan asked to see files; they go into the next request",
+    "files_shown": "files were asked for; they go into the next request; `only`: in place of an answer",
     "gate_answered": "somebody has answered an open question, also while nothing runs; the first answer counts",
     "gate_opened": "a story waits for a person",
     "gate_settled": "the story goes on with the answer",

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,12 @@ def story_body(
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
         policies = policies_in(payload)
-        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
+        story = brief.story.id
+
+        async def look(paths: Sequence[str]) -> Mapping[str, str]:
+            return await step.step("look", lambda _step_id: workspace.read(story, paths), dict[str, str])
+
+        desk = Desk(step=step, library=library, policies=policies, story=story, schemas=schemas, masks=masks, look=look)
         return await run_story(
             Stage(
                 brief=brief,

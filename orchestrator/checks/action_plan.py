@@ -121,30 +121,36 @@ def read_plan_delivery(
 
 
 def suite_value(
-    plan: ActionPlan, older: Mapping[str, str] = MappingProxyType({})
+    plan: ActionPlan,
+    older: Mapping[str, str] = MappingProxyType({}),
+    covered: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
-    """Returns the suite in a plan with one CREATE, and a CREATE or EDITs per file of `older` that it changes, as JSON.
+    """Returns the suite in a plan with one CREATE, or EDITs of a file of `covered`, as JSON; and a CREATE or EDITs per
+    file of `older` that it changes.
 
-    `older` are paths and texts. None, with findings, when the plan has other actions or an EDIT that does not apply.
+    Both are paths and texts. None, with findings, when the plan has other actions or an EDIT that does not apply.
     """
     created = [action for action in plan.actions if isinstance(action, Create)]
-    edited = [action for action in plan.actions if isinstance(action, Edit) and action.path in older]
-    own = [file for file in created if file.path not in older] or created[:1]
+    texts = {**older, **covered}
+    edited = [action for action in plan.actions if isinstance(action, Edit) and action.path in texts]
+    paths = [*dict.fromkeys((*(file.path for file in created), *(file.path for file in edited)))]
+    own = [path for path in paths if path not in older] or paths[:1]
     if len(own) != 1 or len(plan.actions) != len(created) + len(edited):
         verbs = ", ".join(f"`{action.verb}`" for action in plan.actions) or "no action"
         fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`"
-        fix += f" but EDITs of {', '.join(f'`{path}`' for path in older)}." if older else "."
-        return None, [major("suite.shape", f"a suite is one CREATE; the plan has {verbs}", fix=fix)]
-    file = own[0]
+        fix += f" but EDITs of {', '.join(f'`{path}`' for path in texts)}." if texts else "."
+        return None, [major("suite.shape", f"a suite is one test file; the plan has {verbs}", fix=fix)]
     # A long file may have been shown in part: what FIND names exactly once is known well enough.
-    world = PlanWorld(paths=frozenset(older), texts=older, context=frozenset(older))
+    world = PlanWorld(paths=frozenset(texts), texts=texts, context=frozenset(texts))
     applied = apply_plan(plan.model_copy(update={"actions": tuple(edited)}), world)
     if not applied.valid:
         return None, applied.findings
-    texts = {one.path: one.content for one in created if one is not file} | dict(applied.changes)
+    after = {file.path: file.content for file in created} | {
+        path: text for path, text in applied.changes.items() if text is not None
+    }
     cases = [_case(item) for item in plan.lists.get(TEST_CASES, ())]
-    value = {"test_file": file.path, "test_content": file.content, "test_cases": cases}
-    changed = [{"path": path, "content": text} for path, text in texts.items()]
+    value = {"test_file": own[0], "test_content": after.pop(own[0], ""), "test_cases": cases}
+    changed = [{"path": path, "content": text} for path, text in after.items()]
     return {**value, **({"changed_tests": changed} if changed else {})}, ()
 
 

@@ -383,7 +383,7 @@ def _not_found(action: Edit, pair: Pair, where: Where, text: FileText) -> Findin
     message = f"FIND does not occur in `{action.path}`"
     if near is None:
         message += ", and nothing there is like it"
-        fix = f"READ `{action.path}` and copy the lines as they are, blanks and all."
+        fix = f"Copy the lines as they stand in `{action.path}`, blanks and all."
     else:
         blanks = "; they differ in blanks only" if near.blanks_only else ""
         message += f"; the nearest text is at line {near.line} ({near.score:.0f} % alike){blanks}:\n{near.diff}"

@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import basename
+from types import MappingProxyType
 
+from orchestrator.checks.kept_tests import lost_parts
 from orchestrator.checks.paths import tidy
+from orchestrator.checks.suite_place import beside
 from orchestrator.code.check import check_syntax
 from orchestrator.code.grammar import Node
 from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests, test_names
@@ -20,7 +23,7 @@ from orchestrator.code.python.source import dotted
 from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
-from orchestrator.core.paths import is_test_file, unsafe_reason
+from orchestrator.core.paths import RepoPath, is_test_file, unsafe_reason
 from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 
 
@@ -29,35 +32,17 @@ def check_older(suite: TestSuite, older: str | None) -> list[Finding]:
 
     Adding is fine. None stands for a file that cannot be read as text, or read at all: nothing may replace it.
     """
-    if older is not None and not set(_parts(older)) - set(_parts(suite.test_content)):
+    lost = lost_parts(suite.test_file, older, suite.test_content) if older is not None else [suite.test_file]
+    if not lost:
         return []
     return [
         major(
             "suite.older_test",
-            f"`{suite.test_file}` is there already, and this would change or remove what it holds",
+            f"`{suite.test_file}` is there already, and this would change or remove what it holds: {', '.join(lost)}",
             where=Where(file=suite.test_file),
-            fix="Choose a name that is not taken yet.",
+            fix="Keep all that it holds as it is and add to it, or choose a name that is not taken yet.",
         )
     ]
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Every statement at the top of a module as it is written, imports name by name; the whole of a broken text."""
-    tree = source.parse_python(text)
-    if tree is None:
-        yield text
-        return
-    lines = re.split(r"\r\n|\r|\n", text)
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            yield from (f"import {alias.name} as {alias.asname}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (
-                f"from {node.level} {node.module} import {alias.name} as {alias.asname}" for alias in node.names
-            )
-        else:
-            first = min(part.lineno for part in (node, *getattr(node, "decorator_list", ())))
-            yield "\n".join(lines[first - 1 : node.end_lineno])
 
 
 def read_changed(
@@ -104,15 +89,24 @@ _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix
 
 
 def read_suite(
-    value: object, story_id: str, older: Collection[str] = (), *, any_language: bool = False
+    value: object,
+    story_id: str,
+    older: Collection[str] = (),
+    covered: Mapping[str, str] = MappingProxyType({}),
+    *,
+    any_language: bool = False,
 ) -> tuple[TestSuite | None, list[Finding]]:
     """The suite in an extracted value, with its test functions as `expected_names`; None when the shape is broken.
 
-    `older` are the older test files that may be rewritten with it. With `any_language`, as where people's own command
-    runs the tests, the expected names of a file that is neither Python's nor Node's are those that the answer states.
+    `older` are the older test files that may be rewritten with it, `covered` is the one that it may add to, with its
+    text. Where it brings tests alone for that file, they become a file of their own beside it. With `any_language`, as
+    where people's own command runs the tests, the expected names of a file that is neither Python's nor Node's are
+    those that the answer states.
     """
     findings: list[Finding] = []
     suite = _suite(value, story_id, older, any_language, findings) if isinstance(value, Mapping) else None
+    if suite is not None and (before := covered.get(suite.test_file)) is not None:
+        suite = _added(suite, before, story_id)
     if not isinstance(value, Mapping):
         kind = "a list" if isinstance(value, list) else "no object"
         findings.append(major("suite.shape", f"the answer is {kind}, not one suite", fix=_FIX))
@@ -139,15 +133,37 @@ def _suite(
         return None
     changed, wrong = read_changed(value.get("changed_tests"), older, file)
     findings += wrong
-    names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
+    names = names_of_tests(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
         meant = _by_letters(names)
         cases = tuple(case.model_copy(update={"name": meant.get(_letters(case.name), case.name)}) for case in cases)
-    findings += _unknown_cases(cases, names) if names else []
+    # Rows of a table have titles that only a run knows.
+    stated = tuple(case for case in cases if not (_is_node(file) and re.search("[%$]", case.name)))
+    findings += _unknown_cases(stated, names) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
-    more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
+    more = (names_of_tests(change.path, change.content) for change in changed if change.path in suite.run_files)
     expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))
     return suite.model_copy(update={"expected_names": expected})
+
+
+def _added(suite: TestSuite, before: str, story_id: str) -> TestSuite:
+    """Returns a suite for a file that is there; with none of its tests it gets a file beside it."""
+    older = names_of_tests(suite.test_file, before)
+    if older and not {*older} & {*suite.expected_names}:
+        return suite.model_copy(update={"test_file": RepoPath(beside(suite.test_file, story_id))})
+    return without_older(suite, before)
+
+
+def without_older(suite: TestSuite, before: str) -> TestSuite:
+    """Returns a suite in a file that was there: the tests that it held are not the story's."""
+    older = names_of_tests(suite.test_file, before)
+    own = tuple(name for name in suite.expected_names if name not in older)
+    if not own:  # a row of a table: the story's are the tests that it names
+        own = tuple(case.name for case in suite.test_cases if case.name in suite.expected_names)
+    if not own:
+        return suite
+    rest = tuple(name for name in older if name not in own)
+    return suite.model_copy(update={"expected_names": own, "older_names": rest})
 
 
 def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[Finding]]:
@@ -184,7 +200,8 @@ def reason_of(value: object, name: str) -> str:
     return _texts(held, ("reason",)).get("reason", "")
 
 
-def _names(file: str, content: str) -> tuple[str, ...]:
+def names_of_tests(file: str, content: str) -> tuple[str, ...]:
+    """Returns the names of the tests in a file, as its runner reports them."""
     return test_names(content, file) if _is_node(file) else test_functions(content)
 
 
@@ -220,6 +237,9 @@ def _cases(value: object, findings: list[Finding], *, of_node: bool) -> tuple[Te
     cases: list[TestCase] = []
     for entry in value:
         texts = {"name": entry} if isinstance(entry, str) else _texts(entry, ("name", "criterion"))
+        shown = entry.get("criterion") if isinstance(entry, Mapping) else None
+        if isinstance(shown, int | list):
+            texts["criterion"] = ", ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
         name = texts.get("name", "").strip()
         name = name if of_node else _function_named(name)
         if name:

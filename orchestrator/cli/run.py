@@ -19,7 +19,7 @@ from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.story import BacklogContent, Story
-from orchestrator.core.value import counted, cut_at_word
+from orchestrator.core.value import counted, cut_at_word, told_calls
 from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.settings.prices import AS_OF
@@ -210,7 +210,7 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
     tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
     yield (
         f"  {story.id:<12} {status_word(story.status):<16} {counted(len(story.tasks), 'task')}, {tests}, "
-        f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
+        f"{told_calls(story.calls, story.looks)}, {story.duration_s:.1f} s"
     )
     if story.status is StoryStatus.DONE or not story.status.final:
         return  # what is open waits for what the pause says below
@@ -241,7 +241,7 @@ def _totals_line(result: "RunResult") -> str:
     assert isinstance(tokens, dict)
     cost = totals["cost_usd"]
     return (
-        f"{', '.join(counts)}; {counted(int(str(totals['calls'])), 'call')}, "
+        f"{', '.join(counts)}; {told_calls(int(str(totals['calls'])), int(str(totals.get('looks', 0))))}, "
         f"{tokens['input']} tokens in, {tokens['output']} out, "
         + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
     )

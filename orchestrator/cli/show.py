@@ -17,7 +17,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import JudgedCase, StoryStatus
-from orchestrator.core.value import printable
+from orchestrator.core.value import printable, told_calls
 from orchestrator.reports.path import Mark, PathStep, of_data, span
 from orchestrator.sprint.plan_edit import write_data
 
@@ -158,7 +158,8 @@ def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str,
 
 def _lines(shown: dict[str, Any]) -> list[str]:
     lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
-    lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
+    calls = told_calls(shown["calls"], shown.get("looks", 0))
+    lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {calls}")
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += [*format_question(shown), *_decision_lines(shown)]

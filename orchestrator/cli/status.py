@@ -18,7 +18,7 @@ from orchestrator.cli.common import Context, Exit, SprintOption, command, comman
 from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices, status_word
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.value import AnswerValue
+from orchestrator.core.value import AnswerValue, counted
 from orchestrator.reports.path import span
 
 app = command_group()
@@ -31,6 +31,7 @@ class _Story(AnswerValue):
     title: str = ""
     status: StoryStatus
     calls: int = 0
+    looks: int = 0
 
 
 class _Waiting(AnswerValue):
@@ -120,7 +121,8 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
         status = WAITING if gate else status_word(story.status, at_work=at_work)
         words = ": ".join(filter(None, (cut(story.title, TITLE), last)))
         state = (f"{status:<16}", STYLES.get(status, "dim"))
-        told = f" {story.calls:>4} calls  "
+        looks = f" ({counted(story.looks, 'look')})" if story.looks else ""
+        told = f" {story.calls:>4} calls{looks}  "
         lines[story.id] = Text.assemble(f"  {story.id:<12} ", state, told, safe(words))
     counts = Counter(story.status for story in sprint.stories)
     totals = ", ".join(

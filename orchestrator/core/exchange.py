@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.breakdown import Breakdown, Task, TestToChange
 from orchestrator.core.contract import Amendment, ArchitectureContract, Surface
 from orchestrator.core.delivery import Conflict, Delivery, MergedStory, Reviewed
 from orchestrator.core.finding import Finding
@@ -405,6 +405,13 @@ class SuiteBrief(Value):
     """What is shown of the long ones."""
     older: tuple[OlderTest, ...] = ()
     """Older test files to be rewritten with it."""
+    place: str = ""
+    """The test file that the tests go into: one that covers the subject, or a new one named as its neighbours; "" where
+    nothing can be said."""
+    covered: str | None = None
+    """Text of that file before the story; None where it is new."""
+    near: dict[str, str] = {}
+    """Texts of the nearest existing tests and of the helpers that they use."""
     faulty: Faulty | None = None
     """The suite it takes the place of."""
 
@@ -434,6 +441,8 @@ class FailureBrief(Value):
     """Texts of older test files that fail now: the story's own suite is green."""
     environment: str = ""
     """What the environment lacks, where the story's files may do without it."""
+    tests_to_change: tuple[TestToChange, ...] = ()
+    """Older tests that the story changes on purpose, by its plan."""
 
 
 class Analysed(Value):

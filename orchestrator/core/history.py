@@ -40,6 +40,8 @@ class StoryHistory:
     """All that were paid for, like tokens and cost: also before the story was reset or planned again."""
     earlier_calls: int = 0
     """Those before that."""
+    looks: int = 0
+    """Calls whose reply only asked to be shown files."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     last_message: str = ""
@@ -88,6 +90,8 @@ class StoryHistory:
         elif event.name == FINISHED:
             self.finished = event.time
             self.outcome = StoryOutcome.model_validate(event.data["outcome"])
+        elif event.name == "files_shown" and event.data.get("only"):
+            self.looks += 1
         else:
             self._add_call(event)
 
@@ -229,6 +233,7 @@ def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) 
         outcome=outcome,
         calls=told.calls,
         earlier_calls=told.earlier_calls,
+        looks=told.looks,
         tokens=told.tokens,
         cost_usd=told.cost_usd,
         last_message=said,

@@ -195,7 +195,7 @@ class Developer(Protocol):
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """Ask until `judge` finds nothing major or the budget is used up; `judge` sees every well-formed delivery."""
 
-    async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
+    async def merge(self, brief: MergeBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """Bring both sides of a merge together. One request, without a retry; `judge` sees a well-formed answer."""
 
 

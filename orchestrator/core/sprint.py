@@ -383,6 +383,8 @@ class StoryReport(Value):
     """All that were paid for, like tokens and cost."""
     earlier_calls: int = 0
     """Those of them before the story was reset or planned again."""
+    looks: int = 0
+    """Calls whose reply only asked to be shown files."""
     duration_s: float
     branch: str | None
     commit: str | None
@@ -419,8 +421,8 @@ class FormOutcome(Value):
 
 
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome), and,
-    once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `looks`, `forms` (each a
+    FormOutcome), and, once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

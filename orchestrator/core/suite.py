@@ -34,6 +34,8 @@ class TestSuite(Value):
     """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
     changed: tuple[FileChange, ...] = ()
     """Older test files rewritten with it, as the plan allows."""
+    older_names: tuple[str, ...] = ()
+    """Tests that its file held before the story: they run with it, and do not count as the story's."""
 
     @property
     def changes(self) -> tuple[FileChange, ...]:
@@ -132,6 +134,8 @@ class TestReport(Value):
     cases: tuple[ReportedCase, ...] = ()
     problem: RunProblem | None = None
     missing_names: tuple[str, ...] = ()
+    older_failing: tuple[str, ...] = ()
+    """Names of failed tests that the suite's file held before the story; they are not among the cases."""
     flaky: tuple[str, ...] = ()
     """Ids of cases that failed and passed when they were run once more alone: they count as passed."""
     exit_code: int | None = None

@@ -24,6 +24,11 @@ def counted(count: int, thing: str, things: str = "") -> str:
     return f"{count} {thing if count == 1 else things or f'{thing}s'}"
 
 
+def told_calls(calls: int, looks: int) -> str:
+    """`1 call`, `12 calls, 2 of them looks`."""
+    return counted(calls, "call") + (f", {looks} of them {'a look' if looks == 1 else 'looks'}" if looks else "")
+
+
 def listed(names: Collection[str], most: int) -> str:
     """Returns the first `most` names for people, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

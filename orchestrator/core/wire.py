@@ -117,7 +117,8 @@ class WireTestCase(AnswerValue):
     """One test as the tester names it."""
 
     name: str
-    criterion: str | None = ""
+    criterion: str | int | list[str | int] | None = ""
+    """The number of the acceptance criterion that it shows."""
 
 
 class SuiteAnswer(AnswerValue):

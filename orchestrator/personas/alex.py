@@ -1,6 +1,6 @@
 """Alex, the developer: task → files. What an action plan asked to see is shown with the next request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from posixpath import basename, splitext
 from typing import Any
@@ -15,7 +15,7 @@ from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.paths import copied_delivery, example_paths
 from orchestrator.checks.whole_files import check_parts, fits, own_actions, own_files
-from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb, is_url
+from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
@@ -26,8 +26,9 @@ from orchestrator.core.value import squeezed
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
-from orchestrator.personas.secrecy import OwnFiles, Secrecy
+from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context, merging
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens
 from orchestrator.prompts.feedback import render_comments, render_feedback, render_refused
@@ -37,28 +38,29 @@ WHOLE_TOKENS = 8_000
 """A longer file is changed by edits alone: whole it would take most of an answer (`provider.max_output_tokens`)."""
 
 
-class Shown:
+class TaskShown(Shown):
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
 
-    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int, secrecy: Secrecy) -> None:
-        self._brief, self._look, self._room, self._secrecy = brief, look, room_tokens, secrecy
-        self._texts = dict(brief.modified_files)
-        self._asked: dict[str, str] = {}
-        self._notes: list[str] = []
+    def __init__(self, desk: Desk, brief: TaskBrief, look: Look) -> None:
+        super().__init__(
+            brief.modified_files, look, desk.policies.context_tokens, looks=desk.policies.looks, in_part=False
+        )
+        self._brief, self._secrecy = brief, desk.secrecy
 
     @property
     def slots(self) -> dict[str, str]:
         """Returns the prompt's slots that hold what is shown."""
-        asked = [context.render_files(self._asked, self._room), *self._notes]
-        return {
-            "modified_files": context.render_files(self._texts, parts=self._parts),
-            "shown_files": "\n\n".join(part for part in asked if part),
-        }
+        return {**super().slots, "modified_files": context.render_files(self._texts, parts=self._parts)}
 
     @property
     def whole(self) -> dict[str, str]:
         """Returns the slots for an answer of whole files: nothing of the task's files is left out."""
         return {"modified_files": context.render_files(self._texts)}
+
+    @property
+    def in_full(self) -> set[str]:
+        """Returns the same without the long files that are shown in part."""
+        return {*(path for path in self._texts if path not in self._brief.parts), *self._asked}
 
     @property
     def _parts(self) -> dict[str, str]:
@@ -84,31 +86,10 @@ class Shown:
 
     async def follow(self, plan: ActionPlan) -> tuple[str, ...]:
         """Show what a plan asks for, and files it would change unread; take away what it prunes; the paths shown."""
-        for action in plan.actions:
-            if isinstance(action, Prune):
-                self._asked.pop(action.resource, None)
-                self._texts.pop(action.resource, None)
         # What the plan itself creates cannot be shown.
-        edited = [one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files]
-        unread = (path for path in edited if path not in self._texts)
-        there = {*(path for path in self._texts if path not in self._brief.parts), *self._asked}
-        wanted = [one for one in dict.fromkeys((*plan.reads, *unread)) if one not in there]
-        files = [one for one in wanted if not is_url(one)]
-        found = await self._look(files) if files else {}
-        again = [f"`{one}` is shown in full already." for one in plan.reads if one in there]
-        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in wanted)) if note]
-        return tuple(one for one in wanted if one in self._asked)
-
-    def _put(self, resource: str, text: str | None) -> str:
-        """Show one text; why it is not shown, or ""."""
-        if is_url(resource):
-            return f"`{resource}` is not shown: pages are not fetched here."
-        if text is None:
-            return f"`{resource}` is not shown: it is no text file of the repository."
-        if sum(map(tokens, self._asked.values())) + tokens(text) > self._room // 2:
-            return f"`{resource}` is not shown: there is no room for it; PRUNE what you do not need."
-        self._asked[resource] = text
-        return ""
+        unread = [one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files]
+        unread = [path for path in unread if path in plan.prunes or path not in {*self._texts, *self._asked}]
+        return await self.show((*plan.reads, *unread), plan.prunes)
 
 
 NAME = "alex"
@@ -126,7 +107,7 @@ class Alex:
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
-        shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
+        shown = TaskShown(self._desk, brief, look)
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
         request = replace(
             build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
@@ -134,9 +115,9 @@ class Alex:
         )
         return await self._asked(build, request, judge, build.complete, build.look)
 
-    async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
-        """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
-        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
+    async def merge(self, brief: MergeBrief, judge: JudgeDelivery, look: Look) -> Delivered:
+        """See ports.Developer: one reply besides looks, without a repair."""
+        shown = TaskShown(self._desk, brief.work, look)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own, sorts=False)
         parts = self._desk.policies.may_plan(NAME)
@@ -179,10 +160,6 @@ def _sides(brief: MergeBrief, budget: int, *, parts: bool) -> dict[str, str]:
     }
 
 
-async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
-    return {}
-
-
 async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
     """Refuses a cut-off resolution, because its missing end is unknown."""
     if not heard.cut_off and not (heard.at_limit and heard.is_plan):
@@ -194,7 +171,7 @@ class _Build:
     """One task's delivery, from the first request on."""
 
     def __init__(
-        self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles, *, sorts: bool = True
+        self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: TaskShown, own: OwnFiles, *, sorts: bool = True
     ) -> None:
         self._sorts = sorts and desk.policies.natural_answers  # a merge is one reply, and is taken or not
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
@@ -247,6 +224,7 @@ class _Build:
             f"{NAME} is shown {', '.join(shown) or 'nothing more'}",
             files=list(shown),
             pruned=list(plan.prunes),
+            only=only,
             **asked.decided(Verdict.SHOWN),
         )
         return Looked(self._shown.slots, only)
@@ -364,6 +342,7 @@ class _Build:
             task=self._brief.task.task_id,
             stronger=stronger,
             keeps_whole=purpose is not Purpose.MERGE,
+            shown=self._shown,
         )
         policies, files = self._desk.policies, self._brief.task.files_to_create
         if policies.natural_answers:

@@ -140,10 +140,15 @@ class _Answers(Generic[T]):
         heard = await self._desk.hear(self.request, self._feedback, may_repair=self._repairs > 0)
         self._repairs -= heard.repair_asked
         value, findings = _read(heard, self._read)
-        if self._look is not None and self.left() and (looked := await self._look(heard, self.request)) is not None:
+        looks = self._desk.policies.looks
+        look = self._look if self.left() or looks else None
+        if look is not None and (looked := await look(heard, self.request)) is not None:
             self.request = self.request.showing(looked.slots)
-            if looked.only:
+            if looked.only and self.left():
                 return _Answer(heard, value, findings, looks=True)
+            if looks:
+                # Held against what is shown now: a change of a file that was not shown may fit it.
+                value, findings = _read(heard, self._read)
         if self._complete is not None:
             completed, more, spent = await self._complete(value, heard, self.left())
             if value is None and completed is not None:
@@ -258,6 +263,9 @@ def _elsewhere(heard: Heard) -> list[Finding]:
     if heard.reply.stop_reason is StopReason.TOOL_USE:
         fix = "Write the answer itself, as text."
         return [major("answer.tool_call", "a tool was called and none was offered", fix=fix)]
+    if heard.only_looks:
+        fix = "Answer with what you have been shown."
+        return [major("answer.look", "more files were asked for, and no look is left", fix=fix)]
     return []
 
 

@@ -1,5 +1,6 @@
 """Jordan, QA: the suite of a story, and what its failures mean."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,14 +16,19 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.finding import Finding
-from orchestrator.core.suite import FailureInstruction, TestSuite
+from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 from orchestrator.core.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.session import Desk
 from orchestrator.prompts import context
+from orchestrator.prompts.budget import CHARS_PER_TOKEN, as_data, cap_middle
 
 NAME = "jordan"
+# `2`, `#2`, `AC 2`, `criteria 1, 3 and 4`: numbers without words of a criterion.
+_NUMBERS = re.compile(
+    r"^\s*(?:acceptance\s+)?(?:criterion|criteria|acs?)?[\s#:]*\d{1,3}(?:(?:[\s,;/&#]|and)*\d{1,3})*[.)\s]*$", re.I
+)
 
 
 class _Analysis(NamedTuple):
@@ -47,11 +53,18 @@ class Jordan:
         older = {one.path: one.text for one in brief.older}
         faulty = brief.faulty.suite if brief.faulty is not None else None
         test_file = faulty.test_file if faulty is not None else test_file_of(self._brief.story.id, brief.files)
+        test_file = brief.place if brief.place and faulty is None else test_file
+        covered: dict[str, str] = {brief.place: brief.covered} if brief.covered is not None else {}
+        # What it may EDIT, as it is shown: its own suite so far, or the file that it adds to.
+        shown_as = dict(covered)
+        if faulty is not None:
+            shown_as[faulty.test_file] = faulty.test_content
+        edited = {path: self._desk.secrecy.masks.masked(text) for path, text in shown_as.items()}
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
-            suite, said = self._read_suite(value, older, test_file, examples)
-            whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), older)
+            suite, said = self._read_suite(value, older, test_file, examples, edited, covered)
+            whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), {**older, **shown_as})
             return whole, [*said, *masked]
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
@@ -62,10 +75,15 @@ class Jordan:
             "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
             "suite_rule": self._rule(wanted),
             "files": context.render_files(brief.files, parts=brief.parts),
+            "place": self._place(brief),
+            "near_tests": context.render_files(_shortened(brief.near, self._room), self._room),
             "older_tests": _older(brief),
             "faulty": _faulty(brief),
         }
-        request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots)
+        # A file that is shown in part can be READ.
+        whole = {path: text for path, text in brief.files.items() if path not in brief.parts}
+        shown = self._desk.shown(whole, older, brief.near, covered)
+        request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots, shown=shown)
         policies = self._desk.policies
         if policies.natural_answers:
             request = replace(request, wanted=Wanted((test_file,), holds_tests))
@@ -76,8 +94,30 @@ class Jordan:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
+    @property
+    def _room(self) -> int:
+        """Tokens for existing tests in a prompt."""
+        return self._desk.policies.context_tokens // 4
+
+    def _place(self, brief: SuiteBrief) -> str:
+        """Returns where the tests go, with the file that they are added to."""
+        if not brief.place or brief.faulty is not None:
+            return ""
+        if brief.covered is None:
+            return self._desk.library.note("notes/new_test_file", file=brief.place)
+        text = self._desk.secrecy.masks.masked(brief.covered)
+        shown = context.render_files(_shortened({brief.place: text}, self._room), self._room)
+        said = self._desk.library.note("notes/more_tests", file=brief.place)
+        return f"{said}\n\n{as_data(shown, 'tests')}"
+
     def _read_suite(
-        self, value: Any, older: Mapping[str, str], test_file: str, examples: Sequence[str]
+        self,
+        value: Any,
+        older: Mapping[str, str],
+        test_file: str,
+        examples: Sequence[str],
+        edited: Mapping[str, str],
+        covered: Mapping[str, str],
     ) -> tuple[TestSuite | None, Sequence[Finding]]:
         """Returns the suite in an answer of any form."""
         plan = plan_in(value)
@@ -85,7 +125,7 @@ class Jordan:
         if is_whole_files(value):
             as_json, said = suite_of_files(value, older, self._brief.story.acceptance_criteria)
         else:
-            as_json, said = (value, ()) if plan is None else suite_value(plan, older)
+            as_json, said = (value, ()) if plan is None else suite_value(plan, older, edited)
         if as_json is None:
             return None, said
         if copied := _copied(as_json, examples):
@@ -94,23 +134,27 @@ class Jordan:
         named: Sequence[Finding] = ()
         if self._desk.policies.natural_answers and not own:
             as_json, named = with_file_name(as_json, test_file)
-        suite, findings = read_suite(as_json, self._brief.story.id, older, any_language=own)
+        suite, findings = read_suite(as_json, self._brief.story.id, older, covered, any_language=own)
         return suite, [*said, *named, *findings]
 
     def _with_own_criteria(self, suite: TestSuite, breakdown: Breakdown) -> TestSuite:
-        """Returns the suite with the story's criteria where its cases repeat the plan's words for them.
+        """Returns the suite with the story's criteria where its cases give their numbers, or repeat the plan's words.
 
         The plan has one entry per criterion, in order, often in other words, and the prompt shows both.
         """
-        criteria, planned = self._brief.story.acceptance_criteria, breakdown.acceptance_tests
-        if len(criteria) != len(planned):
-            return suite
-        meant = {test.criterion.strip(): own for test, own in zip(planned, criteria, strict=True)}
+        planned = [test.criterion for test in breakdown.acceptance_tests]
+        criteria = self._brief.story.acceptance_criteria or planned
+        meant = {
+            words.strip(): own for words, own in zip(planned, criteria, strict=False) if len(planned) == len(criteria)
+        }
         meant |= {own.strip(): own for own in criteria}
-        cases = [
-            case.model_copy(update={"criterion": meant.get(case.criterion.strip(), case.criterion)})
-            for case in suite.test_cases
-        ]
+
+        cases: list[TestCase] = []
+        for case in suite.test_cases:
+            numbers = [int(one) for one in re.findall(r"\d+", case.criterion)] if _NUMBERS.match(case.criterion) else []
+            found = [criteria[number - 1] for number in numbers if 1 <= number <= len(criteria)]
+            told = found or [meant.get(case.criterion.strip(), case.criterion)]
+            cases += (case.model_copy(update={"criterion": one}) for one in told)
         return suite.model_copy(update={"test_cases": tuple(cases)})
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
@@ -122,9 +166,12 @@ class Jordan:
             "report": context.render_report(brief.report),
             "environment": brief.environment,
             "older_tests": context.render_files(brief.older),
+            "planned_tests": "\n".join(f"- {one.file}: {one.reason}" for one in brief.tests_to_change),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history]),
         }
-        request = self._desk.request(NAME, Purpose.ANALYSIS, AnalysisAnswer, slots)
+        suite: dict[str, str] = {change.path: change.content for change in brief.suite.changes}
+        shown = self._desk.shown(brief.files, brief.older, suite)
+        request = self._desk.request(NAME, Purpose.ANALYSIS, AnalysisAnswer, slots, shown=shown)
         try:
             asked = await ask(self._desk, request, read=self._read_analysis)
         except SchemaValidationError as error:
@@ -169,6 +216,12 @@ def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Fi
     older = {one.path: one.text for one in brief.older}
     alone = partial(check_suite, required_criteria=None)
     return [*check_suite(suite, required_criteria=wanted), *check_changed(suite, older, alone)]
+
+
+def _shortened(texts: Mapping[str, str], room: int) -> dict[str, str]:
+    """Returns the texts, of long ones head and tail: where imports and fixtures stand, and where is added."""
+    each = room * CHARS_PER_TOKEN * 9 // 10 // max(1, len(texts))
+    return {path: cap_middle(text, each) for path, text in texts.items()}
 
 
 def _older(brief: SuiteBrief) -> str:

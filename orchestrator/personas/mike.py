@@ -10,7 +10,7 @@ from orchestrator.checks.breakdown_rules import counted_tasks
 from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
-from orchestrator.core.breakdown import Breakdown, Task, TaskPlan
+from orchestrator.core.breakdown import Breakdown, TaskPlan
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import Surface
 from orchestrator.core.errors import OrchestratorError, SchemaValidationError
@@ -22,6 +22,7 @@ from orchestrator.core.value import counted, squeezed
 from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import fence, tokens
 from orchestrator.prompts.feedback import render_reasons, render_revision
@@ -118,12 +119,13 @@ class Mike:
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
+        shown = self._desk.shown()
         request = self._desk.request(
-            NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback, keeps_whole=True
+            NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback, keeps_whole=True, shown=shown
         )
         request = request.warmer(self._desk.policies.stronger) if self._again else request
         try:
-            asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots))
+            asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots, shown))
         except SchemaValidationError as error:
             return Planned(breakdown=None, findings=error.findings)
         # What was left out of a sound structure (an entry that is no path) is reported, and the plan is judged (A5).
@@ -162,7 +164,9 @@ class Mike:
             "asked_packages": context.render_paths(brief.packages),
             "refused": render_reasons(brief.findings),
         }
-        heard = await self._desk.hear(self._desk.request(NAME, Purpose.AMENDMENT, AmendmentAnswer, slots, replies=1))
+        shown = self._desk.shown()
+        request = self._desk.request(NAME, Purpose.AMENDMENT, AmendmentAnswer, slots, replies=1, shown=shown)
+        heard = await self._desk.hear(request)
         value = heard.extraction.value
         if not isinstance(value, dict) or heard.cut_off:
             return Amended(amendment=None, reason="the answer could not be read")
@@ -172,7 +176,7 @@ class Mike:
         return Amended(amendment=amendment, reason=reason if isinstance(reason, str) else "", findings=tuple(findings))
 
     async def _complete(
-        self, slots: Slots, plan: Breakdown | None, heard: Heard, left: int
+        self, slots: Slots, shown: Shown, plan: Breakdown | None, heard: Heard, left: int
     ) -> tuple[Breakdown | None, Sequence[Finding], int]:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
@@ -186,7 +190,7 @@ class Mike:
             nonlocal completing, cut_off, spent
             spent += 1
             came = 0
-            request = self._missing_request(slots, completing.tasks, completing.task_count, left - spent)
+            request = self._missing_request(slots, shown, completing, left - spent)
             more = await self._desk.hear(request)
             if more.extraction.value is not None:
                 before = len(completing.tasks)
@@ -218,11 +222,13 @@ class Mike:
             findings.extend(said)
         return completing, findings, spent
 
-    def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
+    def _missing_request(self, slots: Slots, shown: Shown, plan: Breakdown, left: int) -> Request:
         """Returns a re-ask of the plan's answer loop, which has `left` more."""
-        missing = context.render_missing(self._brief.story.id, known, announced)
-        more = {**slots, "known_tasks": context.render_tasks(known), "missing": missing}
-        request = self._desk.request(NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more, keeps_whole=True)
+        missing = context.render_missing(self._brief.story.id, plan.tasks, plan.task_count)
+        more = {**slots, "known_tasks": context.render_tasks(plan.tasks), "missing": missing}
+        request = self._desk.request(
+            NAME, Purpose.BREAKDOWN_MISSING, BreakdownMissingAnswer, more, keeps_whole=True, shown=shown
+        )
         return replace(request, attempt=request.replies - left)
 
     def _slots(self, surface: Surface, said: Replan | None) -> Slots:

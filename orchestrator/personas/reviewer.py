@@ -107,6 +107,7 @@ class Reviewer:
             task=brief.task.task_id,
             replies=REPLIES,
             attempt=0,
+            shown=self._desk.shown(),
         )
 
 

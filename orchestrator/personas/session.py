@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER, plan_in
+from orchestrator.answers.looks import look_in
 from orchestrator.answers.whole_files import LAYER as WHOLE_LAYER
 from orchestrator.answers.whole_files import Wanted, read_whole_files
 from orchestrator.checks.paths import copies_example
@@ -18,10 +19,11 @@ from orchestrator.core.contract import Surface
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.finding import Finding, blocking
-from orchestrator.core.ports import Step
+from orchestrator.core.ports import Look, Step
 from orchestrator.core.secrets import Masks
 from orchestrator.core.value import AnswerValue, counted
 from orchestrator.personas.secrecy import Secrecy
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import fence, render_excerpt, tokens
 from orchestrator.prompts.render import PromptLibrary
@@ -145,6 +147,8 @@ class Request:
     """None: the service's own."""
     keeps_whole: bool = False
     """Whether of an answer that was cut off is kept what came whole."""
+    shown: Shown | None = None
+    """What is shown of the project, where the persona may look at more of it."""
 
     def in_form(self, form: WireFormat, begins: Form = "plan") -> "Request":
         """Returns the same asked for in this form; `auto` begins with one, and takes the next when it is not met."""
@@ -182,7 +186,8 @@ class Request:
     def repairable(self, heard: "Heard") -> bool:
         """Returns whether a model may be asked to repair it: JSON is repaired, the other forms are asked for again."""
         never_json = self.form == "whole" or (self.form == "plan" and not self.falls_back)
-        return self.may_repair and not never_json and not heard.meant_as_plan and not heard.broken_off
+        whole = heard.meant_as_plan or heard.broken_off or heard.only_looks
+        return self.may_repair and not never_json and not whole
 
     def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
         """Returns what an event about the answer to it says of the decision."""
@@ -226,6 +231,11 @@ class Heard:
         return self.declined or self.reply.stop_reason is StopReason.TOOL_USE
 
     @property
+    def only_looks(self) -> bool:
+        """Returns whether nothing is said but which files are to be shown."""
+        return look_in(self.reply.text) is not None
+
+    @property
     def stopped_inside(self) -> bool:
         """Returns whether the model was stopped within an answer, so that a continuation may follow."""
         return self.at_limit or (self.declined and not self.unreadable)
@@ -261,6 +271,10 @@ class Heard:
         return self.is_plan or any(problem.code.startswith("plan.") for problem in self.extraction.problems)
 
 
+async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Desk:
     """Shared by the personas of one running story."""
@@ -273,6 +287,8 @@ class Desk:
     """Schema name → its JSON text, for the prompts."""
     masks: Masks = field(default_factory=Masks)
     """Masks for secrets in the prompts."""
+    look: Look = _nothing
+    """Reads files of the story's branch."""
 
     @cached_property
     def secrecy(self) -> Secrecy:
@@ -288,6 +304,11 @@ class Desk:
         """Returns the personas whose model has given a prompt's example for an answer: they are shown none."""
         return set(self.policies.without_examples)
 
+    def shown(self, *texts: Mapping[str, str]) -> Shown:
+        """Returns what a prompt shows that has these texts whole; its persona may look at other files."""
+        whole = {path: text for shown in texts for path, text in shown.items()}
+        return Shown(whole, self.look, self.policies.context_tokens, looks=self.policies.looks)
+
     def request(
         self, persona: str, purpose: Purpose, answer: type[AnswerValue], slots: Mapping[str, str], **more: Any
     ) -> Request:
@@ -301,7 +322,7 @@ class Desk:
 
     async def reply(self, request: Request, feedback: str = "") -> Reply:
         """Ask once for an answer that has no schema."""
-        return await self._turn(request, request.purpose, request.prompt, {**request.slots, "feedback": feedback})
+        return await self._asked(request, request.prompt, {**request.slots, "feedback": feedback})
 
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
         """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
@@ -315,7 +336,7 @@ class Desk:
             slots["schema"] = fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
-        reply = await self._turn(request, request.purpose, request.prompt_name, slots, request.schema_name)
+        reply = await self._asked(request, request.prompt_name, slots)
         copied = copies_example(reply.text, self.library.worked(request.prompt_name))
         if copied and self.policies.natural_answers:
             self.copied.add(request.persona)
@@ -343,6 +364,25 @@ class Desk:
             **request.decided(Verdict.REPAIRED, broken.extraction.problems),
         )  # fmt: skip
         return Heard(reply=reply, extraction=extraction, repair_asked=True)
+
+    async def _asked(self, request: Request, name: str, slots: Mapping[str, str]) -> Reply:
+        """Returns the reply. One that only asks to be shown files is followed by the same request with them, as often
+        as looks are left: it costs a call, and no attempt."""
+        shown = request.shown
+        if shown is None:
+            return await self._turn(request, request.purpose, name, slots, request.schema_name)
+        while True:
+            seen = {**slots, **shown.slots, **(request.whole_slots if request.form in {"json", "whole"} else {})}
+            reply = await self._turn(request, request.purpose, name, seen, request.schema_name)
+            wanted = look_in(reply.text) if shown.looks_left else None
+            if wanted is None:
+                return reply
+            files = await shown.free_look(wanted.reads, wanted.prunes)
+            message = f"{request.persona} is shown {', '.join(files) or 'nothing more'}"
+            said = decided(Loop.ANSWER, Verdict.SHOWN, attempt=max(1, request.attempt), budget_left=request.left)
+            await self.emit(
+                request, "files_shown", message, files=list(files), pruned=list(wanted.prunes), only=True, **said
+            )
 
     async def _turn(
         self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], schema_name: str | None = None

@@ -186,7 +186,7 @@ SLOTS = frozenset(
     {"vision", "surface", "record", "sprint_stories", "story", "wireframe", "nearby", "modified_files"}
     | {"shown_files", "whole_files", "history", "merged_stories", "conflicts", "red", "result_diff", "story_diff"}
     | {"prd", "codebase"}
-    | {"files", "environment", "older_tests", "faulty", "suite", "report", "diff", "plan", "broken"}
+    | {"files", "environment", "older_tests", "near_tests", "faulty", "suite", "report", "diff", "plan", "broken"}
 )
 """Slots of prompts that hold what others wrote; the rest holds our own words and what one persona asks of another."""
 _TAGS = re.compile(rf"<\s*(?:/\s*)?{TAG}(?:-([0-9]+))?", re.IGNORECASE)

@@ -51,19 +51,22 @@ def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
 
 _COMMON = frozenset({"surface", "record", "story"})
 """What every persona of a story is shown first (shared/common.md)."""
-_PLAN = _COMMON | {"schema", "vision", "sprint_stories", "wireframe", "overridden_conflict", "comment"}
+_PLAN = _COMMON | {"schema", "vision", "sprint_stories", "wireframe", "overridden_conflict", "comment", "shown_files"}
 _BUILD = _COMMON | {
     *("design", "allowed_dependencies", "done_tasks", "task", "modified_files", "shown_files"),
     *("nearby", "instructions", "history", "another_way", "comments"),
 }
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
-_SUITE = _COMMON | {"acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"}
+_SUITE = _COMMON | {
+    *("acceptance_tests", "suite_rule", "files", "place", "near_tests", "older_tests", "faulty", "feedback"),
+    "shown_files",
+}
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
     "architect/breakdown_missing": _PLAN | {"known_tasks", "missing"},
     "architect/amendment": _COMMON
-    | {"schema", "plan", "done_tasks", "task", "asked_files", "asked_packages", "refused"},
+    | {"schema", "plan", "done_tasks", "task", "asked_files", "asked_packages", "refused", "shown_files"},
     "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},
@@ -78,8 +81,20 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "tester/suite_plan": _SUITE,
     "tester/suite_whole": _SUITE,
     "tester/analysis": _COMMON
-    | {"schema", "suite", "files", "report", "environment", "older_tests", "history", "feedback"},
-    "reviewer/review": _COMMON | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback"},
+    | {
+        "schema",
+        "suite",
+        "files",
+        "report",
+        "environment",
+        "older_tests",
+        "planned_tests",
+        "history",
+        "feedback",
+        "shown_files",
+    },
+    "reviewer/review": _COMMON
+    | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback", "shown_files"},
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
     "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
@@ -91,6 +106,8 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
     "notes/looked_again": frozenset({"failure"}),
     "notes/same_answer": frozenset({"lines"}),
     "notes/whole_files": frozenset(),
+    "notes/more_tests": frozenset({"file"}),
+    "notes/new_test_file": frozenset({"file"}),
     "notes/stage_contract": frozenset({"schema"}),
     "notes/plan_instructions": frozenset(),
 }

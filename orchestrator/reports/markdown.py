@@ -25,7 +25,7 @@ from orchestrator.core.sprint import (
     Tokens,
 )
 from orchestrator.core.suite import BaseTrial, SandboxFacts
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, told_calls
 
 BAR = 30
 """Characters of the longest bar."""
@@ -128,16 +128,17 @@ def _cost(cost: Any) -> str:
     return f"{cost:.4f} USD" if isinstance(cost, float | int) else "unknown"
 
 
-def _spent(calls: object, tokens: Tokens) -> str:
+def _spent(calls: object, looks: object, tokens: Tokens) -> str:
     cached = f" ({tokens.cached} of them cached)" if tokens.cached else ""
-    return f"{counted(int(str(calls)), 'call')}, {tokens.input} tokens in{cached}, {tokens.output} out"
+    return f"{told_calls(int(str(calls)), int(str(looks)))}, {tokens.input} tokens in{cached}, {tokens.output} out"
 
 
 def _totals(report: SprintReport) -> str:
     totals = report.totals
     counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals.get(status.value)]
     tokens = Tokens.model_validate(totals["tokens"])
-    return f"{', '.join(counts)}. {_spent(totals['calls'], tokens)}; cost {_cost(totals['cost_usd'])}."
+    spent = _spent(totals["calls"], totals.get("looks", 0), tokens)
+    return f"{', '.join(counts)}. {spent}; cost {_cost(totals['cost_usd'])}."
 
 
 def _overview(report: SprintReport) -> str:
@@ -159,7 +160,7 @@ def _overview(report: SprintReport) -> str:
 
 def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
-    spent = f"{_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}{_earlier(story)}"
+    spent = f"{_spent(story.calls, story.looks, story.tokens)}; cost {_cost(story.cost_usd)}{_earlier(story)}"
     yield f"**{story.status.value}**. {spent}."
     yield _where(story, events, replies)
     yield _conflict(story, events)

@@ -63,6 +63,7 @@ def totals(stories: tuple[StoryReport, ...]) -> dict[str, object]:
         output=sum(story.tokens.output for story in stories),
     ).model_dump()
     counts["calls"] = sum(story.calls for story in stories)
+    counts["looks"] = sum(story.looks for story in stories)
     counts["cost_usd"] = sum(known) if len(known) == len(costs) else None
     return counts
 
@@ -98,6 +99,7 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         cost_usd=history.cost_usd,
         calls=history.calls,
         earlier_calls=history.earlier_calls,
+        looks=history.looks,
         duration_s=round(history.duration_s, 3),
         branch=outcome.branch,
         commit=outcome.commit,

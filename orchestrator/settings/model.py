@@ -133,6 +133,13 @@ class AnswerSettings(Section):
     """Requests to repair text that could not be extracted, per answer."""
 
 
+class LookSettings(Section):
+    """Replies that only ask to be shown files."""
+
+    max_per_turn: int = Field(default=3, ge=1)
+    """Such replies per answer, of any persona, that cost no attempt; each is a call."""
+
+
 class PlanSettings(Section):
     """The plan loop."""
 
@@ -324,6 +331,7 @@ class Settings(Section):
     """Model id → its price, in place of the list price; the cost of a model that has neither is unknown."""
     wire: WireSettings = WireSettings()
     answer: AnswerSettings = AnswerSettings()
+    look: LookSettings = LookSettings()
     plan: PlanSettings = PlanSettings()
     gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()

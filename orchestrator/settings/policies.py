@@ -22,6 +22,10 @@ from orchestrator.settings.model import (
 )
 from orchestrator.settings.sections import Section
 
+STEPS = 1
+"""Counts changes of the order of a story's steps. 1: nothing committed, no suite; test files that both sides of a merge
+only extended are joined."""
+
 
 class Policies(Section):
     """The budgets of a story's loops; part of its workflow's frozen input, so that a continued run keeps them."""
@@ -35,6 +39,10 @@ class Policies(Section):
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     context_tokens: int = 24000
+    looks: int = 0
+    """Looks of one turn that cost no attempt; a story that an older release began has none."""
+    steps: int = 0
+    """Which order of steps the story began with, as `STEPS` counts them; one of an older release keeps its own."""
     formats: dict[str, WireFormat] = Field(default_factory=dict)
     """Persona → how its files are asked for; `auto` for one that is not named."""
     begin_with: dict[str, Literal["whole", "json"]] = Field(default_factory=dict)
@@ -60,6 +68,8 @@ class Policies(Section):
         return cls(
             **{name: getattr(settings, name) for name in names},
             context_tokens=settings.prompts.context_tokens,
+            looks=settings.look.max_per_turn,
+            steps=STEPS,
             formats=dict(formats or {}),
             stronger=tuple(stronger),
         )

@@ -6,23 +6,24 @@ This is the one place where the nested budgets are multiplied. A call is one req
 an error; `budget.calls_per_story` counts the same.
 
     request   provider.max_attempts
-    answer    (1 + answer.max_attempts + answer.repair_requests) x request
-    delivery  (build.max_attempts + answer.repair_requests) x request
-    review    reviewers x 2 (one without a verdict is asked for once more) x request
+    looks     look.max_per_turn, replies that only ask to be shown files
+    answer    (1 + answer.max_attempts + answer.repair_requests + looks) x request
+    delivery  (build.max_attempts + answer.repair_requests + looks) x request
+    review    reviewers x (2 (one without a verdict is asked for once more) + looks) x request
 
-    reading   answer, when a person supplied a plan
+    reading   answer without looks, when a person supplied a plan
     plans     plan.max_iterations x answer, when no person did
     builds    tasks x (test.max_attempts + review.max_iterations - 1) x delivery
     reviews   tasks x review.max_iterations x review
     suites    3 x answer (asked for once more when it shows nothing of the change, and when it is at fault); 2 x when
               test.max_attempts is 1
     analyses  (test.max_attempts - 1) x answer; the last red run ends the attempts
-    single    (amendment.max_per_story + 1) x request: amendments of the contract, one resolution of a merge
+    single    (amendment.max_per_story + 1) x (1 + looks) x request: amendments of the contract, one resolution of a
+              merge
 
-Requests for missing tasks, continuations and replies that only ask to be shown something are replies of the answer
-that they belong to; a stronger model answers in place of the usual one. The reviews of a task are counted over its
-whole story: it is built once for each run of the tests, and once for each review that sends it back. With review off
-both terms fall away.
+Requests for missing tasks and continuations are replies of the answer that they belong to; a stronger model answers in
+place of the usual one. The reviews of a task are counted over its whole story: it is built once for each run of the
+tests, and once for each review that sends it back. With review off both terms fall away.
 
 Only `budget.calls_per_story` bounds what no other setting does: tasks beyond `plan.expected_tasks`, and what a person
 asks for (another plan, another resolution).
@@ -75,19 +76,20 @@ def most_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
     """Returns the calls when every loop uses its whole budget, ignoring the story's cap. `plan_tasks`: see above."""
     tasks = settings.plan.expected_tasks if plan_tasks is None else plan_tasks
     request, attempts = settings.provider.max_attempts, settings.test.max_attempts
-    repair = settings.answer.repair_requests
-    answer = (1 + settings.answer.max_attempts + repair) * request
-    delivery = (settings.build.max_attempts + repair) * request
-    review = len(settings.review.names) * REPLIES * request
+    repair, looks = settings.answer.repair_requests, settings.look.max_per_turn
+    reading = (1 + settings.answer.max_attempts + repair) * request
+    answer = reading + looks * request
+    delivery = (settings.build.max_attempts + repair + looks) * request
+    review = len(settings.review.names) * (REPLIES + looks) * request
     sent_back = settings.review.max_iterations - 1 if review else 0
     return StoryCalls(
-        reading=answer if plan_tasks is not None else 0,
+        reading=reading if plan_tasks is not None else 0,
         plans=settings.plan.max_iterations * answer if plan_tasks is None else 0,
         builds=tasks * (attempts + sent_back) * delivery,
         reviews=tasks * settings.review.max_iterations * review,
         suites=min(attempts + 1, 3) * answer,
         analyses=(attempts - 1) * answer,
-        single=(settings.amendment.max_per_story + 1) * request,
+        single=(settings.amendment.max_per_story + 1) * (1 + looks) * request,
     )
 
 

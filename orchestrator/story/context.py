@@ -385,16 +385,31 @@ def unproved_findings(report: TestReport) -> list[Finding]:
     ]
 
 
+# `adds %i and %i`, `adds $a`: titles of a table's rows as jest and vitest write them.
+_CELL = re.compile(r"%[sdifjoOcp#$]|\$\{?[\w.]+\}?")
+
+
+def _rows_of(name: str) -> re.Pattern[str] | None:
+    """Returns what the names of a table's rows are like, None for a test that is no table."""
+    parts = _CELL.split(name)
+    return re.compile(".+".join(map(re.escape, parts)), re.DOTALL) if len(parts) > 1 else None
+
+
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
     """Returns the suite's cases with their results; a case that is absent from the report is `missing`."""
-    criteria = {case.name: case.criterion for case in suite.test_cases}
-    seen = {case.name for case in report.cases}
+    criteria: dict[str, list[str]] = {}
+    for case in suite.test_cases:
+        criteria.setdefault(case.name, []).append(case.criterion)
+    tables = [(pattern, told) for name, told in criteria.items() if (pattern := _rows_of(name)) is not None]
+    for name in {reported.name for reported in report.cases} - criteria.keys():
+        criteria[name] = next((told for pattern, told in tables if pattern.fullmatch(name)), [""])
+    ended = [(case.name, str(case.result)) for case in report.cases]
+    seen = {name for name, _ in ended}
+    ended += [(name, "missing") for name in suite.expected_names if name not in seen]
+    # A test that shows several criteria stands under each.
     cases = [
-        CaseOutcome(name=case.name, criterion=criteria.get(case.name, ""), result=case.result) for case in report.cases
-    ]
-    cases += [
-        CaseOutcome(name=name, criterion=criteria.get(name, ""), result="missing")
-        for name in suite.expected_names
-        if name not in seen
+        CaseOutcome(name=name, criterion=criterion, result=result)
+        for name, result in ended
+        for criterion in criteria.get(name, [""])
     ]
     return TestsOutcome(run=len(report.cases), passed=report.passed, failed=report.failed, cases=tuple(cases))

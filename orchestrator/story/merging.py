@@ -1,8 +1,11 @@
 """Merges a green story; otherwise has the developer resolve it once and tests again, or asks a person (C5)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from orchestrator.checks.kept_tests import lost_parts
+from orchestrator.checks.suite import names_of_tests
 from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Choice, Loop, Verdict
@@ -12,6 +15,7 @@ from orchestrator.core.errors import BudgetExceeded, ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, blocking, critical, major, minor, questions
 from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import listed
 from orchestrator.story import gate as gates
 from orchestrator.story.commit_message import fitted
@@ -149,7 +153,7 @@ class Merging:
         if refused is None:
             tried = await self._try()
         else:
-            why_not = out_of_reach(refused.sides, self._contract)
+            why_not = out_of_reach(self._stage, refused.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
             reachable = self._can_ask and not why_not
             ask = reachable and self._requests > 0
@@ -164,7 +168,10 @@ class Merging:
 
         async def work(step_id: str) -> MergeResult:
             note = stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), step_id)
-            regression = Regression(stage, self._progress, self._plan, self._trial.suite, self._may_go)
+            # An older test of the suite's file that passes on the branch may not fail again.
+            held = {"older_names": self._trial.report.older_failing}
+            suite = self._trial.suite.model_copy(update=held)
+            regression = Regression(stage, self._progress, self._plan, suite, self._may_go)
             return regression.told(await stage.workspace.merge(stage.story_id, note, regression.check))
 
         result = await stage.step.step("merge", work, MergeResult)
@@ -200,12 +207,34 @@ class Merging:
         self._said, self._contract = (), resolved
         suite = frozenset(self._trial.suite.files)
         stop_on(await check_final_diff(self._stage, self._progress, self._contract, suite))
+        if self._stage.policies.steps:
+            self._trial = replace(self._trial, suite=await self._suite_as_merged())
         report = await run_again(self._stage, self._plan, self._trial)
         self._progress.trial = Trial(suite=self._trial.suite, report=report, attempts=self._trial.attempts)
         if report.green:
             return await self._try()
         red = f"the story's own: {summary(report)}\n{failure_text(report)}"
         return await self._refusal(MergeResult(merged=False, red=red, onto=refused.result.onto))
+
+    async def _suite_as_merged(self) -> TestSuite:
+        """Returns the suite with what others added to its files meanwhile, which is not its own."""
+        suite = self._trial.suite
+        there = await self._stage.read(suite.files)
+        grown: dict[str, str] = {
+            change.path: text
+            for change in suite.changes
+            if (text := there.get(change.path, change.content)) != change.content
+            and not lost_parts(change.path, change.content, text)
+        }
+        changed = [
+            change.model_copy(update={"content": grown.get(change.path, change.content)}) for change in suite.changed
+        ]
+        text = grown.get(suite.test_file, suite.test_content)
+        own = {*suite.expected_names, *suite.older_names}
+        theirs = tuple(name for name in names_of_tests(suite.test_file, text) if name not in own)
+        return suite.model_copy(
+            update={"test_content": text, "changed": tuple(changed), "older_names": (*suite.older_names, *theirs)}
+        )
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
         """Lets the finished story wait for a person. Raises for what concerns all stories, as a key."""

@@ -229,6 +229,17 @@ def scan_paths(files: Iterable[str], about: str = "") -> tuple[str, ...]:
     return tuple(sorted(sources[:SCAN_LIMIT] + tests[:MAX_TEST_FILES] + pages[:MAX_PAGES]))
 
 
+def scan_tests(files: Iterable[str]) -> tuple[str, ...]:
+    """Returns the test files among which those nearest to a story are looked for, at most SCAN_LIMIT."""
+    found = [path for path in set(files) if _is_near_source(path)]
+    return tuple(sorted(sorted(found, key=lambda path: (path.count("/"), path))[:SCAN_LIMIT]))
+
+
+def _is_near_source(path: str) -> bool:
+    known = PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT and not _vendored(PurePosixPath(path))
+    return known and (is_test_file(path) or ("/" not in path and path.startswith("test.")))
+
+
 def database_paths(files: Iterable[str]) -> tuple[str, ...]:
     """Returns SQLite files whose schema to read, nearest to the root first, at most MAX_DATABASES."""
     found = [path for path in set(files) if PurePosixPath(path).suffix.lower() in _DATABASES]

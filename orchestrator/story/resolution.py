@@ -6,13 +6,14 @@ from functools import partial
 from typing import Any
 
 from orchestrator.checks.delivery import check_resolution
+from orchestrator.checks.joined_tests import joined
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract, Surface
-from orchestrator.core.delivery import Delivery, Sides, is_lock
+from orchestrator.core.delivery import Delivery, FileChange, Sides, is_lock
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding, blocking, minor
@@ -29,11 +30,18 @@ LABELS = ("merged meanwhile", "your story")
 """Labels at git's conflict markers, in place of two commits."""
 
 
-def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
+def joined_tests(stage: Stage, sides: Sides) -> dict[str, str]:
+    """Returns the test files in conflict that both sides only added to, with the additions of both."""
+    tests = [one for one in sides.conflicts if is_test_file(one.path)] if stage.policies.steps else []
+    return {one.path: text for one in tests if (text := joined(one)) is not None}
+
+
+def out_of_reach(stage: Stage, sides: Sides, contract: ArchitectureContract) -> str:
     """Returns why the developer cannot be asked about this merge, or ""."""
     if sides.unreadable:
         return f"{', '.join(sides.unreadable)} cannot be shown as two texts"
-    tests = [one.path for one in sides.conflicts if is_test_file(one.path)]
+    known = joined_tests(stage, sides)
+    tests = [one.path for one in sides.conflicts if is_test_file(one.path) and one.path not in known]
     if tests:
         return f"{', '.join(tests)} belongs to the tester"
     return "" if contract.declared_files else "no task of the plan has a file"
@@ -48,7 +56,8 @@ class Resolution:
         self._stage, self._progress, self._plan = stage, progress, plan
         self._before, self._red = contract, red
         self._locks = [one.path for one in sides.conflicts if is_lock(one.path)]
-        conflicts = tuple(one for one in sides.conflicts if one.path not in self._locks)
+        self._joined = joined_tests(stage, sides)
+        conflicts = tuple(one for one in sides.conflicts if one.path not in {*self._locks, *self._joined})
         self._sides = sides.model_copy(update={"conflicts": conflicts})
         self._paths = [one.path for one in conflicts]
         theirs = _CHANGED.findall(sides.result_diff) if red else []
@@ -69,7 +78,8 @@ class Resolution:
         files = await stage.do("files", tuple[str, ...], stage.workspace.files_at, tree)
         contract = await self._rebased()
         task = self._owner(contract)
-        if self._locks and not self._paths:  # only lock files are in conflict
+        # Only lock files, and test files that both only added to, are in conflict.
+        if (self._locks or self._joined) and not self._paths:
             await self._take_in(task, Delivery(story_id=stage.story_id, task_id=task.task_id, files=()))
             self._progress.surface = await self._scan(self._sides.onto)
             return contract
@@ -81,7 +91,10 @@ class Resolution:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(delivery, wider, texts, files, said)
 
-        delivered = await stage.developer.merge(brief, judge)
+        async def look(paths: Sequence[str]) -> Mapping[str, str]:
+            return await stage.do("look", dict[str, str], stage.workspace.read_at, tree, paths)
+
+        delivered = await stage.developer.merge(brief, judge, look)
         counts: dict[str, Any] = {"attempt": attempt, "left": left, "task": task.task_id}
         if not delivered.accepted or delivered.delivery is None:
             blocked = blocking(delivered.findings)
@@ -208,7 +221,8 @@ class Resolution:
 
     async def _take_in(self, task: Task, delivery: Delivery) -> str:
         """Commits the answer; regenerates lock files in conflict from the merged manifests."""
-        files = delivery.files
+        tests = (FileChange(path=RepoPath(path), content=text) for path, text in self._joined.items())
+        files = (*delivery.files, *tests)
         if self._locks:
             texts: dict[str, str] = {change.path: change.content for change in files}
             made = await merged_locks(self._stage, self._sides.tree, self._sides.onto, texts, self._locks)

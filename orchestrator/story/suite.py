@@ -1,9 +1,11 @@
 """The story's suite: written once, committed, frozen."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from orchestrator.checks.suite import check_older, is_suite
+from orchestrator.checks.suite import check_older, is_suite, names_of_tests, without_older
+from orchestrator.checks.suite_place import place_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import Surface
 from orchestrator.core.delivery import FileChange
@@ -12,10 +14,11 @@ from orchestrator.core.exchange import Faulty, OlderTest, SuiteBrief
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite
-from orchestrator.core.value import counted
+from orchestrator.core.value import Value, counted
 from orchestrator.story.commit_message import body_of, fitted, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.project_map import parts_of
+from orchestrator.story.project_scan import MAX_SOURCE_CHARS, scan_tests
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
@@ -25,6 +28,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
+    suite = await _own_tests(stage, plan, suite, surface, {})
     progress.note_findings(written.findings)
     await _commit(stage, progress, suite, "Add tests", _criteria(stage, suite))
     await _tell_older(stage, brief, suite)
@@ -43,12 +47,16 @@ async def replace_suite(
         update={
             "faulty": faulty,
             "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
+            # Where it went is where it stays, and what was there before the story stays in it.
+            "place": faulty.suite.test_file,
+            "covered": older.get(faulty.suite.test_file) if stage.policies.steps else None,
         }
     )
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
     suite, before = written.suite, faulty.suite
     if suite is None or suite.changes == before.changes:
         return None
+    suite = await _own_tests(stage, plan, suite, progress.surface, older)
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
@@ -66,6 +74,18 @@ async def replace_suite(
     return suite
 
 
+async def _own_tests(
+    stage: Stage, plan: Breakdown, suite: TestSuite, surface: Surface, before: Mapping[str, str]
+) -> TestSuite:
+    """Returns the suite without the tests that its file held before the story; `before` has what suites changed."""
+    path = suite.test_file
+    planned = path in {change.file for change in plan.tests_to_change}
+    if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
+        return suite
+    texts = before if path in before else await stage.read([path])
+    return without_older(suite, texts[path]) if path in texts else suite
+
+
 async def put_in_place(
     stage: Stage, progress: Progress, suite: TestSuite, of: TestSuite, older: Mapping[str, str], why: str
 ) -> None:
@@ -76,11 +96,12 @@ async def put_in_place(
     await _commit(stage, progress, suite, "Rewrite tests", why, again, removed)
 
 
-def kept(suite: TestSuite, reason: str) -> Finding:
-    """Returns the finding on a suite that the tester calls wrong and that was not replaced."""
+def kept(suite: TestSuite, reason: str, *, again: bool = False) -> Finding:
+    """Returns the finding on a suite that the tester calls wrong and that was not replaced; `again`: it was before."""
+    left = "again, and it is written anew only once" if again else "and wrote none that takes its place"
     return minor(
         "test.suite_fault",
-        f"the tester calls {suite.test_file} wrong and wrote none that takes its place: {reason}",
+        f"the tester calls {suite.test_file} wrong {left}: {reason}",
         where=Where(file=suite.test_file),
         fix="look at the tests: when they are wrong, mend them on the branch, or `reset` the story",
     )
@@ -94,6 +115,7 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
     texts = await stage.read([*story_files(plan), *listed])
     about = "\n".join(f"{one.criterion} {one.test}" for one in plan.acceptance_tests)
     about = "\n".join((about, *(task.description for task in plan.tasks)))
+    place = await _place(stage, plan, now) if stage.policies.steps else SuitePlace()
     return SuiteBrief(
         parts=parts_of({path: texts[path] for path in story_files(plan) if path in texts}, about),
         breakdown=plan,
@@ -102,7 +124,34 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
         older=tuple(
             OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts
         ),
+        place="" if place.file in listed else place.file,
+        covered=None if place.file in listed else place.near.get(place.file),
+        near={path: text for path, text in place.near.items() if path != place.file and path not in listed},
     )
+
+
+class SuitePlace(Value):
+    """Where the story's tests go, with the texts of the tests that are near."""
+
+    file: str = ""
+    near: dict[str, str] = {}
+
+
+async def _place(stage: Stage, plan: Breakdown, surface: Surface) -> SuitePlace:
+    """Chooses the test file that covers the story's files, or a name for a new one, as a durable step."""
+    sources = story_files(plan)
+    exports = {entry.path: entry.names for entry in surface.exports if entry.path in sources}
+
+    async def work(_step_id: str) -> SuitePlace:
+        tests = [path for path in scan_tests(surface.files) if path not in sources]
+        texts = await stage.workspace.read(stage.story_id, tests)
+        known = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
+        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports)
+        more = await stage.workspace.read(stage.story_id, [path for path in found.near if path not in texts])
+        every = {**texts, **more}
+        return SuitePlace(file=found.file, near={path: every[path] for path in found.near if path in every})
+
+    return await stage.step.step("suite_place", work, SuitePlace)
 
 
 async def _commit(
@@ -139,9 +188,11 @@ async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None
     after: dict[str, str] = {change.path: change.content for change in suite.changes}
     for one in brief.older:
         if after.get(one.path, one.text) != one.text:
+            now, before = (len(names_of_tests(one.path, text)) for text in (after[one.path], one.text))
+            tests = f"{counted(now, 'test')} in place of {before}" if now != before else counted(now, "test")
             await stage.step.emit(
                 "older_test_rewritten",
-                f"the tester rewrote {one.path}: {one.reason or 'no reason given'}",
+                f"the tester rewrote {one.path} ({tests}): {one.reason or 'no reason given'}",
                 file=one.path,
                 reason=one.reason,
                 before=one.text,

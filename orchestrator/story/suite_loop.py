@@ -268,6 +268,8 @@ class _Attempts:
             if replaced and not analysed.instructions:
                 self._history.append(PastAttempt(report=red, suite_fault=analysed.suite_fault))
                 return
+        elif analysed.suite_fault:
+            self._progress.note_findings([kept(self._suite, analysed.suite_fault, again=True)])
         asked = orders(self._plan, self._owned, analysed, red)
         past = tuple(self._history)
         self._history.append(PastAttempt(report=red, instructions=analysed.instructions))
@@ -323,6 +325,7 @@ class _Attempts:
                 history=tuple(self._history),
                 older={path: texts[path] for path in tests if path in texts},
                 environment="; ".join(finding.message for finding in lacks),
+                tests_to_change=self._plan.tests_to_change,
             )
         )
 

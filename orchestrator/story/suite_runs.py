@@ -78,7 +78,7 @@ async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestRepo
             if changed:
                 told = f"the branch holds another text than the tester wrote: {', '.join(changed)}"
                 return TestReport(problem=RunProblem.TAMPERED, output=told)
-            return await stage.runner.run(
+            report = await stage.runner.run(
                 stage.workspace.root(stage.story_id),
                 files=suite.run_files,
                 expected_names=() if only else suite.expected_names,
@@ -87,10 +87,26 @@ async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestRepo
                 key=stage.environment_key,
                 reset=partial(stage.workspace.reset, stage.story_id),
             )
+            return of_story(suite, report)
 
         return await stage.step.step("test", work, TestReport)
 
     return await twice(stage, await once(()), once)
+
+
+def of_story(suite: TestSuite, report: TestReport) -> TestReport:
+    """Returns the run without the tests that the suite's file held before: whether they still pass, the run of all
+    tests shows, which knows how they were at the base."""
+    older = {*suite.older_names}
+    held = [case for case in report.cases if case.name in older and case.file in {"", suite.test_file}]
+    if not held:
+        return report
+    failing = tuple(dict.fromkeys(case.name for case in held if case.id in report.failing_ids))
+    cases = tuple(case for case in report.cases if case not in held)
+    settled = report.model_copy(update={"cases": cases, "older_failing": failing})
+    if settled.green and not report.green:
+        return settled.model_copy(update={"not_proved": "tests that its file held before fail"})
+    return settled
 
 
 async def twice(stage: Stage, report: TestReport, once: Once, among: Collection[str] | None = None) -> TestReport:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.core.action_plan import ActionPlan, Create, Edit, Pair
-from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.breakdown import Breakdown, TestToChange
 from orchestrator.core.exchange import FailureBrief, OlderTest, PastAttempt, SuiteBrief
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
@@ -86,8 +86,15 @@ async def analysed(at: Bench) -> Any:
         files={"a.py": "A = 0\n"},
         task_files={"T-US-1-01": ("a.py",)},
         history=(PastAttempt(report=report(failed=["test_z"]), instructions=(instruction,)),),
+        tests_to_change=(TestToChange(file="tests/test_old.py", reason="A is 7 now"),),
     )
     return await Jordan(at.desk, brief()).analyse(told)
+
+
+async def test_the_analysis_knows_which_older_tests_the_plan_changes() -> None:
+    at = bench(says({"failure_analysis": [{"file": "a.py", "issue": "A is 0", "fix": "make it 1"}]}, "analysis"))
+    await analysed(at)
+    assert "changes on purpose\n\n- tests/test_old.py: A is 7 now" in at.step.prompts[0].text
 
 
 async def test_an_analysis_becomes_instructions() -> None:

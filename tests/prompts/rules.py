@@ -88,7 +88,7 @@ _SUITE = {
     "suite.syntax": "It must compile",
     "suite.criteria": "One test per acceptance criterion where that is asked for",
     "suite.file_name": "named test_*.py",
-    "suite.older_test": "The test file has a new path",
+    "suite.older_test": "Else the test file has a new path",
     "suite.changed_test": "no other older test is touched",
     "suite.no_tests": "functions named test_*",
     "suite.no_assertion": "Every test function asserts something",
@@ -167,8 +167,8 @@ _REVIEW = {
 
 _MERGE = {
     "merge.marker": "no marker left in it",
-    "merge.removed": "nothing is shown, run, moved or taken away",
-    "merge.command": "nothing is shown, run, moved or taken away",
+    "merge.removed": "nothing is run, moved or taken away",
+    "merge.command": "nothing is run, moved or taken away",
 }
 
 RULES: tuple[Rule, ...] = (

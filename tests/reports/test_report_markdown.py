@@ -231,3 +231,11 @@ def test_the_tier_of_the_commands_is_told() -> None:
     told = "Commands ran in the sandbox tier `plain`. Held: limits. Missing: files, network. bubblewrap \\| none"
     assert f"\n\n{told}\n\n" in render_report(report, histories, PLACES)
     assert with_facts(report, {"sandbox": None}) == report
+
+
+def test_looks_are_counted_apart_from_the_calls_that_they_are() -> None:
+    looks = [event("A", number, "files_shown", files=["a.py"], only=True) for number in (10, 11)]
+    histories = fold(RECORD, [*EVENTS[:-3], *looks])
+    report = build_report(RECORD, histories, {})
+    assert (report.stories[0].calls, report.stories[0].looks, report.totals["looks"]) == (2, 2, 2)
+    assert "2 calls, 2 of them looks, 200 tokens in" in render_report(report, histories, PLACES)

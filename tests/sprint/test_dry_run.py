@@ -63,13 +63,14 @@ LAVISH = {"calls_per_story": 10_000}
     [
         ({}, 200),
         ({"budget": {"calls_per_story": 7}}, 7),
-        # three plans of 20, 3 tasks of 3 deliveries of 20, 3 suites and 2 analyses of 20, 4 single requests of 5
-        ({"budget": LAVISH, "review": {"enabled": False}}, 60 + 3 * 60 + 5 * 20 + 20),
-        # with reviews a task is 3 + 4 deliveries and 5 reviews of 2*5
-        ({"budget": LAVISH}, 60 + 3 * (140 + 50) + 5 * 20 + 20),
+        # three plans of 35, 3 looks of 5 included, 3 tasks of 3 deliveries of 35, 3 suites and 2 analyses of 35,
+        # 4 single requests of 4*5
+        ({"budget": LAVISH, "review": {"enabled": False}}, 105 + 3 * 105 + 5 * 35 + 80),
+        # with reviews a task is 3 + 4 deliveries and 5 reviews of (2+3)*5
+        ({"budget": LAVISH}, 105 + 3 * (245 + 125) + 5 * 35 + 80),
         (
             {"budget": LAVISH, "review": {"reviewers": ["a", "b", "c"], "max_iterations": 1}},
-            60 + 3 * (60 + 30) + 5 * 20 + 20,
+            105 + 3 * (105 + 75) + 5 * 35 + 80,
         ),
         (
             {
@@ -77,10 +78,11 @@ LAVISH = {"calls_per_story": 10_000}
                 "answer": {"max_attempts": 0, "repair_requests": 0},
                 "plan": {"max_iterations": 1, "expected_tasks": 1},
                 "build": {"max_attempts": 1},
+                "look": {"max_per_turn": 1},
                 "test": {"max_attempts": 1},
                 "review": {"max_iterations": 1},
             },
-            1 + (1 + 2) + 2 + 4,
+            2 + (2 + 3) + 2 * 2 + 4 * 2,
         ),
     ],
 )
@@ -101,15 +103,15 @@ def test_expected_calls() -> None:
 def test_a_persons_plan_is_read_in_place_of_the_architects_and_its_tasks_are_counted() -> None:
     chosen = settings(budget=LAVISH)
     assert expected_calls(chosen, 2).total == 1 + 2 * 2 + 1
-    assert most_calls(chosen, 2).total == 20 + 2 * (140 + 50) + 5 * 20 + 20
+    assert most_calls(chosen, 2).total == 20 + 2 * (245 + 125) + 5 * 35 + 80
     both = dry_run(backlog(("A", ""), ("B", "")), stories=None, settings=chosen, plans={"A": JudgedTasks(count=2)})
-    assert (both.calls.expected, both.calls.maximal) == (6 + 8, 520 + 750)
+    assert (both.calls.expected, both.calls.maximal) == (6 + 8, 1015 + 1470)
 
 
 def test_the_two_numbers_are_explained_in_a_line_each() -> None:
     about, most = explained(Settings(), [None, None])
     assert about.endswith(": 8 (1 plans, 3 deliveries, 3 reviews, 1 suites)")
-    assert "750 (60 plans, 420 deliveries, 150 reviews, 60 suites, 40 analyses, 20 amendments and merge)" in most
+    assert "1470 (105 plans, 735 deliveries, 375 reviews, 105 suites, 70 analyses, 80 amendments and merge)" in most
     assert most.endswith("budget.calls_per_story ends it at 200")
     about, _ = explained(settings(review={"enabled": False}), [2])
     assert about.endswith(": 4 (1 reading a plan, 2 deliveries, 1 suites)")

@@ -16,6 +16,7 @@ import pytest
 from orchestrator.app.team import plan_body, plan_payload, story_body, story_payload
 from orchestrator.core.action_plan import ActionPlan, Read
 from orchestrator.core.command import Gate, GateAnswer
+from orchestrator.core.delivery import REPLIES
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
@@ -304,8 +305,9 @@ WAYS: dict[str, tuple[Say, dict[str, Any], dict[str, int], str]] = {
 class Worst:
     """Uses every budget to its end and yet keeps the story going: the last chance of each loop is taken.
 
-    Every request fails until its last attempt, every answer is nonsense until the last one; each plan is invalid, the
-    first delivery needs an amendment, the last review approves, the last run of the tests is green, the merge is not.
+    Every request fails until its last attempt, every answer is a look until none is left, and nonsense until the last
+    one; each plan is invalid, the first delivery needs an amendment, the last review approves, the last run of the
+    tests is green, the merge is not.
     """
 
     def __init__(self, chosen: Settings) -> None:
@@ -320,13 +322,18 @@ class Worst:
             return TransientProviderError("busy", kind="overloaded")
         if key.purpose is Purpose.REPAIR:
             return self._held
-        if key.purpose is Purpose.REVIEW:
-            return self._review(number)
         replies = {
             Purpose.AMENDMENT: 1,
             Purpose.MERGE: 1,
+            Purpose.REVIEW: REPLIES,
             Purpose.DELIVERY: self._chosen.build.max_attempts,
         }.get(key.purpose, 1 + self._chosen.answer.max_attempts)
+        turn, at = divmod(number, self._chosen.look.max_per_turn + replies)
+        if at < self._chosen.look.max_per_turn:
+            return "READ part_1.py"
+        number = turn * replies + at - self._chosen.look.max_per_turn
+        if key.purpose is Purpose.REVIEW:
+            return self._review(number)
         answer = self._answer(key, number // replies)
         if replies == 1 and self._chosen.answer.repair_requests and key.purpose not in PARTS["single"]:
             self._held = answer  # only a repair is left, so that one is right
@@ -458,7 +465,7 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
         if outcome.status is StoryStatus.FAILED:
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only a stronger suite and its merge are not asked for any more.
-    assert ended == {"failed": len(caps) - 5, "needs_attention": 5}
+    assert ended == {"failed": len(caps) - 9, "needs_attention": 9}
 
 
 async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Policies, load
+from orchestrator.settings.policies import STEPS
 from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.sandboxes import TIERS, sandbox
 from tests.story.test_story import LIBRARY, codes, provider
@@ -36,10 +37,12 @@ class Sprint:
         self.folder, self.stories, self.team, self.sink = folder, stories, Team(), MemorySink()
         self.prompts: list[str] = []
 
-    def deliver(self, story: str, files: Mapping[str, str], test: str, merge: Any = None) -> None:
+    def deliver(
+        self, story: str, files: Mapping[str, str], test: str, merge: Any = None, *, file: str | None = None
+    ) -> None:
         self.team.plan(story, sorted(files))
         self.team.deliver(story, 1, files)
-        self.team.suite(story, test, f"tests/test_{story.lower()}.py")
+        self.team.suite(story, test, file or f"tests/test_{story.lower()}.py")
         if merge is not None:
             self.team.say("alex", story, "merge", delivery(story, 1, merge), task=1)
 
@@ -60,7 +63,7 @@ class Sprint:
         for story in self.stories:
             step = SimulatedStep(replies, self.sink, sprint="s1", story=story)
             brief = StoryBrief(story=Story(id=story, title=f"Story {story}"), sprint="s1")
-            outcomes.append(await body(step, story_payload(brief, Policies())))
+            outcomes.append(await body(step, story_payload(brief, Policies(steps=STEPS))))
             self.prompts += [prompt.text for prompt in step.prompts if prompt.key.purpose == "merge"]
         workspace.close()
         return outcomes
@@ -87,6 +90,29 @@ def test_a_mend_may_change_what_was_merged_meanwhile_but_not_undo_it(tmp_path: P
     assert second.status is StoryStatus.NEEDS_ATTENTION
     assert {"merge.red"} <= codes(second)
     assert "RATE = 2" in sprint.result("rates.py")
+
+
+SHOP = "tests/test_shop.py"
+SHOP_TESTS = "from one import one\n\n\ndef test_one():\n    assert one() == 1\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_being_asked(
+    tmp_path: Path, there: bool
+) -> None:
+    files = {"one.py": "def one():\n    return 1\n"} | ({SHOP: SHOP_TESTS} if there else {})
+    sprint = Sprint(tmp_path, files, "US-1", "US-2")
+    for story, name in (("US-1", "two"), ("US-2", "three")):
+        own = f"\n\ndef test_{name}():\n    assert {name}() == 1\n"
+        text = f"from {name} import {name}\n" + (SHOP_TESTS if there else "from one import one\n") + own
+        sprint.deliver(story, {f"{name}.py": f"def {name}():\n    return 1\n"}, text, file=SHOP)
+    first, second = sprint.run()
+    assert [one.status for one in (first, second)] == [StoryStatus.DONE] * 2, second.findings
+    assert [case.name for case in second.tests.cases] == ["test_three"]
+    assert sprint.prompts == []
+    merged = sprint.result(SHOP)
+    assert [f"def test_{name}" in merged for name in ("one", "two", "three")] == [there, True, True]
+    assert merged.count("from one import one") == 1
 
 
 def test_a_resolution_that_breaks_the_storys_own_test_is_not_merged(tmp_path: Path) -> None:

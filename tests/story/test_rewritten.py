@@ -63,6 +63,8 @@ async def test_it_is_never_written_a_third_time_nor_without_a_reason(tmp_path: P
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert [one for one in stand.asked if one.startswith("suite")] == ["suite 1", "suite 2"]
+    again = [one.message for one in outcome.findings if one.code == "test.suite_fault"]
+    assert again == ["the tester calls tests/test_us_1.py wrong again, and it is written anew only once: wrong again"]
     assert [one for one in stand.asked if one.startswith("delivery")] == ["delivery 1", "delivery 2", "delivery 3"]
     stand = Stand(tmp_path, stories=[RED])
     planned(stand)
@@ -127,6 +129,8 @@ async def test_a_listed_older_test_is_rewritten_by_the_tester_and_shown(tmp_path
     assert f"{OLD}: the story makes it two" in asked
     assert BEFORE in asked
     assert stand.runner.ran[0] == ("tests/test_us_1.py", OLD)
+    (told,) = stand.sink.named("older_test_rewritten")
+    assert told.message == f"the tester rewrote {OLD} (2 tests): the story makes it two"
     (changed,) = rewritten(stand.sink.events)
     assert (changed.file, changed.reason) == (OLD, "the story makes it two")
     assert "-    assert old() == 1\n+    assert old() == 2" in rewritten_tests([changed])

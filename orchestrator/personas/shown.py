@@ -1,0 +1,72 @@
+"""Which files a request shows whole, and what its persona asks to be shown besides: one mechanism for all of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from orchestrator.core.action_plan import is_url
+from orchestrator.core.ports import Look
+from orchestrator.prompts import context
+from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap_middle, tokens
+
+
+class Shown:
+    """The texts that the prompts of one answer show: the request's own, and what was asked for with READ, without what
+    was PRUNEd."""
+
+    def __init__(
+        self, texts: Mapping[str, str], look: Look, room_tokens: int, *, looks: int, in_part: bool = True
+    ) -> None:
+        """`texts` stand in the prompt anyway. `looks` replies that only ask to be shown something cost no attempt.
+
+        With `in_part` a file for which there is no room is shown with its middle left out, else not at all.
+        """
+        self._texts, self._look, self._room, self._in_part = dict(texts), look, room_tokens, in_part
+        self._asked: dict[str, str] = {}
+        self._notes: list[str] = []
+        self.looks_left = looks
+        """Looks that still cost no attempt."""
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """Returns the prompt's slots that hold what is shown."""
+        asked = [context.render_files(self._asked, self._room), *self._notes]
+        return {"shown_files": "\n\n".join(part for part in asked if part)}
+
+    @property
+    def in_full(self) -> set[str]:
+        """Returns the paths of the files that stand in the prompt from their first line to their last."""
+        return {*self._texts, *self._asked}
+
+    async def free_look(self, reads: Sequence[str], prunes: Iterable[str]) -> tuple[str, ...]:
+        """Does the same as `show` for a reply that asks for nothing else, as one of the looks."""
+        self.looks_left -= 1
+        shown = await self.show(reads, prunes)
+        if not self.looks_left:
+            self._notes.append("No further look is free of charge: answer now, with what you have.")
+        return shown
+
+    async def show(self, reads: Sequence[str], prunes: Iterable[str]) -> tuple[str, ...]:
+        """Takes away what is pruned and shows what is asked for; returns the paths that are shown now and were not."""
+        for path in prunes:
+            self._asked.pop(path, None)
+            self._texts.pop(path, None)
+        there = self.in_full
+        wanted = [one for one in dict.fromkeys(reads) if one not in there]
+        files = [one for one in wanted if not is_url(one)]
+        found = await self._look(files) if files else {}
+        again = [f"`{one}` is shown in full already." for one in dict.fromkeys(reads) if one in there]
+        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in wanted)) if note]
+        return tuple(one for one in wanted if one in self._asked)
+
+    def _put(self, resource: str, text: str | None) -> str:
+        """Shows one text; returns why it is not shown, or ""."""
+        if is_url(resource):
+            return f"`{resource}` is not shown: pages are not fetched here."
+        if text is None:
+            return f"`{resource}` is not shown: it is no text file of the repository."
+        left = self._room // 2 - sum(map(tokens, self._asked.values()))
+        if tokens(text) > left:
+            if not self._in_part or left < self._room // 16:
+                return f"`{resource}` is not shown: there is no room for it; PRUNE what you do not need."
+            text = cap_middle(text, left * CHARS_PER_TOKEN)
+        self._asked[resource] = text
+        return ""

@@ -1,0 +1,207 @@
+"""Every persona may ask to be shown files before it answers: that costs a call, and no attempt."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.command import Verdict
+from orchestrator.core.contract import ArchitectureContract, Surface
+from orchestrator.core.delivery import ReviewBrief
+from orchestrator.core.exchange import AmendmentBrief, FailureBrief, MergeBrief, SuiteBrief, TaskBrief
+from orchestrator.core.finding import Finding
+from orchestrator.core.suite import TestSuite
+from orchestrator.personas.alex import Alex
+from orchestrator.personas.jordan import Jordan
+from orchestrator.personas.mike import Mike
+from orchestrator.personas.reviewer import Reviewer
+from orchestrator.personas.session import Desk
+from orchestrator.settings import Policies
+from orchestrator.testing.simulated import report
+from tests.answers.reviews import CLEAN
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.support import breakdown, delivery, suite
+
+TREE = {"shop.py": "def shop() -> str:\n    return 'a shop'\n", "bank.py": "def bank() -> None: ...\n"}
+PLAN = Breakdown.model_validate(breakdown(STORY, ["app.py"]))
+TASK = PLAN.tasks[0]
+CONTENT = "from app import A\n\n\ndef test_a():\n    assert A == 1\n"
+SUITE = TestSuite(test_file="tests/test_us_1.py", test_content=CONTENT, expected_names=("test_a",))
+CONTRACT = ArchitectureContract(
+    story_id=STORY,
+    base_commit="",
+    baseline_files=(),
+    declared_files=("app.py",),
+    task_files={TASK.task_id: ("app.py",)},
+    baseline_dependencies=(),
+    declared_dependencies=(),
+)
+WORK = TaskBrief(
+    task=TASK, breakdown=PLAN, surface=SURFACE, allowed_dependencies=(), modified_files={}, files=("app.py", *TREE)
+)
+DELIVERED = json.dumps(delivery(STORY, 1, {"app.py": "A = 1\n"}))
+FAULT = {"failure_analysis": [{"file": "app.py", "function": "", "issue": "A is 2", "fix": "make it 1"}]}
+
+
+async def agrees(_: object) -> list[Finding]:
+    return []
+
+
+async def look(paths: Sequence[str]) -> Mapping[str, str]:
+    return {path: TREE[path] for path in paths if path in TREE}
+
+
+async def plans(desk: Desk) -> bool:
+    return (await Mike(desk, brief()).breakdown(Surface(commit="", files=tuple(TREE)), "", None)).breakdown is not None
+
+
+async def amends(desk: Desk) -> bool:
+    asked = AmendmentBrief(
+        task=TASK, breakdown=PLAN, surface=SURFACE, contract=CONTRACT, files=("rates.py",), packages=(), findings=()
+    )
+    return (await Mike(desk, brief()).amendment(asked)).amendment is not None
+
+
+async def builds(desk: Desk) -> bool:
+    return (await Alex(desk, brief()).deliver(WORK, agrees, look)).accepted
+
+
+async def merges(desk: Desk) -> bool:
+    return (await Alex(desk, brief()).merge(MergeBrief(work=WORK), agrees, look)).accepted
+
+
+async def reviews(desk: Desk) -> bool:
+    return (
+        await Reviewer(desk, brief()).review(
+            ReviewBrief(task=TASK, contract=CONTRACT, surface=SURFACE, diff="+A = 1\n")
+        )
+    ).approved
+
+
+async def writes_tests(desk: Desk) -> bool:
+    asked = SuiteBrief(breakdown=PLAN, surface=SURFACE, files={"app.py": "A = 1\n"})
+    return (await Jordan(desk, brief()).suite(asked, agrees)).suite is not None
+
+
+async def analyses(desk: Desk) -> bool:
+    red = report(failed=["test_a"])
+    return bool(
+        (
+            await Jordan(desk, brief()).analyse(
+                FailureBrief(suite=SUITE, surface=SURFACE, report=red, files={}, task_files={})
+            )
+        ).instructions
+    )
+
+
+Turn = Callable[[Desk], Awaitable[bool]]
+TURNS: list[Any] = [
+    pytest.param(plans, "mike", "breakdown", json.dumps(breakdown(STORY, ["app.py"])), id="plan"),
+    pytest.param(
+        amends,
+        "mike",
+        "amendment",
+        json.dumps({"files": ["rates.py"], "dependencies": {}, "reason": "x"}),
+        id="amendment",
+    ),
+    pytest.param(builds, "alex", "delivery", DELIVERED, id="delivery"),
+    pytest.param(merges, "alex", "merge", DELIVERED, id="merge"),
+    pytest.param(reviews, "reviewer", "review", CLEAN, id="review"),
+    pytest.param(writes_tests, "jordan", "suite", json.dumps(suite(STORY, CONTENT)), id="suite"),
+    pytest.param(analyses, "jordan", "analysis", json.dumps(FAULT), id="analysis"),
+]
+
+
+def at_desk(persona: str, purpose: str, *texts: str, looks: int = 2) -> Bench:
+    task = TASK.task_id if persona in {"alex", "reviewer"} else None
+    # One attempt each: a look that cost one would end the turn.
+    policies = Policies.model_validate({"answer": {"max_attempts": 0}, "build": {"max_attempts": 1}, "looks": looks})
+    says = [{"persona": persona, "purpose": purpose, "task": task, "text": text} for text in texts]
+    at = bench(*says, policies=policies)
+    return replace(at, desk=replace(at.desk, look=look))
+
+
+def shown(at: Bench) -> list[dict[str, Any]]:
+    return [event.data for event in at.sink.events if event.name == "files_shown"]
+
+
+@pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
+async def test_a_look_is_answered_with_the_files_and_costs_no_attempt(
+    turn: Turn, persona: str, purpose: str, answer: str
+) -> None:
+    at = at_desk(persona, purpose, "READ shop.py", answer)
+    assert await turn(at.desk)
+    assert at.asked == [f"{purpose} 1", f"{purpose} 2"]
+    before, after = (prompt.text for prompt in at.step.prompts)
+    assert "READ" in before
+    assert "return 'a shop'" not in before
+    assert "return 'a shop'" in after
+    assert [(one["files"], one["only"], one["verdict"]) for one in shown(at)] == [(["shop.py"], True, Verdict.SHOWN)]
+
+
+@pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
+async def test_what_is_shown_or_not_there_is_said_and_looks_come_to_an_end(
+    turn: Turn, persona: str, purpose: str, answer: str
+) -> None:
+    at = at_desk(persona, purpose, "READ shop.py\nREAD ship.py", "READ shop.py\nREAD bank.py", answer)
+    assert await turn(at.desk)
+    first, second = (prompt.text for prompt in at.step.prompts[1:])
+    assert "`ship.py` is not shown: it is no text file" in first
+    assert "No further look" not in first
+    assert "`shop.py` is shown in full already." in second
+    assert "return 'a shop'" in second
+    assert "def bank" in second
+    assert "No further look" in second
+
+
+async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:
+    at = at_desk("jordan", "analysis", *["READ shop.py"] * 3)
+    assert not await analyses(at.desk)
+    assert at.asked == ["analysis 1", "analysis 2", "analysis 3"]
+    given_up = next(event for event in at.sink.events if event.name == "answer_given_up")
+    assert "no look is left" in given_up.message
+
+
+@pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
+async def test_a_story_that_an_older_release_began_keeps_its_order_of_calls(
+    turn: Turn, persona: str, purpose: str, answer: str
+) -> None:
+    at = at_desk(persona, purpose, "READ shop.py", answer, looks=0)
+    await turn(at.desk)
+    assert shown(at) == []
+
+
+async def test_a_change_of_a_file_that_was_not_shown_stands_where_it_fits() -> None:
+    edit = """# Shop
+
+## Rationale
+
+A name.
+
+## Action Plan
+
+### `EDIT`
+
+- **File Path:** [shop.py](/shop.py)
+
+#### FIND:
+
+```python
+    return 'a shop'
+```
+
+#### REPLACE:
+
+```python
+    return 'the shop'
+```
+"""
+    at = at_desk("alex", "delivery", edit)
+    found = await Alex(at.desk, brief()).deliver(WORK, agrees, look)
+    assert found.accepted
+    assert at.asked == ["delivery 1"]
+    assert found.delivery is not None
+    assert found.delivery.files[0].content == TREE["shop.py"].replace("a shop", "the shop")
