@@ -242,6 +242,15 @@ def broken_base(reason: str, base: str) -> Finding:
     )
 
 
+def only_environment(reason: str) -> Finding:
+    """Returns the tester's word, given twice, that the environment is at fault and no file of the story."""
+    return major(
+        "environment.only",
+        f"the tester says twice that no file can mend it: {reason}",
+        fix="look at the tests' output (`show`): a person has to set up what they need, then `reset` the story",
+    )
+
+
 def _cause(text: str, run: str, place: Place) -> Finding | None:
     """By what a test said, in a run that printed `run`."""
     return (

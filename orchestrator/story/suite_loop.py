@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause
+from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause, only_environment
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.errors import ProviderError
@@ -127,6 +127,8 @@ class _Attempts:
         self._stage, self._progress, self._plan, self._tasks = stage, progress, plan, tasks
         self._suite = suite
         self._attempt = self._repeats = 0
+        self._only_environment = False
+        """Whether the last analysis found nothing to change but the environment."""
         self._history: list[PastAttempt] = []
         self._seen: list[Signature] = []
         self._came_back = ""
@@ -258,6 +260,7 @@ class _Attempts:
         told = (f"{one.issue} {one.fix}" for one in analysed.instructions)
         if await self._packages_added(analysed.environment, *told):
             return
+        await self._end_without_cure(analysed)
         if analysed.suite_fault and not self._progress.suite_replaced:
             self._progress.suite_replaced = True
             replaced = await self._replace(analysed.suite_fault)
@@ -277,6 +280,16 @@ class _Attempts:
             history = about(self._owned, order.task, past)
             more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
             await self._tasks.run(more)
+
+    async def _end_without_cure(self, analysed: Analysed) -> None:
+        """Raises StoryStopped when the tester has twice nothing to change but the environment: no task can do that.
+
+        The first time the developer is asked all the same, since the tester may be wrong.
+        """
+        only = bool(analysed.environment) and not analysed.instructions and not analysed.suite_fault
+        twice, self._only_environment = only and self._only_environment, only
+        if twice and await self._stage.step.patched("environment_ends"):
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [only_environment(analysed.environment)])
 
     async def _replace(self, reason: str) -> bool:
         """Requests the suite again for this reason; returns whether it was replaced."""

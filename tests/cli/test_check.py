@@ -29,6 +29,7 @@ RUN_ONLY = {
     "breakdown.ignored_file",
     "delivery.ignored_file",
     "delivery.lock_left",
+    "delivery.left_out",
 }
 """Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
 person said before, on what git ignores, and on what a registry has."""

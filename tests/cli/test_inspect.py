@@ -30,7 +30,7 @@ def played(place: Path) -> Played:
     """US-1 is done after a refused file, US-2 stays red, US-3 waits for it, US-4 has no plan."""
     team = Team()
     team.plan("US-1", ["us_1.py"])
-    team.deliver("US-1", 1, {"us_1.py": "X = 1\n", "tests/test_evil.py": "Y = 1\n"})
+    team.deliver("US-1", 1, {"us_1.py": "X = 1\n", "evil/conftest.py": "Y = 1\n"})
     team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
     team.suite("US-1", suite_text("US-1"))
     team.plan("US-2", ["us_2.py"])
@@ -148,7 +148,7 @@ def test_a_dry_run_tells_what_is_left_and_what_the_last_sprint_cost(invoke: Invo
 def test_contract_tells_what_is_allowed_and_what_was_refused(invoke: Invoke) -> None:
     text = invoke("contract", "US-1").stdout
     assert "T-US-1-01 may write: us_1.py" in text
-    assert "evil.py" in text
+    assert "evil/conftest.py" in text
     held = read(invoke("contract", "US-1", "--json"))
     assert held["task_files"] == {"T-US-1-01": ["us_1.py"]}
     assert len(held["hash"]) == 64

@@ -133,8 +133,7 @@ def walk(team: Team) -> None:
 
 PATH = (
     "○ begins",
-    "↻ plan 1 of 3 with 2 tasks: revise "
-    "(2 issues: `one` is no task id of WALK; `../x` is unsafe: it climbs out with `..`) [1 retry]",
+    "↻ plan 1 of 3 with 2 tasks: revise (`../x` is unsafe: it climbs out with `..`) [1 retry]",
     "✓ plan 2 of 3 with 2 tasks: valid [healed: trailing comma]",
     "? waits for a person: each plan is shown to a person",
     "✗ the plan is not answered in time [after SOON]",

@@ -69,7 +69,7 @@ def test_other_terminals_follow_a_run_to_its_sudden_end(tmp_path: Path, start: S
     team = Team()
     team.good("US-1")
     team.plan("US-2", ["us_2.py"])
-    team.deliver("US-2", 1, {"us_2.py": "X = 1\n", "tests/test_evil.py": "Y = 1\n"})
+    team.deliver("US-2", 1, {"us_2.py": "X = 1\n", "evil/conftest.py": "Y = 1\n"})
     team.deliver("US-2", 1, {"us_2.py": "X = 1\n"}, latency_ms=120_000)
     team.write(tmp_path / "team.jsonl")
     write_backlog(tmp_path / "backlog.csv", "US-1", "US-2 < US-1", "US-3 < US-2")

@@ -30,7 +30,7 @@ def plots(team: Team) -> None:
     plan = json.dumps(breakdown("US-001", task("US-001", 1, ["garden/plots.py"], description="SORT"), task_count=1))
     team.say("mike", "US-001", "breakdown", f"Gladly:\n```json\n{plan.replace('SORT', SAID)}\n```\nAnything else?")
     wrong = {"garden/plots.py": PLOTS.format(key="")}
-    team.deliver("US-001", 1, {**wrong, "tests/test_natural.py": "KEY = str\n"})
+    team.deliver("US-001", 1, {**wrong, "garden/conftest.py": "KEY = str\n"})
     team.deliver("US-001", 1, wrong)
     tests = (
         "from garden.plots import in_order\n\n\n"

@@ -35,17 +35,18 @@ ANSWERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def answer_to(system: str) -> str:
-    answer = next(answer for name, answer in ANSWERS.items() if system.startswith(name))
+def answer_to(asked: Asked) -> str:
+    text = json.dumps(asked.body)
+    answer = next(answer for name, answer in ANSWERS.items() if name in text)
     return answer if isinstance(answer, str) else f"Here it is:\n{json.dumps(answer)}"
 
 
 def claude(asked: Asked) -> Answer:
-    return Answer(body=message(answer_to(asked.body["system"][0]["text"])))
+    return Answer(body=message(answer_to(asked)))
 
 
 def gpt(asked: Asked) -> Answer:
-    return Answer(body=completion(answer_to(asked.body["messages"][0]["content"])))
+    return Answer(body=completion(answer_to(asked)))
 
 
 def settled(

@@ -31,6 +31,7 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock
 from orchestrator.personas.ask import Asked, ask
 from orchestrator.personas.session import Desk, Request
+from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
@@ -235,7 +236,7 @@ async def analysed(stand: Stand, folder: Path) -> tuple[Asked[Any], TakenStep]:
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=REPLIES,
-        slots=dict.fromkeys(("story", "suite", "files", "report", "history", "older_tests", "environment"), "s"),
+        slots=dict.fromkeys(PROMPT_SLOTS["tester/analysis"] - {"schema", "feedback"}, "s"),
     )
 
     def read(value: Any) -> tuple[Any, Sequence[Finding]]:

@@ -313,7 +313,10 @@ async def test_a_conflict_in_a_long_file_is_resolved_by_an_edit_of_what_was_show
     async def judge(_delivery: Delivery) -> list[Finding]:
         return []
 
-    resolved = await Alex(at.desk, brief()).merge(MergeBrief(work=work, conflicts=(conflict,)), judge)
+    async def nothing(_paths: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    resolved = await Alex(at.desk, brief()).merge(MergeBrief(work=work, conflicts=(conflict,)), judge, nothing)
     assert resolved.accepted, resolved.findings
     assert texts(resolved) == {"a.py": "".join([*lines[:800], "theirs()\nmine()\n", *lines[801:]])}
     asked = at.step.prompts[0].text
