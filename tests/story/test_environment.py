@@ -70,3 +70,17 @@ async def test_the_testers_word_counts_where_the_base_fails_as_well(tmp_path: Pa
         assert outcome.status is status, outcome.findings
         assert sum(one.startswith("delivery") for one in stand.asked) == asked
         assert ("environment.base" in codes(outcome), outcome.stop_sprint) == (base is broken, base is broken)
+
+
+async def test_the_testers_word_alone_ends_the_story_when_it_is_given_twice(tmp_path: Path) -> None:
+    """A test that only its own runner can start: three deliveries were asked for that had nothing to change."""
+    stand = Stand(tmp_path, stories=[RED] * 9)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.suite(A, suite_text(A))
+    for value in range(1, 4):
+        stand.team.deliver(A, 1, good(value=value))
+        stand.team.say("jordan", A, "analysis", WORD)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 2)
+    assert "environment.only" in codes(outcome)
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2", "analysis 2"]
