@@ -277,7 +277,7 @@ def _leave_aside(lines: list[str], which: Sequence[str], aside: list[str], told:
 
 def _named(wanted: Requirements) -> str:
     """Returns what is asked for, for people."""
-    names = [package_of(line) for line in wanted.lines if not line.startswith("-")]
+    names = dict.fromkeys(package_of(line) for line in wanted.lines if not line.startswith("-"))
     return listed(names, 5) or "what tests are run with"
 
 

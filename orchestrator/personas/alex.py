@@ -41,26 +41,29 @@ WHOLE_TOKENS = 8_000
 class TaskShown(Shown):
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
 
-    def __init__(self, desk: Desk, brief: TaskBrief, look: Look) -> None:
+    def __init__(self, desk: Desk, brief: TaskBrief, look: Look, *, merges: bool = False) -> None:
+        """With `merges` the request shows the task's files by itself, long ones in part (`prompts.merging`)."""
         super().__init__(
             brief.modified_files, look, desk.policies.context_tokens, looks=desk.policies.looks, in_part=False
         )
-        self._brief, self._secrecy = brief, desk.secrecy
+        self._brief, self._secrecy, self._merges = brief, desk.secrecy, merges
 
     @property
     def slots(self) -> dict[str, str]:
         """Returns the prompt's slots that hold what is shown."""
-        return {**super().slots, "modified_files": context.render_files(self._texts, parts=self._parts)}
+        own = {} if self._merges else {"modified_files": context.render_files(self._texts, parts=self._parts)}
+        return {**super().slots, **own}
 
     @property
     def whole(self) -> dict[str, str]:
         """Returns the slots for an answer of whole files: nothing of the task's files is left out."""
-        return {"modified_files": context.render_files(self._texts)}
+        return {} if self._merges else {"modified_files": context.render_files(self._texts)}
 
     @property
     def in_full(self) -> set[str]:
         """Returns the same without the long files that are shown in part."""
-        return {*(path for path in self._texts if path not in self._brief.parts), *self._asked}
+        parts = {path for path, text in self._texts.items() if self._merges and not merging.is_short(text)}
+        return {*self._texts} - parts - {*self._brief.parts} | {*self._asked}
 
     @property
     def _parts(self) -> dict[str, str]:
@@ -117,7 +120,7 @@ class Alex:
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: one reply besides looks, without a repair."""
-        shown = TaskShown(self._desk, brief.work, look)
+        shown = TaskShown(self._desk, brief.work, look, merges=True)
         own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own, sorts=False)
         parts = self._desk.policies.may_plan(NAME)
