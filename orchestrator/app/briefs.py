@@ -72,10 +72,12 @@ class Briefs:
         vision, vision_findings = self._read_vision()
         wireframe, wireframe_findings = self._read_wireframe(story.wireframe_ref.strip())
         record = self._read_record()
+        merged = {part.story for part in self._parts}  # the project and the record tell what those have built
+        others = [other for other in self._others if other not in merged or other == story.id]
         return StoryBrief(
             story=story,
             sprint=self._record.sprint,
-            sprint_stories=tuple(self._others[other] for other in nearest(story.id, [*self._others], self._needs)),
+            sprint_stories=tuple(self._others[other] for other in nearest(story.id, others, self._needs)),
             vision=vision,
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),

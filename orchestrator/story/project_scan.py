@@ -160,7 +160,8 @@ def _places(tests: list[str]) -> Iterator[str]:
     if tests:
         folders = Counter(str(PurePosixPath(path).parent) for path in tests)
         told = ", ".join(f"{'the root' if name == '.' else name + '/'} ({n})" for name, n in folders.most_common(5))
-        yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {tests[0]}"
+        example = next((path for path in tests if PurePosixPath(path).stem not in {"__init__", "conftest"}), tests[0])
+        yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {example}"
 
 
 SCAN_LIMIT = 600

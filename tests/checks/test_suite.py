@@ -36,6 +36,15 @@ def test_where_peoples_own_command_runs_the_tests_any_language_is_read() -> None
     assert [finding.code for finding in check_suite(suite, required_criteria=3)] == ["suite.criteria"]
 
 
+def test_one_test_may_show_several_criteria() -> None:
+    """A parametrized test has a row for each: it was told to be too few tests."""
+    text = "def test_a():\n    assert f()\n"
+    cases = [{"name": "test_a", "criterion": "adds"}, {"name": "test_a", "criterion": "subtracts"}]
+    suite, _ = read(test_content=text, test_cases=cases, story_id="US-2")
+    assert suite is not None
+    assert [[one.code for one in check_suite(suite, required_criteria=n)] for n in (2, 3)] == [[], ["suite.criteria"]]
+
+
 def test_a_suite_is_read_with_the_names_it_must_report() -> None:
     text = "def test_a():\n    assert f()\nclass TestB:\n    def test_c(self):\n        assert f()\n"
     cases = ["tests/test_a.py::TestB::test_c[1]", {"name": "test_a", "criterion": "adds"}, {"name": "elsewhere"}]

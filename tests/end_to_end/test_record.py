@@ -85,7 +85,11 @@ def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(played: P
     assert record is not None
     content = read_backlog(folder / "b.csv", settings, environment)
     briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies())
-    assert briefs.of(content.stories[2]).tech_stack == ("language: Python", "tests: pytest")
+    brief = briefs.of(content.stories[2])
+    assert brief.tech_stack == ("language: Python", "tests: pytest")
+    assert "NFR-001" not in {other.id for other in brief.sprint_stories}, (
+        "it is finished: nothing is left to make room for"
+    )
 
 
 def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: Played, folder: Path) -> None:
