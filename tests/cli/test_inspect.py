@@ -134,13 +134,13 @@ def test_show_of_stories_that_did_not_come_far(invoke: Invoke) -> None:
 def test_a_dry_run_tells_what_is_left_and_what_the_last_sprint_cost(invoke: Invoke, played: Played) -> None:
     calls = sum(story.calls for story in played.result.report.stories)
     for model, said in (
-        ("claude-sonnet-4-5-20250929", "cost: about 1.04 USD (list prices of 20"),
+        ("claude-sonnet-4-5-20250929", "cost: about 0.79 USD (list prices of 20"),
         ("house-model", "cost: unknown: no price of house-model; name it under `prices` in config.yaml"),
     ):
         text = invoke("run", "b.csv", "--dry-run", "--provider", "anthropic", "--set", f"provider.model={model}").stdout
         assert "3 stories in 2 waves" in text, "US-1 is done"
         assert "wave 1: US-2, US-4" in text
-        assert "tokens: about 168000 in, 36000 out (7000 and 1500 a call, as on other projects" in text
+        assert "tokens: about 168000 in, 19200 out (7000 and 800 a call, as on other projects" in text
         assert f"the last sprints of this project:\n  SP-001: 4 stories (1 done), {calls} calls, 0 tokens in" in text
         assert said in text
 
@@ -254,7 +254,7 @@ def test_without_an_earlier_sprint_tokens_and_money_are_those_of_other_projects(
     told = read(CliRunner().invoke(app, ["run", "b.csv", "--dry-run", "--json"], env={"ORCHESTRATOR_HOME": "state"}))
     assert told["calls"]["expected"] == 16, "two stories of one plan, three deliveries, three reviews, one suite"
     spending = told["spending"]
-    assert (spending["input_tokens"], spending["output_tokens"]) == (16 * 7000, 16 * 1500)
-    listed, own = 7000 * 1.25 + 1500 * 10, 7000 * 10 + 1500 * 100
+    assert (spending["input_tokens"], spending["output_tokens"]) == (16 * 7000, 16 * 800)
+    listed, own = 7000 * 1.25 + 800 * 10, 7000 * 10 + 800 * 100
     assert spending["usd"] == round((10 * listed + 6 * own) / 1_000_000, 4)
     assert "past" not in told
