@@ -173,8 +173,8 @@ class DurableStep:
         what = describe(prompt.key)
         persona, task = prompt.key.persona, prompt.key.task
         await self.emit(
-            "turn_started", f"{persona} is asked: {what}", level=Level.DEBUG, persona=persona, task=task,
-            purpose=prompt.key.purpose, prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
+            "turn_started", f"{persona} is asked: {what}", persona=persona, task=task, purpose=prompt.key.purpose,
+            prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
         )  # fmt: skip
 
         async def recorded() -> dict[str, Any]:
