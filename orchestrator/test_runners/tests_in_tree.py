@@ -239,7 +239,8 @@ def kinds_of_tests(root: Path) -> tuple[str, ...]:
         # The cheap question first: the others read the file and the manifests above it.
         if kind in found:
             continue
-        if kind != NODE or is_nodes(root, path) or foreign_runner(root, path) or tool_of(root, path) is not None:
+        other = is_nodes(root, path) or foreign_runner(root, path)
+        if kind != NODE or other or (_is_for_tools(path) and tool_of(root, path) is not None):
             found.add(kind)
         if found == KINDS.keys():
             break
@@ -259,6 +260,12 @@ def is_typescript(path: str) -> bool:
 def is_nodes(root: Path, path: str) -> bool:
     """Returns whether it is for `node --test`: it imports `node:test`. Blocks."""
     return not path.endswith(".py") and "node:test" in (read_text(root, path) or "")
+
+
+def _is_for_tools(path: str) -> bool:
+    """Returns whether jest, vitest or mocha may find it: to them `test-setup.js` is a helper, to node a test."""
+    name = PurePosixPath(path).name
+    return bool(KINDS[NODE].suites.search(name) or _IN_FOLDER.search(path) or name.startswith("test."))
 
 
 def foreign_runner(root: Path, path: str) -> str | None:

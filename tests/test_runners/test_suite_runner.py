@@ -148,6 +148,10 @@ def test_which_runners_a_tree_needs(tmp_path: Path) -> None:
     (root / "node_modules" / "x").mkdir(parents=True)
     (root / "node_modules" / "x" / "x.test.js").write_text(HEAD)
     assert kinds_of_tests(root) == ("pytest",)
+    (root / "brought").mkdir()
+    (root / "brought" / "package.json").write_text('{"devDependencies": {"vitest": "^3"}}')
+    (root / "brought" / "test-setup.js").write_text("export const seen = [];\n")
+    assert kinds_of_tests(root) == ("pytest",), "vitest finds no test in a helper"
     (root / "web" / "real.test.mjs").write_text(HEAD)
     assert kinds_of_tests(root) == ("node",)
     (root / "pyproject.toml").write_text("")
