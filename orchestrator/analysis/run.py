@@ -19,6 +19,7 @@ from orchestrator.analysis.store import AnalysisStore
 from orchestrator.analysis.tasks import World, aggregate
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import masks_of
+from orchestrator.app.sprints import event_url
 from orchestrator.app.team import prompt_library, schema_texts
 from orchestrator.core.analysis import (
     AnalysisRecord,
@@ -38,7 +39,7 @@ from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks, secrets_of
 from orchestrator.core.value import Value, counted
 from orchestrator.engine.durable import ANALYSIS_WORKFLOW_NAME, Body
-from orchestrator.files.process import SystemClock
+from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.personas.analyst import CONTRACT, NAME, Analyst
 from orchestrator.personas.session import Desk
 from orchestrator.prompts.analysis import render_history, render_prd
@@ -48,6 +49,7 @@ from orchestrator.settings import Environment, Policies, Settings, forget_secret
 from orchestrator.settings.options import AnalyseOptions
 from orchestrator.settings.prices import find_price
 from orchestrator.sprint.state import Board
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 
 TRIAGE = "triage"
@@ -327,9 +329,10 @@ class Analysis:
                 self._tell(f"warning: {warning}")
             record, packed, resumed = await asyncio.to_thread(self._chosen, given)
             # A name of its own for each: what a killed one left is resumed by the process that asks for the same.
-            executor_id = f"analyse-{record.analysis}"
-            async with SprintLock(folder.analysis(record.analysis) / "lock", f"analysis {record.analysis}"):
-                works = Works(settings, environment, provider, executor_id=executor_id, listen=self._listen)
+            name, url = record.analysis, event_url(environment, folder)
+            lease = Lease(url, f"analyse-{name}", folder=str(folder.home), lost=end_at_once)
+            async with SprintLock(folder.analysis(name) / "lock", f"analysis {name}"), lease, lease.holding(name):
+                works = Works(settings, environment, provider, lease=lease, listen=self._listen)
                 works.sink.hide(self._secrets)
                 async with works:
                     run = AnalysisRun(

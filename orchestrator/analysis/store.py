@@ -21,7 +21,6 @@ from orchestrator.core.analysis import (
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.story import id_problem
 from orchestrator.core.value import Value
-from orchestrator.files.atomic_file import replace_content
 from orchestrator.settings import Environment
 from orchestrator.storage.event_store import EventReader
 from orchestrator.storage.locks import holder
@@ -55,7 +54,7 @@ class AnalysisStore:
     """Analyses of one state folder. Everything blocks."""
 
     def __init__(self, environment: Environment) -> None:
-        self._environment, self.folder = environment, StateFolder(environment.home)
+        self._environment, self.folder = environment, StateFolder.of(environment)
 
     def claim(self, name: str | None) -> str:
         """Returns `name`, or the next free id, which is the caller's from now on. Raises ConfigError."""
@@ -107,8 +106,7 @@ class AnalysisStore:
     def save(self, job: AnalysisJob) -> None:
         """Writes it whole or not at all."""
         path = self.folder.analysis(job.analysis) / JOB
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_content(path, job.model_dump_json(indent=1).encode())
+        self.folder.write(path, job.model_dump_json(indent=1).encode())
 
     def delete(self, analysis: str) -> None:
         """Deletes one that has not started."""

@@ -64,7 +64,7 @@ class Briefs:
 
     def _with_experience(self) -> Policies:
         """Returns the policies with what the models have managed in earlier sprints. Blocks."""
-        told = outcomes(StateFolder(self._environment.home))
+        told = outcomes(StateFolder.of(self._environment))
         return with_experience(self._policies, self._settings, told, self._provider)
 
     def of(self, story: Story) -> StoryBrief:
@@ -107,7 +107,7 @@ class Briefs:
 
     def _read_record(self) -> ArchitectureRecord:
         """Reads the record, each event once. A restart of the database must not end a running sprint."""
-        with open_log(self._environment, StateFolder(self._environment.home), patience_s=PATIENCE_S) as log:
+        with open_log(self._environment, StateFolder.of(self._environment), patience_s=PATIENCE_S) as log:
             for seq, event in log.read(self._record.sprint, self._read_up_to) if log else ():
                 self._read_up_to = seq
                 if event.name == EVENT and event.id.startswith(self._current.get(event.story or "", "\0")):

@@ -57,7 +57,7 @@ def export(folder: Path, choice: Choice, environment: Environment, *, replace: b
     """Keeps every wanted reply that was repaired, cut off or refused as a case. Raises ConfigError. Blocks."""
     secrets = secrets_of(environment.variables)
     done = Exported()
-    for sprint, story, entry in _replies(StateFolder(environment.home), choice):
+    for sprint, story, entry in _replies(StateFolder.of(environment), choice):
         # Without a contract of its own, as a repair has none, a reply cannot be replayed alone.
         if entry.schema_name not in WIRE_SCHEMAS or entry.reply is None:
             done.left_out += 1
@@ -79,7 +79,7 @@ def replay_all(folder: Path) -> list[Replayed]:
 
 
 def _replies(state: StateFolder, choice: Choice) -> Iterator[tuple[str, str, JournalEntry]]:
-    journal = ReplyJournal(state.replies)
+    journal = ReplyJournal(state.replies, state.shared)
     workflows = journal.stories()
     if not workflows:
         raise ConfigError(f"no reply is kept in {state.home}; a sprint leaves some")

@@ -47,6 +47,7 @@ from orchestrator.sprint.slots import Slots, cleared_cells
 from orchestrator.sprint.state import Board, CircuitBreaker, SprintState
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.event_table import usable
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.project_scan import build_surface, scan_paths
@@ -161,7 +162,7 @@ class SprintCommands:
     def __init__(self, environment: Environment, settings: Settings, *, wait_s: float = 30.0) -> None:
         """`wait_s` is how long a living process may take to apply an order."""
         self._environment, self._settings, self._wait_s = environment, settings, wait_s
-        self._folder, self._clock = StateFolder(environment.home), SystemClock()
+        self._folder, self._clock = StateFolder.of(environment), SystemClock()
         self._reader = Reader(environment)
 
     async def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
@@ -334,24 +335,22 @@ class SprintCommands:
             event = (await sink.find([name])).get(name)
             if event is not None:
                 return _warned(Settled.model_validate(event.data["settled"]), warnings)
-            pid = await asyncio.to_thread(holder, self._folder.lock(record.sprint))
-            if pid is None:
-                try:
-                    warnings = await self._apply(record.sprint, sink)
-                except SprintLocked:  # another process has started to work on it meanwhile
-                    await asyncio.sleep(LOOK_S)
-            elif time.monotonic() > until:
-                raise ConfigError(
-                    f"pid {pid} works on sprint {record.sprint} and has not carried it out within {self._wait_s:.0f} "
-                    f"s; the order stands: `orchestrator logs` tells when it is"
-                )
-            else:
+            try:
+                warnings = await self._apply(record.sprint, sink)
+            except SprintLocked as error:  # the process that works on it applies it
+                if time.monotonic() > until:
+                    raise ConfigError(
+                        f"{error.message}; it has not carried the order out within {self._wait_s:.0f} s, and the order "
+                        "stands: `orchestrator logs` tells when it is"
+                    ) from error
                 await asyncio.sleep(LOOK_S)
 
     async def _apply(self, sprint: str, sink: EventStore) -> list[str]:
         """Applies every open order of a sprint that no process holds; returns warnings. Raises SprintLocked."""
         warnings: list[str] = []
-        async with SprintLock(self._folder.lock(sprint)) as lock:
+        url, one_time = event_url(self._environment, self._folder), f"command-{uuid.uuid4().hex[:12]}"
+        lease = Lease(url, one_time, folder=str(self._folder.home), lost=lambda _why: None)
+        async with SprintLock(self._folder.lock(sprint)) as lock, lease, lease.holding(sprint):
             record = await asyncio.to_thread(self._folder.record, sprint)
             if record is None:
                 raise ConfigError(f"the record of sprint {sprint} is gone")

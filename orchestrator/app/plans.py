@@ -132,7 +132,7 @@ class Draft:
         """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
         self.text = text
         self._variables = environment.variables
-        self._folder = StateFolder(environment.home).edits(sprint)
+        self._folder = StateFolder.of(environment).edits(sprint)
         self._stem = stem
         self._path, self._ours = path, path is None
 

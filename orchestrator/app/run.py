@@ -14,6 +14,7 @@ from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site
 from orchestrator.app.sprints import (
     Chosen,
+    event_url,
     find_resumable_sprint,
     find_sprints_elsewhere,
     is_sprint_finished,
@@ -34,7 +35,7 @@ from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
-from orchestrator.files.process import SystemClock
+from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.personas.mike import READ_BY_RULES
@@ -44,6 +45,7 @@ from orchestrator.settings import Environment, Policies, Settings, forget_secret
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.slots import known_cells
 from orchestrator.storage.event_store import PATIENCE_S
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.planning import judge_given
@@ -66,7 +68,7 @@ class Run:
     ) -> None:
         self._options, self._settings, self._environment = options, settings, environment
         self._tell, self._listen, self._waits = tell, listen, waits
-        self._folder, self._clock = StateFolder(environment.home), SystemClock()
+        self._folder, self._clock = StateFolder.of(environment), SystemClock()
 
     async def go(self) -> RunResult:
         """Runs the whole sprint. Raises UserError before anything is spent."""
@@ -93,11 +95,14 @@ class Run:
         chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)
         for warning in (*repository.warnings, *map(str, chosen.record.warnings)):
             self._warn(warning)
-        async with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
+        sprint = chosen.record.sprint
+        lease = Lease(
+            event_url(environment, self._folder), f"run-{sprint}", folder=str(self._folder.home), lost=end_at_once
+        )
+        async with SprintLock(self._folder.lock(sprint)) as lock, lease, lease.holding(sprint):
             chosen = await asyncio.to_thread(self._settled, chosen)
             workspace = workspace_of(self._folder, chosen.record, (lock.fd,), repository.object_format)
-            executor_id = f"run-{chosen.record.sprint}"
-            works = Works(self._settings, environment, provider, executor_id=executor_id, listen=self._listen)
+            works = Works(self._settings, environment, provider, lease=lease, listen=self._listen)
             try:
                 # Killed runs leave scratch folders behind.
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))

@@ -27,6 +27,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
 from orchestrator.storage.event_store import FOREVER, EventStore
 from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
 
@@ -60,12 +61,13 @@ class Works:
         environment: Environment,
         provider: RoutedProvider,
         *,
-        executor_id: str,
+        lease: Lease,
         listen: Callable[[Event], None],
     ) -> None:
-        self._environment, self.executor_id = environment, executor_id
+        """`lease` is held by the caller while the works are in use."""
+        self._environment, self.lease, self.executor_id = environment, lease, lease.executor_id
         self._listen: Callable[[Event], None] | None = listen
-        self.folder = StateFolder(environment.home)
+        self.folder = StateFolder.of(environment)
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
         self._lanes = CapacityLimiter(settings.concurrency.turns)
@@ -73,7 +75,9 @@ class Works:
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
         url = event_url(environment, self.folder)
-        self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER)
+        self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER, guard=lease.guard)
+        if (shared := self.folder.shared) is not None:
+            shared.guard, shared.patience_s = lease.guard, FOREVER
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
         self.switchboard = Switchboard(self.sink, self.slots.given_back)
         self.engine = self._engine()
@@ -89,6 +93,8 @@ class Works:
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
             # The engine starts last and ends first, because its workflows use the other resources.
+            if self.folder.shared is not None:
+                stack.callback(self.folder.shared.stop_waiting)
             for part in (self.sink, self.gates, self.switchboard):
                 await stack.enter_async_context(part)
             stack.push_async_callback(self.halt)
@@ -195,11 +201,12 @@ class Works:
             bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
             services=Services(
                 turns=self.turns,
-                journals=ReplyJournal(self.folder.replies),
+                journals=ReplyJournal(self.folder.replies, self.folder.shared),
                 gates=self.gates,
                 sink=self.sink,
                 clock=self.clock,
                 tickets=self.switchboard.ticket,
+                expect_held=self.lease.expect_held,
                 is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
             ),
             is_current=self._is_current,

@@ -44,7 +44,7 @@ def with_spending(
     """
     if blocking(made.problems) or not made.stories:
         return made  # nothing would be spent
-    past = _past(StateFolder(environment.home), repo, backlog)
+    past = _past(StateFolder.of(environment), repo, backlog)
     measured = [sprint for sprint in past if sprint.input_tokens]  # a script's replies have none
     calls = sum(sprint.calls for sprint in measured)
     per_call = USUAL

@@ -67,7 +67,7 @@ def save_report(
     `stories` serve where an older record lacks words; `paused` is why no further story began. Neither file holds what
     looks like a secret, nor one of `secrets`. A database that is away is waited for so long.
     """
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     histories = read_histories(environment, folder, record, patience_s=patience_s)
     facts = read_facts(read_sprint_events(environment, folder, record, patience_s=patience_s))
     rows = {story.id: story for story in stories}
@@ -126,7 +126,7 @@ class Reader:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._folder = StateFolder(environment.home)
+        self._folder = StateFolder.of(environment)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
         """Returns the named sprint, or the latest (that has `story`), with all that is recorded of that story.

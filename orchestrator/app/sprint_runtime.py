@@ -196,6 +196,7 @@ class Site:
         self._spending = Spending(event for _, event in events)
         self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
+        await self._works.engine.adopt(self._chosen.record.sprint)
         self._works.admit(self._chosen.record.sprint, self)
         return self
 

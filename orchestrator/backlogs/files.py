@@ -237,4 +237,4 @@ def open_backlog(path: Path, settings: Settings, folder: StateFolder) -> Backlog
 
 def read_backlog(path: Path, settings: Settings, environment: Environment) -> BacklogContent:
     """Returns the backlog, read and validated. Raises BacklogError when nothing can be read."""
-    return open_backlog(path, settings, StateFolder(environment.home)).read()
+    return open_backlog(path, settings, StateFolder.of(environment)).read()

@@ -316,7 +316,7 @@ def _selected(
 
 def _left_of_sprint(options: RunOptions, environment: Environment) -> frozenset[str] | None:
     """Returns the stories without an outcome of the sprint that a run would resume; None when it would begin one."""
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     try:
         record = find_resumable_sprint(
             options, _repository(options), folder, lambda one: not is_sprint_finished(environment, folder, one)

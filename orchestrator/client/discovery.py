@@ -30,7 +30,7 @@ def connect(environment: Environment, settings: Settings, url: str | None) -> "D
     if named is not None:
         return named
     # Without the log every story would look as if it had not started.
-    no_log = environment.database_url is None and not StateFolder(environment.home).event_database.exists()
+    no_log = environment.database_url is None and not StateFolder.of(environment).event_database.exists()
     if no_log and (own := find_daemon(environment)) is not None:
         raise ConfigError(f"the daemon of {environment.home} uses another database: set DATABASE_URL, or --url {own}")
     return LocalFolder(environment, settings)
@@ -59,7 +59,7 @@ def connect_own(environment: Environment) -> "Daemon":
 
 def find_daemon(environment: Environment) -> str | None:
     """Returns the address of the daemon of the state folder; None: no daemon, or one that starts or ends."""
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     pid = holder(folder.daemon_lock)
     if pid is None:
         return None
@@ -88,5 +88,5 @@ def _connect(environment: Environment, url: str, *, own: bool) -> "Daemon":
     from orchestrator.client.daemon import Daemon
     from orchestrator.client.http import DaemonClient
 
-    kept = StateFolder(environment.home).token() if own else None
+    kept = StateFolder.of(environment).token() if own else None
     return Daemon(DaemonClient(url, environment.variables, own=own, kept=kept), environment)

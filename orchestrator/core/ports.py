@@ -146,6 +146,9 @@ class TurnJournal(Protocol):
     def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
         """Write down that a call ended with an error, synchronously and at once."""
 
+    def share(self) -> None:
+        """Takes what was written down to the database that machines share, if there is one. Blocks."""
+
 
 class Provider(Protocol):
     """One way to get a reply from a model."""

@@ -23,6 +23,7 @@ from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import require_seat
 from orchestrator.settings import Environment, Settings
+from orchestrator.storage.leases import NEW, NEW_S
 from orchestrator.storage.locks import SprintLock, holder
 
 RETRY_S = 0.2  # a full disk, or a process of 0.1, is looked at again
@@ -68,9 +69,10 @@ class Analyses:
         self._cancelled = self._closing = self._concluding = False
 
     def resume(self) -> None:
-        """Resumes analyses that an earlier daemon started."""
-        self._current = ""
-        self._task = asyncio.create_task(self._resume(), name="analyses")
+        """Resumes analyses that a daemon started which has ended, unless one is at work."""
+        if self._current is None and not self._closing:
+            self._current = ""
+            self._task = asyncio.create_task(self._resume(), name="analyses")
 
     async def begin(self, request: AnalysisRequest) -> AnalysisState:
         """Begins or resumes an analysis.
@@ -85,7 +87,8 @@ class Analyses:
             raise SprintLocked(f"{what} at work: one at a time" if self._current else what, pid=os.getpid())
         self._current = ""
         try:
-            job = await asyncio.to_thread(self._accept, request)
+            async with self._host.equipment.works.lease.holding(NEW, wait_s=NEW_S):
+                job = await asyncio.to_thread(self._accept, request)
         except BaseException as error:
             self._current = None
             if isinstance(error, OSError):
@@ -155,7 +158,10 @@ class Analyses:
 
     async def _resume(self) -> None:
         try:
+            others = await asyncio.to_thread(self._host.equipment.works.lease.others)
             for job in await asyncio.to_thread(self._store.unfinished):
+                if job.analysis in others:
+                    continue
                 await self._carry_out(job)
                 self._current = ""
         finally:
@@ -195,7 +201,8 @@ class Analyses:
         # Up to 0.1 a process of its own carried it out, which may outlive its daemon for some seconds.
         while await asyncio.to_thread(holder, place / "lock") is not None:  # noqa: ASYNC110
             await asyncio.sleep(RETRY_S)
-        async with SprintLock(place / "lock", f"analysis {job.analysis}"):
+        lease = equipment.works.lease
+        async with SprintLock(place / "lock", f"analysis {job.analysis}"), lease.holding(job.analysis):
             record, packed, resumed = await self._frozen(job)
             plan = await asyncio.to_thread(self._store.plan, job.analysis)
             if not record.finished or plan is None:

@@ -19,7 +19,7 @@ from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent, Story, closers
-from orchestrator.files.atomic_file import private, replace_content
+from orchestrator.files.atomic_file import private
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
 from orchestrator.storage.state_folder import StateFolder
@@ -86,8 +86,7 @@ class Watched:
                 raise BacklogError(f"the backlog {self.path} is neither a file nor a folder")
             content = read_checked(self.path, settings, self._folder)
             if content != self.content:
-                self._kept.parent.mkdir(parents=True, exist_ok=True)
-                replace_content(self._kept, content.model_dump_json().encode())
+                self._folder.write(self._kept, content.model_dump_json().encode())
         except (BacklogError, ConfigError) as error:
             return self._refuse(error.message, error.findings)
         except OSError as error:
@@ -174,7 +173,7 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
     with _beside(folder, target.name, content) as beside:
         read = read_checked(beside, settings, folder)
         replaced = target.exists()
-        replace_content(target, content)
+        folder.write(target, content)
     warnings = tuple(all_problems(read))
     return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
 
@@ -185,7 +184,7 @@ def plan_backlog(environment: Environment, settings: Settings, name: str, suffix
     Raises ConfigError for a name or a format we do not take, BacklogError for what cannot be read at all.
     """
     _check(name, suffix)
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     with _beside(folder, f"{name}{suffix}", content) as beside:
         read = open_backlog(beside, settings, folder).read()
         made = with_spending(dry_run(read, stories=None, settings=settings), settings, environment)
@@ -227,11 +226,10 @@ def withdraw(folder: StateFolder, name: str) -> None:
     found = _of(folder, name)
     if not found:
         raise ConfigError(f"no backlog {name} was handed in")
-    kept = folder.submitted / "withdrawn"
-    kept.mkdir(exist_ok=True)
     for path in found:
         # The last good content is kept in the daemon's state, so that running sprints continue with it.
-        path.rename(kept / path.name)
+        folder.write(folder.submitted / "withdrawn" / path.name, path.read_bytes())
+    folder.delete(*found)
 
 
 def _of(folder: StateFolder, name: str) -> list[Path]:

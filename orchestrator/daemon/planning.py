@@ -15,6 +15,7 @@ from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, ServeOptions
+from orchestrator.storage.leases import NEW, NEW_S, Lease
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
 
@@ -29,7 +30,7 @@ class Planner:
         self._finished: dict[str, SprintRecord] = {}
         self.broken: dict[str, str] = {}
         """Sprint → why its record cannot be read."""
-        self.executor_id = ""
+        self.lease: Lease
         self.known: list[SprintRecord] = []
         """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
         self.own: list[SprintRecord] = []
@@ -45,9 +46,19 @@ class Planner:
         self._find(settings)
         now = self._clock.now()
         news = [(watched, found) for watched in self.watched if (found := watched.look(settings, now)) is not None]
-        self.known = [record for record in self._read_records() if not record.cleared]
-        self.own = [record for record in self.known if record.executor == self.executor_id]
+        self._look_at_records()
         return news
+
+    def _look_at_records(self) -> None:
+        self._folder.refresh()
+        self.known = [record for record in self._read_records() if not record.cleared]
+        self.own = [record for record in self.known if self._is_own(record)]
+
+    def _is_own(self, record: SprintRecord) -> bool:
+        """Returns whether a daemon began it: this one, or any of those that share a database."""
+        if self._folder.shared is not None:
+            return bool(record.executor)
+        return record.executor == self.lease.executor_id
 
     def _read_records(self) -> list[SprintRecord]:
         """Returns every record, read again only where its file is another one."""
@@ -131,8 +142,16 @@ class Planner:
 
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
         """
-        # What a sprint wrote into its backlog, or took out of it, is read first.
         # In a thread: a backlog of many thousand rows is counted at each look.
+        if not await asyncio.to_thread(lambda: watched.untaken(self.known) and watched.is_current):
+            return None
+        # Another machine that watches the same backlog must not take the same rows.
+        async with self.lease.holding(NEW, wait_s=NEW_S):
+            await asyncio.to_thread(self._look_at_records)
+            return await self._begun(watched, repository)
+
+    async def _begun(self, watched: Watched, repository: SharedRepository) -> SprintRecord | None:
+        # What a sprint wrote into its backlog, or took out of it, is read first.
         if not await asyncio.to_thread(lambda: watched.untaken(self.known) and watched.is_current):
             return None
         groups, content = watched.untaken(self.known), watched.content
@@ -158,7 +177,8 @@ class Planner:
 
     async def _recorded(self, options: RunOptions, content: BacklogContent, found: Repository) -> SprintRecord:
         record = await asyncio.to_thread(self._record, options, content, found.path, found.base)
-        async with SprintLock(self._folder.lock(record.sprint)):
+        async with SprintLock(self._folder.lock(record.sprint)), self.lease.holding(record.sprint):
+            await asyncio.to_thread(self._folder.refresh)
             known = await asyncio.to_thread(self._folder.record, record.sprint)
             if known is not None and not known.cleared:
                 raise SprintLocked(f"sprint {record.sprint} has just begun elsewhere", pid=0)
@@ -178,4 +198,4 @@ class Planner:
         record = make_sprint_record(
             options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
         )
-        return record.model_copy(update={"executor": self.executor_id})
+        return record.model_copy(update={"executor": self.lease.executor_id})

@@ -96,7 +96,7 @@ class Daemon:
         self.settings, self.environment = settings, environment
         self._options, self._listen = options, listen
         self._clock = SystemClock()
-        self._folder = StateFolder(environment.home)
+        self._folder = StateFolder.of(environment)
         self._started = self._clock.now()
         self._phase: Phase = "starting"
         self._stopping = asyncio.Event()
@@ -126,7 +126,7 @@ class Daemon:
                 stack, self._options, self.settings, self.environment, self._listen
             )
             self.works = self.equipment.works
-            self._planner.executor_id = executor_id = self.works.executor_id
+            self._planner.lease, executor_id = self.works.lease, self.works.executor_id
             stack.push_async_callback(self._fleet.end)
             stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
@@ -193,12 +193,17 @@ class Daemon:
     async def _tick(self) -> None:
         """Looks at what there is, reaps what ended, begins what can begin. Raises what a sprint failed of."""
         await self._fleet.reap()
+        if self._folder.shared is not None:  # one whose daemon has gone
+            self.analyses.resume()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()
         for sprint, why in self._planner.broken.items():
             await self._fleet.waits(sprint, why)
-        for record in await asyncio.to_thread(self._planner.unfinished, self._fleet.ended, self._fleet.at_work):
+        others = await asyncio.to_thread(self.works.lease.others)
+        for record in await asyncio.to_thread(
+            self._planner.unfinished, self._fleet.ended, self._fleet.at_work | others
+        ):
             if self._fleet.is_free(record.sprint):
                 await self._begin(record)
         if not self.works.hold and (self._beginning is None or self._beginning.done()):
@@ -285,7 +290,7 @@ class Daemon:
             pid=os.getpid(),
             started_at=self._started,
             phase=self._phase,
-            executor_id=self._planner.executor_id,
+            executor_id=self.works.executor_id,
             backlogs=self._planner.states(fleet.why_waiting),
             sprints=(*fleet.states(), *waiting),
             calls_in_flight=works.switchboard.at_work,

@@ -50,7 +50,12 @@ class ServedSprint:
         WorkspaceError, ConfigError before anything is done when it cannot be worked on now; BaseUnusable also when
         nothing has changed since its base could not be run."""
         folder, record = self._works.folder, self.record
-        async with SprintLock(folder.lock(record.sprint)) as lock:
+        lease = self._works.lease
+        async with SprintLock(folder.lock(record.sprint)) as lock, lease.holding(record.sprint):
+            await asyncio.to_thread(folder.refresh)
+            now = await asyncio.to_thread(folder.record, record.sprint)
+            if now is not None:  # another machine may have written it since it was read here
+                self.record = record = now
             source = Path(record.repo)
             if record.sprint in self._works.refused or not await asyncio.to_thread(source.exists):
                 await repository.now()  # it may hold something better now; and the copy of a remote one is in no backup

@@ -23,7 +23,8 @@ from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.settings.options import ServeOptions, default_repository
-from orchestrator.storage.locks import Lease, SprintLock
+from orchestrator.storage.leases import Lease
+from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
 
 DATABASE_COMES_S = 60.0
@@ -38,7 +39,7 @@ async def open_daemon(
     listen: Callable[[Event], None],
 ) -> tuple[SharedRepository, RoutedProvider, Equipment]:
     """Opens the state folder's lock, the providers, the lease and the works, on the stack. Raises UserError."""
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     if warning := await asyncio.to_thread(folder.make):
         listen(make_folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
@@ -55,7 +56,7 @@ async def open_daemon(
     url = event_url(environment, folder)
     lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
     await stack.enter_async_context(lease)
-    works = Works(settings, environment, provider, executor_id=executor_id, listen=listen)
+    works = Works(settings, environment, provider, lease=lease, listen=listen)
     secrets = secrets_of(environment.variables)
     works.sink.hide(secrets)
     await stack.enter_async_context(works)
@@ -78,7 +79,7 @@ def add_token(environment: Environment) -> tuple[Environment, str | None]:
     """
     if environment.token is not None:
         return environment, None
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     warning = folder.make()
     return environment.with_token(folder.make_token()), warning
 

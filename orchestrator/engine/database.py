@@ -33,7 +33,7 @@ _PASSING = ("08", "25006", "25P03", "53", "57P", "58030")
 _SQLITE_PASSING = frozenset({
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
 })  # fmt: skip
-IDLE_MS = 60_000
+IDLE_MS = 10_000
 """How long a stalled process may hold its locks."""
 
 
@@ -95,23 +95,33 @@ class EngineDatabase:
         """Takes over an unfinished workflow from an engine of the version `since`; returns whether there was one.
         Blocks, also while the server is unavailable; raises DatabaseGone.
         """
+        where = "workflow_uuid = :what AND application_version = :since"
+        values = {"what": workflow_id, "since": since, "version": version, "me": executor_id}
+        return bool(self._taken_over(where, values))
+
+    def take_over_all(self, prefix: str, version: str, executor_id: str) -> list[str]:
+        """Takes over the unfinished workflows whose ids begin with `prefix` from other engines; returns their ids.
+        Blocks and raises as `take_over` does.
+        """
+        if self.engine.dialect.name == "sqlite":  # one folder, one engine
+            return []
+        where = "starts_with(workflow_uuid, :what) AND application_version <> :version"
+        return self._taken_over(where, {"what": prefix, "version": version, "me": executor_id})
+
+    def _taken_over(self, where: str, values: dict[str, str]) -> list[str]:
+        table = "workflow_status" if self.engine.dialect.name == "sqlite" else "dbos.workflow_status"
+        # Without its owner's mark, what that one still writes for the workflow is refused.
+        change = f"UPDATE {table} SET application_version = :version, executor_id = :me, owner_xid = NULL"
+        query = f"{change} WHERE {where} AND status IN ('PENDING', 'ENQUEUED') RETURNING workflow_uuid"
         while True:
             try:
-                return self._taken_over({"id": workflow_id, "since": since, "version": version, "me": executor_id})
+                with self.engine.begin() as connection:
+                    return [*connection.execute(sa.text(query), values).scalars()]
             except sa.exc.DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
                 if self._ending.wait(_PAUSE_S):
                     raise DatabaseGone from error
-
-    def _taken_over(self, values: dict[str, str]) -> bool:
-        table = "workflow_status" if self.engine.dialect.name == "sqlite" else "dbos.workflow_status"
-        condition = "workflow_uuid = :id AND application_version = :since AND status IN ('PENDING', 'ENQUEUED')"
-        with self.engine.begin() as connection:
-            if connection.execute(sa.text(f"SELECT 1 FROM {table} WHERE {condition}"), values).first() is None:
-                return False
-            change = f"UPDATE {table} SET application_version = :version, executor_id = :me WHERE {condition}"
-            return connection.execute(sa.text(change), values).rowcount == 1
 
     def _connect(self, dialect: Any, _record: Any, words: Any, options: Any) -> Any:
         while not self._gone:

@@ -126,6 +126,8 @@ class Services:
     clock: Clock
     tickets: Tickets = OPEN
     is_full: IsFull = never
+    expect_held: Callable[[str], None] = lambda _sprint: None
+    """Raises where another process has taken the sprint over; blocks."""
     announce_after_s: float = SLOW_S
     """What of a step lasts longer is told while it lasts."""
 
@@ -181,7 +183,13 @@ class DurableStep:
             step = int(DBOS.step_id or 0)
             try:
                 reply = await self._services.turns.take(
-                    self._journal, step, prompt, self._ticket, self._wait_for_room, partial(self._tell_retries, prompt)
+                    self._journal,
+                    step,
+                    prompt,
+                    self._ticket,
+                    self._wait_for_room,
+                    partial(self._tell_retries, prompt),
+                    partial(asyncio.to_thread, self._services.expect_held, self._sprint),
                 )
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
@@ -446,6 +454,16 @@ class DurableEngine:
         result = await self._result(ANALYSIS_WORKFLOW_NAME, workflow_id, payload)
         self._unfinished.discard(workflow_id)
         return result
+
+    async def adopt(self, sprint: str) -> None:
+        """Takes over the unfinished workflows of a sprint from an engine that has ended; they wait for their place.
+
+        The caller holds the sprint. What the other engine still writes for them is refused from then on.
+        """
+        assert self._database is not None
+        prefix, words = f"{sprint}/", (self._version, self._executor_id)
+        for workflow_id in await asyncio.to_thread(self._database.take_over_all, prefix, *words):
+            await DBOS.resume_workflow_async(workflow_id)
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         await self._take_over(workflow_id, APPLICATION_VERSION)

@@ -49,6 +49,10 @@ async def nobody_told(_what: object) -> None:
     """Ignores the report."""
 
 
+async def nothing_expected() -> None:
+    """For a story that no other process can take."""
+
+
 async def never() -> bool:
     """For what says by itself that there was no room."""
     return False
@@ -117,10 +121,12 @@ class TurnTaker:
         ticket: Ticket = _NOBODY_HOLDS,
         full: Full = nobody_told,
         retried: Retried = nobody_told,
+        expect_held: Callable[[], Awaitable[None]] = nothing_expected,
     ) -> Reply:
         """Returns the journalled reply of this step, or a new one; no call starts before the `ticket` is clear.
 
         Waits while the disk is full, and reports that to `full`; reports failed calls to `retried` before each retry.
+        `expect_held` is awaited before each call and raises where the story is no longer this process's.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """
@@ -145,7 +151,7 @@ class TurnTaker:
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket, full)
+            return await retrying(self._call, journal, step, prompt, ticket, full, expect_held)
         except TransientProviderError as error:
             raise self._final(_counting(journal, step)) from error
 
@@ -161,7 +167,15 @@ class TurnTaker:
             original_message=last.original_message,
         )
 
-    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket, full: Full) -> Reply:
+    async def _call(
+        self,
+        journal: TurnJournal,
+        step: int,
+        prompt: Prompt,
+        ticket: Ticket,
+        full: Full,
+        expect_held: Callable[[], Awaitable[None]],
+    ) -> Reply:
         if journal.calls >= self._cap:
             raise BudgetExceeded(
                 f"budget.calls_per_story ({self._cap}) is used up",
@@ -176,6 +190,7 @@ class TurnTaker:
                     continue
                 try:
                     async with ticket.at_work():
+                        await expect_held()
                         return await self._ask(journal, step, prompt, full)
                 except PermanentProviderError as error:
                     # A wrong key or model is no failure of the story: the same call is made once it is put right.
@@ -197,10 +212,12 @@ class TurnTaker:
                 original_message=error.original_message,
             )
             await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
+            await asyncio.to_thread(journal.share)
             raise
         # Nothing is waited for between the provider's return and the first try to write: the reply is paid for.
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
         await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
+        await asyncio.to_thread(journal.share)
         return reply
 
     def _wait(self, state: RetryCallState) -> float:

@@ -32,7 +32,7 @@ class SharedRepository:
         if push_to is not None and (not push_to.strip() or push_to.startswith("-")):
             raise RepositoryError(f"serve.push_to is {push_to!r}, which is no name for a branch")
         self._push_to = push_to
-        self._folder = StateFolder(environment.home)
+        self._folder = StateFolder.of(environment)
         self._remotes = RemoteRepositories(
             environment.home / "repositories",
             environment.variables,

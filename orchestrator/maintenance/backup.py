@@ -115,7 +115,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
     Others may work in it meanwhile. A file is there whole or not at all, for its owner alone: it holds every reply and
     the key of the masks. Raises ConfigError.
     """
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     if not await asyncio.to_thread(folder.home.is_dir):
         raise ConfigError(f"there is no state folder {folder.home} to back up")
     target = await asyncio.to_thread(_expect_file, folder.home, target) if isinstance(target, Path) else target

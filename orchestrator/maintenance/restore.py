@@ -28,7 +28,7 @@ async def restore(
     after a kill, it starts again; until it has ended no run begins in the folder. Raises ConfigError, and SprintLocked
     while a daemon is at work in it.
     """
-    folder = StateFolder(environment.home)
+    folder = StateFolder.of(environment)
     await asyncio.to_thread(_expect_empty, folder.home)
     try:
         if warning := await asyncio.to_thread(folder.make_private):

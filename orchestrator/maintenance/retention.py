@@ -1,6 +1,7 @@
 """Retention: finished sprints and analyses are pruned by age and by size, in steps that a kill may cut anywhere."""
 
 import asyncio
+import uuid
 from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from orchestrator.git.mirror import drop_branches, tidy
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.event_store import EventPruner, EventStore
 from orchestrator.storage.event_table import sqlite_url, usable
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.snapshots import shrink
 from orchestrator.storage.state_folder import StateFolder
@@ -89,7 +91,7 @@ class _Pruner:
     ) -> None:
         self._environment, self._retention = environment, settings.retention
         self._busy, self._dry_run, self._clock = busy, dry_run, clock
-        self._folder = StateFolder(environment.home)
+        self._folder = StateFolder.of(environment)
         self._url = event_url(environment, self._folder)
         self._gone: list[Gone] = []
         self._skipped: list[str] = []
@@ -174,7 +176,9 @@ class _Pruner:
         freed = await asyncio.to_thread(self._weigh, past)
         if not self._dry_run:
             try:
-                async with SprintLock(lock) as held:
+                url, one_time = self._url, f"prune-{uuid.uuid4().hex[:12]}"
+                lease = Lease(url, one_time, folder=str(self._folder.home), lost=lambda _why: None)
+                async with SprintLock(lock) as held, lease, lease.holding(past.name):
                     if not await self._remove(past, held.fd):
                         return 0
             except (SprintLocked, WorkspaceError) as error:
@@ -268,6 +272,7 @@ class _Pruner:
             forget_workflows(self._environment.database_url or sqlite_url(self._folder.engine_database), past.name)
 
     def _drop_files(self, past: _Past) -> None:
+        self._folder.forget(self._folder.replies / past.name)
         for place in (self._folder.replies / past.name, self._folder.edits(past.name)):
             discard(place, past.place / ".trash")
         if past.kind == "analysis":

@@ -26,6 +26,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.secrets import redacted
 from orchestrator.storage.event_table import (
     EVENTS,
+    Guard,
     connected,
     event_of,
     is_away,
@@ -162,7 +163,10 @@ class EventStore:
         secrets: Sequence[str] = (),
         tell: Callable[[str], None] = lambda _: None,
         patience_s: float = PATIENCE_S,
+        guard: Guard | None = None,
     ) -> None:
+        """`guard` raises within a transaction that must not write for a sprint any more."""
+        self._guard = guard
         self._url, self._secrets = url, tuple(secrets)
         self._on_event, self._tell = on_event, tell
         self._patience_s = patience_s
@@ -317,6 +321,9 @@ class EventStore:
         fresh = []
         with self._engine.begin() as connection:
             lock(connection)
+            if self._guard is not None:
+                for sprint in {item.event.sprint for item in items}:
+                    self._guard(connection, sprint)
             for number, item in enumerate(items):
                 event = item.event
                 row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": item.body}

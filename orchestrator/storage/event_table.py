@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,9 @@ _AWAY = ("08", "53", "57P", "25006", "25P03", "40001", "40P01", "55P03")
 _SQLITE_AWAY = frozenset({
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
 })  # fmt: skip
+
+Guard = Callable[[sa.Connection, str], None]
+"""(connection, sprint): raises within a transaction that must not write for the sprint any more."""
 
 
 def sqlite_url(path: Path) -> str:
@@ -137,7 +140,7 @@ def lock(connection: sa.Connection) -> None:
     """Hold the log until the end of the transaction; on SQLite the first write does."""
     if connection.dialect.name == "postgresql":
         # A process that stands still with the log in its hand is cut off, for all others wait for it.
-        idle = sa.func.set_config("idle_in_transaction_session_timeout", "60000", True)
+        idle = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK), idle))
 
 

@@ -2,10 +2,12 @@
 
 One file per ended call, `<folder>/<workflow>/<step>-<turn>.json`, written to a temporary name and renamed, without
 fsync: safe against kill -9, not against power loss. The writes are synchronous on purpose: an await between the
-provider's return and the journal would be a hole in which a paid reply could be lost."""
+provider's return and the journal would be a hole in which a paid reply could be lost. Where a database is shared,
+the entry goes there next, so that another machine finds it."""
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +15,7 @@ from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import private
+from orchestrator.storage.shared_state import SharedState
 
 
 class JournalEntry(Value):
@@ -35,15 +38,20 @@ class JournalEntry(Value):
     """Stem of the schema the reply was asked to fit; None when it was to be no answer of its own."""
 
 
+Share = Callable[[Sequence[Path]], None]
+"""Takes files of the journal to a database that machines share."""
+
+
 class WorkflowJournal:
     """The ended calls of one workflow."""
 
-    def __init__(self, folder: Path, *, beside: int = 0) -> None:
+    def __init__(self, folder: Path, *, beside: int = 0, share: Share | None = None) -> None:
         """Read what is there; a file that a power cut left unreadable counts as never written.
 
         `beside` are the story's calls in other journals. Blocks: call it in a thread.
         """
-        self._folder, self._beside = folder, beside
+        self._folder, self._beside, self._share = folder, beside, share
+        self._unshared: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._entries: dict[tuple[int, int], JournalEntry] = {}
         for path in folder.glob("*-*.json"):
@@ -104,13 +112,20 @@ class WorkflowJournal:
             os.close(descriptor)
         os.rename(temporary, path)
         self._entries[(entry.step, entry.turn)] = entry
+        self._unshared.append(path)
+
+    def share(self) -> None:
+        """Takes what was written since the last time to the shared database, if there is one. Blocks."""
+        if self._share is not None and self._unshared:
+            self._share(self._unshared)
+        self._unshared = []
 
 
 class ReplyJournal:
     """All workflows' journals below one folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, shared: SharedState | None = None) -> None:
+        self._folder, self._shared = folder, shared
 
     def workflow(self, workflow_id: str) -> WorkflowJournal:
         """Returns the journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
@@ -118,18 +133,36 @@ class ReplyJournal:
         Blocks: call it in a thread.
         """
         sprint, _, name = workflow_id.partition("/")
+        share = self._bring(sprint, name)
         story = name.partition(PLAN_READING)[0]
         readings = (path.name for path in (self._folder / sprint).glob(f"{story}{PLAN_READING}*"))
         beside = sum(len(self.entries(sprint, other)) for other in {story, *readings} - {name})
-        return WorkflowJournal(self._folder / workflow_id, beside=beside)
+        return WorkflowJournal(self._folder / workflow_id, beside=beside, share=share)
+
+    def _bring(self, sprint: str, name: str) -> Share | None:
+        """Brings entries of other machines, and takes those there that a kill has left here alone."""
+        shared = self._shared
+        if shared is None:
+            return None
+        home = self._folder.parent
+        shared.fetch(f"{self._folder.name}/{sprint}/{name.partition(PLAN_READING)[0]}")
+
+        def share(paths: Sequence[Path]) -> None:
+            shared.keep([str(path.relative_to(home)) for path in paths], sprint=sprint)
+
+        own = [str(path.relative_to(home)) for path in (self._folder / sprint / name).glob("*-*.json")]
+        shared.keep(shared.missing(own), sprint=sprint)
+        return share
 
     def stories(self) -> list[tuple[str, str]]:
         """(sprint, `<story>[@N]`) of every workflow that has a journal, in order. Blocks."""
+        if self._shared is not None:
+            self._shared.fetch(self._folder.name)
         found = (path for path in self._folder.glob("*/*") if path.is_dir())
         return sorted((path.parent.name, path.name) for path in found)
 
     def entries(self, sprint: str, story: str) -> list[JournalEntry]:
-        """Returns every ended call of one workflow by step and turn; nothing is created. Blocks."""
+        """Returns every ended call of one workflow by step and turn. Blocks."""
         found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
         return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
 

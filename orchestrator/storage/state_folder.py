@@ -16,6 +16,8 @@ from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.suite import TriedBase
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import narrow, private, replace_content, stage
+from orchestrator.settings import Environment
+from orchestrator.storage.shared_state import SharedState, shared_state
 
 V = TypeVar("V", bound=Value)
 # What `secrets.token_urlsafe` makes; 32 characters are 192 bits.
@@ -27,10 +29,52 @@ RESTORING = ".restoring"
 
 
 class StateFolder:
-    """Paths below one home folder; nothing is created before it is needed."""
+    """Paths below one home folder; nothing is created before it is needed.
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    With `shared` the records and other small files are also in the database that it names, and are written there first;
+    methods that read or write then raise ConfigError, EventLogAway for it as well, and block.
+    """
+
+    def __init__(self, home: Path, shared: SharedState | None = None, mask_secret: str | None = None) -> None:
+        self.home, self.shared, self._mask_secret = home, shared, mask_secret
+
+    @classmethod
+    def of(cls, environment: Environment) -> "StateFolder":
+        """Returns the folder of this process's environment, shared where DATABASE_URL names a Postgres."""
+        url = environment.database_url
+        is_postgres = url is not None and url.startswith("postgres")
+        shared = shared_state(url, environment.home) if url and is_postgres else None
+        return cls(environment.home, shared, environment.variables.get("ORCHESTRATOR_MASK_KEY"))
+
+    def refresh(self) -> None:
+        """Brings a folder up to date with what other machines wrote. Blocks."""
+        if self.shared is not None:
+            self.shared.refresh()
+
+    def share(self, path: Path) -> None:
+        """Takes a file that was just written into the database, if it lies in a shared folder. Blocks."""
+        if self.shared is not None and path.is_relative_to(self.home):
+            self.shared.keep([str(path.relative_to(self.home))])
+
+    def delete(self, *paths: Path) -> None:
+        """Deletes files, in the database as well. Blocks. Raises OSError."""
+        if self.shared is not None:
+            self.shared.put({str(path.relative_to(self.home)): None for path in paths})
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+    def forget(self, place: Path) -> None:
+        """Deletes the files below a folder from the database, for ever; here they stay. Blocks."""
+        if self.shared is not None:
+            self.shared.forget(f"{place.relative_to(self.home)}/")
+
+    def write(self, path: Path, content: bytes, *, sprint: str = "") -> None:
+        """Writes a file whole or not at all; with `sprint` as long as this process may write for it. Blocks."""
+        if self.shared is not None:
+            self.shared.put({str(path.relative_to(self.home)): content}, sprint=sprint)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(path, content)
 
     def make(self) -> str | None:
         """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
@@ -77,10 +121,14 @@ class StateFolder:
         return self.home / "replies"
 
     def mask_key(self) -> bytes:
-        """Returns what the names of secrets in prompts are made with; made when it is not there yet.
+        """Returns what the names of secrets in prompts are made with: from ORCHESTRATOR_MASK_KEY, which machines that
+        share a database need, else a file that is made when it is not there yet.
 
-        Only its owner may read it: with it, a guessed secret could be verified by its name.
+        Only its owner may read it, and it is never in the database: with it, a guessed secret could be verified by its
+        name.
         """
+        if self._mask_secret:
+            return hashlib.sha256(b"orchestrator masks\0" + self._mask_secret.encode()).digest()
         path = self.home / "mask.key"
         _make_private(path, secrets.token_bytes(32))
         return path.read_bytes()
@@ -176,6 +224,7 @@ class StateFolder:
 
     def records(self) -> list[SprintRecord]:
         """Returns all sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        self.refresh()
         found = [self.record(path.parent.name) for path in (self.home / "sprints").glob("*/sprint.json")]
         return sorted((record for record in found if record), key=lambda record: record.started_at)
 
@@ -185,7 +234,7 @@ class StateFolder:
 
     def save(self, record: SprintRecord) -> None:
         """Write a record whole or not at all."""
-        self._save(self.sprint(record.sprint) / "sprint.json", record)
+        self._save(self.sprint(record.sprint) / "sprint.json", record, record.sprint)
 
     def analysis(self, analysis: str) -> Path:
         """Everything that belongs to one analysis alone."""
@@ -193,6 +242,7 @@ class StateFolder:
 
     def analyses(self) -> list[AnalysisRecord]:
         """Returns all analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        self.refresh()
         found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
         return sorted((record for record in found if record), key=lambda record: record.started_at)
 
@@ -211,8 +261,7 @@ class StateFolder:
         """Keep what came of a base commit, whole or not at all; the oldest are given up."""
         self._save(self._bases / f"{key}.json", tried)
         kept = sorted(self._bases.glob("*.json"), key=lambda path: path.stat().st_mtime)
-        for path in kept[:-BASES_KEPT]:
-            path.unlink(missing_ok=True)
+        self.delete(*kept[:-BASES_KEPT])
 
     @property
     def _bases(self) -> Path:
@@ -226,16 +275,14 @@ class StateFolder:
         """Returns what `save_packed` kept, or None. Raises ConfigError when it cannot be read."""
         return _read(self.analysis(analysis) / "codebase.json", Packed)
 
-    def _save(self, path: Path, value: Value) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_content(path, json.dumps(value.model_dump(mode="json"), indent=1).encode())
+    def _save(self, path: Path, value: Value, sprint: str = "") -> None:
+        self.write(path, json.dumps(value.model_dump(mode="json"), indent=1).encode(), sprint=sprint)
 
     def save_report(self, sprint: str, text: str, markdown: str) -> Path:
         """Write report.md, then report.json, which a finished run is known by; returns the path of the latter."""
         path = self.report(sprint)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_content(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
-        replace_content(path, text.encode())
+        self.write(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
+        self.write(path, text.encode())
         return path
 
 

@@ -28,6 +28,7 @@ from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import load
 from orchestrator.settings.options import AnalyseOptions, ServeOptions
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.state_folder import StateFolder
 from tests.daemon_server import RealDaemon
 from tests.end_to_end.analysing import analyse, answer, application, team_of
@@ -65,7 +66,8 @@ class Place:
             self.ended.append({"name": name, **data})
 
         provider = await asyncio.to_thread(self.provider, slow=slow)
-        works = Works(self.settings, self.environment, provider, executor_id="local", listen=self.events.append)
+        lease = Lease("sqlite://", "local", folder=str(self.folder), lost=print)
+        works = Works(self.settings, self.environment, provider, lease=lease, listen=self.events.append)
         library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
         equipment = Equipment(
             works=works, environment=self.environment, library=library, sandbox=cast(Any, None), secrets=(),

@@ -73,6 +73,8 @@ class Bench:
         self.patience_s = 60.0
         """How long a command may take to its end."""
         self.state = folder / ".orchestrator"
+        self.variables: dict[str, str] = {}
+        """Of every command, beside those that each needs."""
         self.mirror_folder = self.state / "mirrors"
         self.calls_file = folder / "calls.jsonl"
         self.backlog = folder / "backlog.csv"
@@ -116,6 +118,7 @@ class Bench:
         }  # fmt: skip
         if self.database:
             environment["DATABASE_URL"] = self.database
+        environment |= self.variables
         return zygote(self.source).start(module, words, cwd=self.folder, env=environment)
 
     def ended(self, process: Forked) -> Ended:

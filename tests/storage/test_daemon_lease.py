@@ -10,13 +10,13 @@ import pytest
 
 from orchestrator.core.errors import EventLogAway, SprintLocked
 from orchestrator.storage.event_table import sqlite_url
-from orchestrator.storage.locks import Lease
+from orchestrator.storage.leases import Lease
 from tests.postgres import IMMEDIATE, PostgresServer
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import asyncio, sys
-from orchestrator.storage.locks import Lease
+from orchestrator.storage.leases import Lease
 
 async def main():
     async with Lease(sys.argv[1], "daemon", folder="there", lost=print, ttl_s=1):

@@ -1,0 +1,63 @@
+"""Several daemons on one Postgres, each with its own state folder: what one that has gone held is done by another."""
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.durability.daemon import DaemonBench
+from tests.durability.driver import Aftermath
+from tests.zygote import Forked
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Machine(DaemonBench):
+    """One of several daemons over the same backlog and repository; what it keeps lies in a folder of its own."""
+
+    def __init__(self, folder: Path, name: str, database: str) -> None:
+        super().__init__(folder)
+        self.database = database
+        self.state = folder / name
+        self.mirror_folder = self.state / "mirrors"
+        self.variables = {"ORCHESTRATOR_HOME": str(self.state)}
+
+    def ready(self, process: Forked) -> None:
+        """Until it answers."""
+        self.wait_for(lambda: self._listens(process), process)
+
+
+def test_what_a_lost_machine_held_is_done_by_another_one(tmp_path: Path, postgres: str, undisturbed: Aftermath) -> None:
+    first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "second", postgres)
+    lost = first.start()
+    first.wait_for(lambda: len(first.told("task_finished")) >= 2, lost)
+    other = second.start()
+    second.ready(other)
+    first._hold_between_calls(lost)  # a call in flight without a journalled reply may be paid twice
+    first.kill_everything_of(lost)
+    lost.communicate(timeout=30)
+    shutil.rmtree(first.state)
+    gone = time.monotonic()
+    second.wait_for(lambda: (second.state / "sprints" / "S1" / "worktrees").exists(), other, timeout=60)
+    assert time.monotonic() - gone < 30
+    assert second.until_done(other).code == 0
+    assert second.aftermath(0) == undisturbed
+
+
+def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
+    tmp_path: Path, postgres: str, undisturbed: Aftermath
+) -> None:
+    first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "second", postgres)
+    slept = first.start()
+    first.wait_for(lambda: first.journalled("NFR-001") >= 1, slept)
+    first._hold_between_calls(slept)
+    other = second.start()
+    second.ready(other)
+    second.wait_for(lambda: second.journalled("US-001") >= 1, other, timeout=60)
+    slept.send_signal(signal.SIGCONT)
+    ended = first.ended(slept)
+    assert (ended.code, "taken over" in ended.stdout) == (70, True)
+    assert second.until_done(other).code == 0
+    assert second.aftermath(0) == undisturbed
