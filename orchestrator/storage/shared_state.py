@@ -5,6 +5,7 @@ it has seen, so that another machine's writes are fetched by number. An id on bo
 database.
 """
 
+import atexit
 import fcntl
 import json
 import os
@@ -74,6 +75,10 @@ class SharedState:
         self.patience_s = 0.0
         """How long a database that is away is waited for; a process that runs sprints waits for as long as it lives."""
         self.guard: Guard = _allow
+
+    def close(self) -> None:
+        """Closes the connections; the next use opens them again."""
+        self._engine.dispose()
 
     def stop_waiting(self) -> None:
         """Ends all waiting for a database that is away; what is written then raises EventLogAway."""
@@ -224,7 +229,9 @@ class SharedState:
 @lru_cache(maxsize=8)
 def shared_state(url: str, home: Path) -> SharedState:
     """Returns the shared state of a folder: one per process, with its connections."""
-    return SharedState(url, home)
+    made = SharedState(url, home)
+    atexit.register(made.close)
+    return made
 
 
 def _allow(_connection: sa.Connection, _sprint: str) -> None:
