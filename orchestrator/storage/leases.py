@@ -180,7 +180,7 @@ class Lease:
             .on_conflict_do_update(
                 index_elements=[HOLDERS.c.sprint],
                 set_={"token": self._token},
-                where=sa.or_(HOLDERS.c.token == self._token, ~sa.exists().where(DAEMONS.c.token == HOLDERS.c.token)),
+                where=sa.or_(HOLDERS.c.token == self._token, HOLDERS.c.token.not_in(sa.select(DAEMONS.c.token))),
             )
             .returning(HOLDERS.c.token)
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import EventLogAway, SprintLocked
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_table import connected, sqlite_url
 from orchestrator.storage.leases import Lease
 from tests.postgres import IMMEDIATE, PostgresServer
 
@@ -122,3 +122,43 @@ async def test_in_a_file_the_file_lock_holds(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path / "events.sqlite")
     async with Daemon(url).lease, Daemon(url).lease:
         assert not (tmp_path / "events.sqlite").exists()
+
+
+async def test_of_two_daemons_one_works_on_a_sprint_and_a_stale_one_is_fenced(postgres: str) -> None:
+    first, second = Daemon(postgres, "first", ttl_s=60), Daemon(postgres, "second", ttl_s=60)
+    thief = Daemon(postgres, "thief", ttl_s=0.0)  # to it everybody is stale
+    async with first.lease, second.lease, thief.lease:
+        async with first.lease.holding("S1"):
+            with pytest.raises(SprintLocked, match=r"first \(host .*pid [0-9]+\) works on S1"):
+                async with second.lease.holding("S1"):
+                    pass
+            assert (second.lease.others(), first.lease.others()) == ({"S1"}, frozenset())
+            first.lease.expect_held("S1")
+            async with second.lease.holding("S2"), thief.lease.holding("S1"):
+                for what in (first.lease.expect_held, first.lease.expect_held):
+                    with pytest.raises(SprintLocked, match="another daemon has taken over sprint S1"):
+                        await asyncio.to_thread(what, "S1")
+                second.lease.expect_held("S2")
+        async with second.lease.holding("S1"):
+            second.lease.expect_held("S1")
+    assert (first.lost, second.lost) == (["another daemon has taken over sprint S1"], [])
+
+
+async def test_until_a_write_has_ended_nobody_takes_its_sprint(postgres: str) -> None:
+    first, thief = Daemon(postgres, "first", ttl_s=60), Daemon(postgres, "thief", ttl_s=0.0)
+    order: list[str] = []
+
+    async def take() -> None:
+        async with thief.lease.holding("S1"):
+            order.append("taken")
+
+    async with first.lease, thief.lease, first.lease.holding("S1"):
+        engine = await asyncio.to_thread(connected, postgres, writes=True)
+        with engine.begin() as connection:
+            first.lease.guard(connection, "S1")
+            taking = asyncio.create_task(take())
+            await asyncio.sleep(0.3)
+            order.append("written")
+        await taking
+        engine.dispose()
+    assert order == ["written", "taken"]
