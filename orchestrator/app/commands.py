@@ -304,6 +304,8 @@ class SprintCommands:
                 _expect_open(story, gate, event, (await sink.find([reset])).get(reset))
                 counts = event if first else (await sink.find([event.id]))[event.id]
         counted = GateAnswer.model_validate(counts.data["answer"])
+        pid = await asyncio.to_thread(holder, self._folder.lock(record.sprint))
+        elsewhere = await asyncio.to_thread(self._folder.holder_elsewhere, record.sprint) if pid is None else ""
         late = "" if first else answered_first(story, gate, counted, counts.time)
         return {
             "sprint": record.sprint,
@@ -314,7 +316,8 @@ class SprintCommands:
             "by": counted.by,
             "comment": counted.comment,
             "answered_at": counts.time.isoformat(),
-            "running_pid": await asyncio.to_thread(holder, self._folder.lock(record.sprint)),
+            "running_pid": pid,
+            "running_on": elsewhere,
             "begun_by": begun_by(record),
             "message": late or f"{story}: {settled(gate, counted)}",
         }

@@ -115,10 +115,17 @@ class SprintView:
     report: SprintReport
     running_pid: int | None
     """Pid of the process that works on it, or None."""
+    running_on: str = ""
+    """The process of another machine that works on it, for people; "" when none does."""
     paused: str = ""
     """Why none of its stories may start; "" when they may."""
     held: dict[str, str] = field(default_factory=dict)
     """Story → the order that holds it."""
+
+    @property
+    def is_running(self) -> bool:
+        """Returns whether a process works on it, here or on another machine."""
+        return self.running_pid is not None or bool(self.running_on)
 
 
 class Reader:
@@ -213,11 +220,13 @@ class Reader:
         report = kept or build_report(record, histories, record.titles, rests)
         board = Board(record.sprint)
         board.read(enumerate(events))
+        pid = holder(self._folder.lock(record.sprint))
         return SprintView(
             record=record,
             histories=histories,
             report=with_facts(report, read_facts(events)),
-            running_pid=holder(self._folder.lock(record.sprint)),
+            running_pid=pid,
+            running_on=self._folder.holder_elsewhere(record.sprint) if pid is None else "",
             paused=board.reason or rests,
             held={story: why for story in record.story_ids if (why := board.held(story))},
         )

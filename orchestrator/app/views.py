@@ -103,6 +103,7 @@ def sprint_json(view: SprintView) -> dict[str, Any]:
         "backlog": view.record.backlog,
         "begun_by": begun_by(view.record),
         "running_pid": view.running_pid,
+        "running_on": view.running_on,
         "waiting": waiting,
         "paused": view.paused,
         "held": view.held,

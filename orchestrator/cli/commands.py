@@ -232,7 +232,8 @@ def print_answer(context: Context, given: Mapping[str, Any]) -> int:
         print_json(dict(given))
     elif first:
         pid = given.get("running_pid")
-        alive = f"pid {pid} resumes" if pid is not None else f"nobody runs the sprint now, {_resumer(given)}"
+        other = f"pid {pid}" if pid is not None else given.get("running_on")
+        alive = f"{other} resumes" if other else f"nobody runs the sprint now, {_resumer(given)}"
         print(safe(f"{given['message']}; {alive} it"))
     if not first:
         say(f"error: {given['message']}")

@@ -47,11 +47,16 @@ class _Sprint(AnswerValue):
     backlog: str = ""
     begun_by: str = "serve"
     running_pid: int | None = None
+    running_on: str = ""
     waiting: tuple[_Waiting, ...] = ()
     paused: str = ""
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
     last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
+
+    @property
+    def is_running(self) -> bool:
+        return self.running_pid is not None or bool(self.running_on)
 
 
 @command(app, "status")
@@ -87,7 +92,7 @@ def status_command(
                 else:
                     _print_new(lines, known, printer)
                 known = lines
-                if not follow or sprint_now.running_pid is None or printer.closed:
+                if not follow or not sprint_now.is_running or printer.closed:
                     return Exit.GOOD
                 time.sleep(source.poll_s)
                 shown = source.follow(sprint_now.sprint, say)
@@ -107,7 +112,7 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
 
     `now` is for terminals alone: how long a story has been at what it does would change each line that is followed.
     """
-    waiting, at_work = {one.story: one for one in sprint.waiting}, sprint.running_pid is not None
+    waiting, at_work = {one.story: one for one in sprint.waiting}, sprint.is_running
     ended = all(story.status.final for story in sprint.stories)
     places = filter(None, (f"backlog {sprint.backlog}" if sprint.backlog else "", f"at {url}" if url else ""))
     paused = f"; paused: {cut(sprint.paused)}" if sprint.paused and not ended else ""
@@ -142,6 +147,8 @@ def _asks(gate: _Waiting) -> str:
 def _alive(sprint: _Sprint, ended: bool) -> str:
     if sprint.running_pid is not None:
         return f"running as pid {sprint.running_pid}"
+    if sprint.running_on:
+        return f"running as {sprint.running_on}"
     if ended:
         return "not running"
     resumer = "`orchestrator serve`" if sprint.begun_by == "serve" else "the command that began it"

@@ -38,7 +38,7 @@ class LocalFolder:
         view = self._reader.sprint(sprint, story=story)
         history = find_history(view, story)
         stat = asyncio.run(self._reader.diff_stat(view.record, story))
-        drawn = of_story(history, running=view.running_pid is not None, full=full)
+        drawn = of_story(history, running=view.is_running, full=full)
         return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
     def contract(self, sprint: str, story: str) -> dict[str, Any]:

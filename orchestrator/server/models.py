@@ -57,6 +57,8 @@ class SprintShown(SprintReport):
     begun_by: Command
     """Command that resumes it when no process runs it."""
     running_pid: int | None
+    running_on: str
+    """The process of another machine that works on it; "" when none does."""
     waiting: tuple[Waiting, ...]
     paused: str
     """Why none of its stories may start; "" when they may."""
@@ -116,6 +118,7 @@ class AnswerGiven(Value):
     comment: str
     answered_at: datetime
     running_pid: int | None
+    running_on: str
     begun_by: Command
     message: str
     """The same in one sentence."""

@@ -74,7 +74,7 @@ def _with_story(service: Service, sprint: str, story: str) -> SprintView:
 
 
 def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any]:
-    drawn = of_story(find_history(view, story), running=view.running_pid is not None, full=full)
+    drawn = of_story(find_history(view, story), running=view.is_running, full=full)
     return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
 

@@ -25,6 +25,7 @@ from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.storage.event_table import EVENTS, Guard, connected, lock, usable
+from orchestrator.storage.leases import find_holder
 
 T = TypeVar("T")
 
@@ -121,6 +122,14 @@ class SharedState:
         self._join()
         rows = sa.delete(FILES).where(FILES.c.path.startswith(prefix, autoescape=True))
         self._do(lambda connection: connection.execute(rows))
+
+    def holder(self, sprint: str) -> str:
+        """Returns which living process of any machine works on the sprint, for people; "" when none does."""
+        try:
+            with usable():
+                return find_holder(self._engine, sprint) or ""
+        except EventLogAway:
+            return ""
 
     def missing(self, names: list[str]) -> list[str]:
         """Returns those of the files of the folder that the database lacks."""

@@ -46,6 +46,10 @@ class StateFolder:
         shared = shared_state(url, environment.home) if url and is_postgres else None
         return cls(environment.home, shared, environment.variables.get("ORCHESTRATOR_MASK_KEY"))
 
+    def holder_elsewhere(self, sprint: str) -> str:
+        """Returns which process of another machine works on the sprint, for people; "" when none does. Blocks."""
+        return self.shared.holder(sprint) if self.shared is not None else ""
+
     def refresh(self) -> None:
         """Brings a folder up to date with what other machines wrote. Blocks."""
         if self.shared is not None:

@@ -59,7 +59,7 @@ def test_an_answer_as_json(waiting: Waiting) -> None:
     assert datetime.fromisoformat(told.pop("answered_at")) > NOON
     assert told == {
         "sprint": SPRINT, "story": "US-1", "gate": 1, "counts": True, "choice": "approve", "by": "anna",
-        "comment": "go on", "running_pid": None, "begun_by": "run",
+        "comment": "go on", "running_pid": None, "running_on": "", "begun_by": "run",
         "message": "US-1: the conflict is overridden by anna: go on",
     }  # fmt: skip
     assert "the conflict is overridden by anna: go on" in waiting.cli("logs", "--story", "US-1").stdout
