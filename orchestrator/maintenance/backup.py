@@ -29,6 +29,7 @@ from orchestrator.files.archive import ArchiveWriter, passed_on
 from orchestrator.files.atomic_file import leftovers, named
 from orchestrator.git.mirror import object_files, refs_text, undisturbed
 from orchestrator.settings import Environment
+from orchestrator.storage.shared_state import MARK
 from orchestrator.storage.snapshots import PostgresMoment, SqliteMoment
 from orchestrator.storage.state_folder import StateFolder
 
@@ -104,7 +105,7 @@ def _records(folder: StateFolder) -> dict[str, bytes]:
 _SCRATCH = ".backup-"
 _APART = frozenset(
     {"sprints", "mirrors", "replies", "analyses", "daemon", "repositories", "environments", "bases", ".restoring"}
-    | {".gitignore"}
+    | {".gitignore", MARK, f"{MARK}.lock"}  # the database that it is restored into has an id of its own
 )
 """Files that are not copied directly: they are handled separately, or made again."""
 
