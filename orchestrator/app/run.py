@@ -95,7 +95,7 @@ class Run:
             self._warn(warning)
         async with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
             chosen = await asyncio.to_thread(self._settled, chosen)
-            workspace = workspace_of(self._folder, chosen.record, (lock.fd,), repository.object_format)
+            workspace = workspace_of(environment, self._folder, chosen.record, (lock.fd,), repository.object_format)
             executor_id = f"run-{chosen.record.sprint}"
             works = Works(self._settings, environment, provider, executor_id=executor_id, listen=self._listen)
             try:

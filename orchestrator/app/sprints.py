@@ -29,6 +29,7 @@ from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
+from orchestrator.storage.commit_store import open_commit_store
 from orchestrator.storage.event_store import EventReader
 from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.state_folder import StateFolder
@@ -52,7 +53,11 @@ def event_url(environment: Environment, folder: StateFolder) -> str:
 
 
 def workspace_of(
-    folder: StateFolder, record: SprintRecord, lock_fds: tuple[int, ...] = (), object_format: str = "sha1"
+    environment: Environment,
+    folder: StateFolder,
+    record: SprintRecord,
+    lock_fds: tuple[int, ...] = (),
+    object_format: str = "sha1",
 ) -> GitWorkspace:
     """Returns the workspace of a sprint; commands in it keep `lock_fds` open."""
     return GitWorkspace(
@@ -62,6 +67,7 @@ def workspace_of(
         base=record.base,
         lock_fds=lock_fds,
         object_format=object_format,
+        store=open_commit_store(environment.database_url),
     )
 
 

@@ -29,6 +29,7 @@ from orchestrator.files.safe_files import discard
 from orchestrator.files.safe_files import prune as sweep_folder
 from orchestrator.git.mirror import drop_branches, tidy
 from orchestrator.settings import Environment, Settings
+from orchestrator.storage.commit_store import open_commit_store
 from orchestrator.storage.event_store import EventPruner, EventStore
 from orchestrator.storage.event_table import sqlite_url, usable
 from orchestrator.storage.locks import SprintLock, holder
@@ -91,6 +92,7 @@ class _Pruner:
         self._busy, self._dry_run, self._clock = busy, dry_run, clock
         self._folder = StateFolder(environment.home)
         self._url = event_url(environment, self._folder)
+        self._commits = open_commit_store(environment.database_url)
         self._gone: list[Gone] = []
         self._skipped: list[str] = []
         self._marked: list[_Past] = []
@@ -190,8 +192,9 @@ class _Pruner:
         files = disk_use(*inside, self._folder.replies / past.name, self._folder.edits(past.name))
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return files
+        commits = self._commits.size(past.name) if self._commits is not None and past.kind == "sprint" else 0
         with closing(EventPruner(self._url)) as events:
-            return files + events.weigh(past.name)
+            return files + commits + events.weigh(past.name)
 
     async def _remove(self, past: _Past, lock_fd: int) -> bool:
         """Removes it under its lock. Returns False when it was restarted meanwhile."""
@@ -213,6 +216,8 @@ class _Pruner:
         if isinstance(record, SprintRecord):
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
             await drop_branches(self._folder.mirror(Path(record.repo)), past.name, done, (lock_fd,))
+            if self._commits is not None:
+                await asyncio.to_thread(self._commits.delete, past.name)
         self._marked.append(replace(past, record=record.model_copy(update={"pruned": pruning})))
         return True
 
