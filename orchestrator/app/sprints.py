@@ -62,6 +62,7 @@ def workspace_of(
         base=record.base,
         lock_fds=lock_fds,
         object_format=object_format,
+        store=folder.shared.commits if folder.shared is not None else None,
     )
 
 

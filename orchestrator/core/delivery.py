@@ -170,6 +170,27 @@ class MergedStory(Value):
     """First lines of its commits, oldest first, that of its merge included."""
 
 
+class KeptRefs(Value):
+    """What a store outside of this machine has of a sprint."""
+
+    refs: Mapping[str, str] = {}
+    """Name → object of each ref of the sprint; empty for a sprint that the store does not know."""
+    bases: tuple[str, ...] = ()
+    """Commits whose whole history is kept for the sprints of the repository."""
+
+
+class ObjectPack(Value):
+    """Git objects in git's pack format. It needs those of the packs before it: a difference is a small one."""
+
+    number: int = 0
+    """Given by the store; later packs of a sprint have higher ones."""
+    base: str = ""
+    """The commit whose history it holds, for all sprints of a repository; "" for a pack of one sprint."""
+    shallow: str = ""
+    """Commits whose parents the repository lacks, one on a line, as git's file of this name has them."""
+    size: int = 0
+
+
 class Sides(Value):
     """A story's branch and a commit of the result branch, merged as far as git can."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.contract import Surface
@@ -13,8 +13,10 @@ from orchestrator.core.delivery import (
     Delivery,
     DiffEntry,
     FileChange,
+    KeptRefs,
     LockFiles,
     MergeResult,
+    ObjectPack,
     ReviewBrief,
     Reviewed,
     Sides,
@@ -400,6 +402,44 @@ class Workspace(Protocol):
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit."""
+
+
+class CommitStore(Protocol):
+    """Keeps the commits that sprints stand on outside of this machine (docs/development/decisions.md#kept-commits).
+
+    All methods block, and raise EventLogAway while the store cannot be reached.
+    """
+
+    def read(self, sprint: str, repository: str) -> KeptRefs:
+        """Returns what was kept last."""
+
+    def keep(
+        self,
+        sprint: str,
+        repository: str,
+        refs: Mapping[str, str],
+        packs: Sequence[tuple[ObjectPack, IO[bytes]]],
+        *,
+        known: KeptRefs,
+    ) -> bool:
+        """Keeps `refs` in place of the sprint's last ones, together with these packs, all or nothing.
+
+        Returns False, and keeps nothing, when what is kept is not `known` any more: the packs may lack something then.
+        `packs` may hold one with a `base` only if `known` has no refs. Without `refs` everything of the sprint goes.
+        Called again after a failure it keeps nothing twice.
+        """
+
+    def packs(self, sprint: str) -> tuple[ObjectPack, ...]:
+        """Returns the packs that the sprint's commits need, in the order in which they are to be read."""
+
+    def load(self, pack: ObjectPack, file: IO[bytes]) -> None:
+        """Writes the content of a pack to `file`."""
+
+    def delete(self, sprint: str) -> None:
+        """Deletes all packs and refs of a sprint, and the bases of its repository when no other sprint needs them."""
+
+    def size(self, sprint: str) -> int:
+        """Returns how many bytes `delete` would free."""
 
 
 class Backlog(Protocol):

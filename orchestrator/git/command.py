@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from orchestrator.core.errors import MESSAGE_CAP, WorkspaceError
 
@@ -134,7 +135,8 @@ async def run_git(
     work_tree: Path | None = None,
     index: Path | None = None,
     cwd: Path | None = None,
-    stdin: bytes | None = None,
+    stdin: bytes | IO[bytes] | None = None,
+    stdout: IO[bytes] | None = None,
     settings: Sequence[str] = (),
     protocols: str = "none",
     pass_fds: Sequence[int] = (),
@@ -144,8 +146,9 @@ async def run_git(
     """Runs `git <args>` and returns its output; raises WorkspaceError unless its exit code is in `ok`.
 
     Without `git_dir` git discovers the repository from `cwd`: for the user's repository only. `stdin` None is an empty
-    input. `settings` are further `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git
-    and its children: a file lock of ours lives until they end even if we are killed. A cancelled call ends git first.
+    input; what is too large for the memory comes from a file, and goes to the file `stdout`. `settings` are further
+    `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git and its children: a file lock
+    of ours lives until they end even if we are killed. A cancelled call ends git first.
     """
     locations = {
         "GIT_DIR": git_dir,
@@ -158,10 +161,11 @@ async def run_git(
         [program, *_flags(settings), *args],
         cwd=cwd or git_dir,
         env=_environment(program, protocols, locations) | dict(variables or {}),
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.PIPE if isinstance(stdin, bytes) else stdin or asyncio.subprocess.DEVNULL,
+        stdout=stdout or asyncio.subprocess.PIPE,
         pass_fds=tuple(pass_fds),
     )
-    code, out, err = await _talk(process, stdin)
+    code, out, err = await _talk(process, stdin if isinstance(stdin, bytes) else None)
     if code not in ok:
         said = err.decode("utf-8", "replace").strip()[-MESSAGE_CAP:] or f"exit code {code}"
         raise WorkspaceError(f"git {args[0]}: {said}")
@@ -169,7 +173,13 @@ async def run_git(
 
 
 async def _start(
-    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: int, pass_fds: tuple[int, ...]
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str],
+    stdin: int | IO[bytes],
+    stdout: int | IO[bytes],
+    pass_fds: tuple[int, ...],
 ) -> asyncio.subprocess.Process:
     """Starts git in its own session, so that Ctrl-C at the terminal reaches only us, not git."""
     starting = asyncio.ensure_future(
@@ -178,7 +188,7 @@ async def _start(
             cwd=cwd,
             env=env,
             stdin=stdin,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=stdout,
             stderr=asyncio.subprocess.PIPE,
             pass_fds=pass_fds,
             start_new_session=True,
@@ -200,7 +210,7 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes | None) -> tup
     except asyncio.CancelledError:
         await asyncio.shield(asyncio.ensure_future(_end(process)))
         raise
-    return await process.wait(), out, err
+    return await process.wait(), out or b"", err
 
 
 async def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

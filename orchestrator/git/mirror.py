@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from orchestrator.core.errors import RepositoryError, WorkspaceError
 from orchestrator.core.story import id_problem
@@ -128,10 +129,21 @@ class Mirror:
         for name in _NOT_OURS:
             _remove(self.path / name)
 
+    def shallow(self) -> str:
+        """Returns the commits without parents here, one on a line. Blocks."""
+        path = self.path / "shallow"
+        return path.read_text(encoding="ascii") if path.exists() else ""
+
+    def add_shallow(self, commits: str) -> None:
+        """Adds commits whose parents nobody has. Blocks."""
+        if lines := {*commits.split()} - {*self.shallow().split()}:
+            _settle(self.path / "shallow", "".join(f"{one}\n" for one in sorted(lines | {*self.shallow().split()})))
+
     async def git(
         self,
         *args: str,
-        stdin: bytes | None = None,
+        stdin: bytes | IO[bytes] | None = None,
+        stdout: IO[bytes] | None = None,
         index: Path | None = None,
         work_tree: Path | None = None,
         ok: Collection[int] = (0,),
@@ -147,6 +159,7 @@ class Mirror:
             work_tree=work_tree,
             index=index,
             stdin=stdin,
+            stdout=stdout,
             ok=ok,
             protocols=protocols,
             settings=settings,
@@ -278,6 +291,8 @@ def object_files(path: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
+KINDS = ("base", "heads", "sides")
+"""The kinds of refs that a sprint has."""
 RESULT = "result"
 """The branch with the merged stories; no story has this name."""
 
@@ -291,7 +306,7 @@ def checked_id(identifier: str) -> str:
 
 
 class SprintRefs:
-    """Refs of one sprint: `heads` are its branches, `base` the commits where they start."""
+    """Refs of one sprint: `heads` are its branches, `base` the commits where they start, `sides` trees of merges."""
 
     def __init__(self, mirror: Mirror, sprint: str) -> None:
         self._mirror, self._sprint = mirror, checked_id(sprint)
@@ -302,7 +317,7 @@ class SprintRefs:
 
     def ref(self, kind: str, name: str) -> str:
         """Returns the full name of a ref; `name` may be "" for the folder of all."""
-        top = "refs/orchestrator/base" if kind == "base" else "refs/heads/orchestrator"
+        top = "refs/heads/orchestrator" if kind == "heads" else f"refs/orchestrator/{kind}"
         return f"{top}/{self._sprint}/{name}"
 
     async def ends(self, name: str) -> tuple[Ref, Ref]:
@@ -330,7 +345,7 @@ class SprintRefs:
 
     def clear_locks(self) -> None:
         """Removes leftovers of killed git processes; the caller holds the sprint's lock."""
-        for kind in ("base", "heads"):
+        for kind in KINDS:
             remove_locks(Path(self._mirror.path / self.ref(kind, "")))
 
 
@@ -340,7 +355,7 @@ async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_
         return
     mirror = Mirror(path, lock_fds=lock_fds)
     refs = SprintRefs(mirror, sprint)
-    names = [refs.ref(kind, story) for story in stories for kind in ("base", "heads")]
+    names = [refs.ref(kind, story) for story in stories for kind in KINDS]
     present = await mirror.refs(*names) if names else {}
     if present:
         await mirror.update(*(f"delete {name}" for name in present))

@@ -13,12 +13,14 @@ from typing import TypeVar
 from orchestrator.core.activity import acquired
 from orchestrator.core.delivery import Branch, CommitNote, DiffEntry, FileChange, MergeResult, Sides
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.ports import CommitStore
 from orchestrator.files.safe_files import prune, write_below
 from orchestrator.git import commits, merges, repository
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.command import require_git
 from orchestrator.git.commits import read_files
-from orchestrator.git.mirror import RESULT, Mirror, SprintRefs, checked_id
+from orchestrator.git.kept_commits import KeptCommits, kept
+from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id
 
 MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
 MAX_SCHEMA_CHARS = 200_000  # a schema is part of a prompt
@@ -69,6 +71,9 @@ class GitWorkspace:
     `base` is the commit the sprint starts from, "" for an empty tree; a sprint begun earlier keeps its own.
     `lock_fds` are the caller's locked files: they stay locked until every git process of ours has ended. Two calls for
     the same story wait for each other. Call `prepare` first and `close` last.
+
+    With a `store` no method returns before that has every commit which its result stands on; `prepare` takes from it
+    what the mirror lacks.
     """
 
     def __init__(
@@ -80,10 +85,12 @@ class GitWorkspace:
         base: str,
         lock_fds: tuple[int, ...] = (),
         object_format: str = "sha1",
+        store: CommitStore | None = None,
     ) -> None:
         self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
         self._folder = folder.absolute()
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
+        self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store)
         self._base = base
         self._merging = asyncio.Lock()
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -107,6 +114,7 @@ class GitWorkspace:
         """Command that fetches the result into the user's repository."""
         return shlex.join(["git", "fetch", str(self._mirror.path), self.result_branch])
 
+    @kept
     async def prepare(self, source: Path | None = None) -> None:
         """Prepares mirror and result branch, and removes leftovers of a killed run of this sprint.
 
@@ -117,6 +125,8 @@ class GitWorkspace:
         await self._mirror.prepare()
         base_ref, result_ref = self._refs.ref("base", RESULT), self._refs.ref("heads", RESULT)
         await asyncio.to_thread(self._clear_locks)
+        if self._kept is not None:
+            await self._kept.restore()
         refs = await self._mirror.refs(base_ref, result_ref)
         if base_ref not in refs:
             await self._record_base(source, base_ref)
@@ -125,8 +135,8 @@ class GitWorkspace:
         if result_ref not in refs:
             await self._mirror.update(f"create {result_ref} {self._base}")
         stories = await self._mirror.refs(self._refs.ref("heads", ""))
-        kept = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
-        await asyncio.to_thread(prune, self._folder, kept)
+        ours = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
+        await asyncio.to_thread(prune, self._folder, ours)
 
     async def _record_base(self, source: Path | None, base_ref: str) -> None:
         if self._base:
@@ -146,6 +156,7 @@ class GitWorkspace:
         """Returns the folder of the story's worktree, which `open` creates."""
         return self._folder / checked_id(story_id)
 
+    @kept
     async def open(self, story_id: str) -> Branch:
         """Creates the story's branch at the result branch, and its worktree; completes or reuses existing ones."""
         name = checked_id(story_id)
@@ -173,13 +184,15 @@ class GitWorkspace:
         """Returns the commit of the story's branch. Raises WorkspaceError when there is no such branch."""
         return (await self._refs.ends(story_id))[1].commit
 
+    @kept
     async def remove(self, story_id: str) -> None:
         """Deletes the story's branch, its recorded base and its worktree, if they exist."""
         name = checked_id(story_id)
         async with self._stories[name]:
-            refs = await self._mirror.refs(self._refs.ref("base", name), self._refs.ref("heads", name))
             # The base is deleted first, in its own step, so that `open` can recognise an interrupted removal.
-            for ref in (self._refs.ref("base", name), self._refs.ref("heads", name)):
+            names = [self._refs.ref(kind, name) for kind in KINDS]
+            refs = await self._mirror.refs(*names)
+            for ref in names:
                 if ref in refs:
                     await self._mirror.update(f"delete {ref}")
             await self._checkout(name).remove()
@@ -189,6 +202,7 @@ class GitWorkspace:
         async with self._stories[checked_id(story_id)]:
             await self._checkout(story_id).remove()
 
+    @kept
     async def remove_result(self) -> None:
         """Deletes the result branch and the sprint's recorded base, so that `prepare` starts over."""
         names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))
@@ -241,6 +255,7 @@ class GitWorkspace:
         """Returns those of `paths` that git ignores; see the port."""
         return await self._checkout(story_id).ignored(paths) if paths else ()
 
+    @kept
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
     ) -> str:
@@ -272,11 +287,16 @@ class GitWorkspace:
         """Returns the output of `git diff --stat` for the same difference, for people."""
         return await commits.diff_stat(self._mirror, *await self._refs.own_part(story_id))
 
+    @kept
     async def sides(self, story_id: str, onto: str) -> Sides:
         """Merges the branch with a commit of the result branch as far as git can, without moving a branch."""
         _, head = await self._refs.ends(story_id)
-        return await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
+        made = await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
+        if self._kept is not None:
+            await self._kept.hold(story_id, made.tree)
+        return made
 
+    @kept
     async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
         """Merges a commit of the result branch into the story's branch; see the port."""
         async with self._stories[story_id]:
@@ -284,6 +304,7 @@ class GitWorkspace:
             ends, scratch = await self._refs.ends(story_id), self._checkout(story_id).scratch
             return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
 
+    @kept
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
         async with acquired(self._merging, "waiting for another story's merge and the tests that it runs"):
@@ -307,8 +328,11 @@ class GitWorkspace:
             await self._mirror.update(f"update {result.name} {made} {result.commit}")
             return MergeResult(merged=True, commit=made, onto=result.commit)
 
+    @kept
     async def merged_by(self, workflow_id: str) -> str | None:
         """Returns the commit on the result branch that this workflow made, or None."""
+        if self._kept is not None:
+            await self._kept.restore_once()
         return await merges.merged_by(self._mirror, self._refs, workflow_id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
@@ -323,6 +347,7 @@ class GitWorkspace:
         """Runs `work(folder)` on the story's branch, with `changes` written; removed afterwards."""
         return await self._shown((await self._refs.ends(story_id))[1].commit, work, changes)
 
+    @kept
     async def result_head(self) -> str:
         """Returns the commit of the result branch."""
         return (await self._refs.ends(RESULT))[1].commit

@@ -93,6 +93,7 @@ class _Pruner:
         self._busy, self._dry_run, self._clock = busy, dry_run, clock
         self._folder = StateFolder.of(environment)
         self._url = event_url(environment, self._folder)
+        self._commits = self._folder.shared.commits if self._folder.shared is not None else None
         self._gone: list[Gone] = []
         self._skipped: list[str] = []
         self._marked: list[_Past] = []
@@ -194,8 +195,9 @@ class _Pruner:
         files = disk_use(*inside, self._folder.replies / past.name, self._folder.edits(past.name))
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return files
+        commits = self._commits.size(past.name) if self._commits is not None and past.kind == "sprint" else 0
         with closing(EventPruner(self._url)) as events:
-            return files + events.weigh(past.name)
+            return files + commits + events.weigh(past.name)
 
     async def _remove(self, past: _Past, lock_fd: int) -> bool:
         """Removes it under its lock. Returns False when it was restarted meanwhile."""
@@ -217,6 +219,8 @@ class _Pruner:
         if isinstance(record, SprintRecord):
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
             await drop_branches(self._folder.mirror(Path(record.repo)), past.name, done, (lock_fd,))
+            if self._commits is not None:
+                await asyncio.to_thread(self._commits.delete, past.name)
         self._marked.append(replace(past, record=record.model_copy(update={"pruned": pruning})))
         return True
 

@@ -98,21 +98,37 @@ def usable() -> Iterator[None]:
         raise kind(f"the event log cannot be used: {reason}; see DATABASE_URL or the state folder") from error
 
 
-def connected(url: str, *, writes: bool) -> sa.Engine:
-    """Returns an engine for the database; nothing is connected yet. Raises ConfigError for what is no address."""
+def connected(url: str, *, writes: bool, pooled: bool = True) -> sa.Engine:
+    """Returns an engine for the database; nothing is connected yet. Raises ConfigError for what is no address.
+
+    One that is not `pooled` keeps no connection open between two uses, and needs no `dispose`.
+    """
+    pool = {} if pooled else {"poolclass": sa.pool.NullPool}
     with usable():
         parsed = _parsed(url)
-        if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
-            engine = sa.create_engine(parsed)
+        if not _is_postgres(parsed):
+            engine = sa.create_engine(parsed, **pool)
         else:
             # The driver that the engine brings; SQLAlchemy's default would be another package.
             parsed = parsed.set(drivername="postgresql+psycopg")
             own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}
             # A statement that is prepared on one connection is not there on the next one of a pooler.
-            engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={**own, "prepare_threshold": None})
+            engine = sa.create_engine(
+                parsed, pool_pre_ping=True, connect_args={**own, "prepare_threshold": None}, **pool
+            )
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
     return engine
+
+
+def is_postgres(url: str) -> bool:
+    """Returns whether the address is one of a Postgres. Raises ConfigError for what is no address."""
+    with usable():
+        return _is_postgres(_parsed(url))
+
+
+def _is_postgres(parsed: sa.URL) -> bool:
+    return parsed.drivername.partition("+")[0] in {"postgres", "postgresql"}
 
 
 def _parsed(url: str) -> sa.URL:

@@ -24,6 +24,7 @@ from sqlalchemy.dialects import postgresql
 from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import replace_content
+from orchestrator.storage.commit_store import PostgresCommitStore
 from orchestrator.storage.event_table import EVENTS, Guard, connected, lock, usable
 from orchestrator.storage.leases import find_holder
 
@@ -76,6 +77,7 @@ class SharedState:
         self.patience_s = 0.0
         """How long a database that is away is waited for; a process that runs sprints waits for as long as it lives."""
         self.guard: Guard = _allow
+        self.commits = PostgresCommitStore(url, guard=lambda connection, sprint: self.guard(connection, sprint))
 
     def close(self) -> None:
         """Closes the connections; the next use opens them again."""

@@ -17,6 +17,7 @@ from orchestrator.core.suite import TriedBase
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import narrow, private, replace_content, stage
 from orchestrator.settings import Environment
+from orchestrator.storage.event_table import is_postgres
 from orchestrator.storage.shared_state import SharedState, shared_state
 
 V = TypeVar("V", bound=Value)
@@ -42,8 +43,7 @@ class StateFolder:
     def of(cls, environment: Environment) -> "StateFolder":
         """Returns the folder of this process's environment, shared where DATABASE_URL names a Postgres."""
         url = environment.database_url
-        is_postgres = url is not None and url.startswith("postgres")
-        shared = shared_state(url, environment.home) if url and is_postgres else None
+        shared = shared_state(url, environment.home) if url is not None and is_postgres(url) else None
         return cls(environment.home, shared, environment.variables.get("ORCHESTRATOR_MASK_KEY"))
 
     def holder_elsewhere(self, sprint: str) -> str:

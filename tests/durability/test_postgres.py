@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_killed_while_the_server_restarts_and_restarted_while_it_runs(
     bench.wait_for(bench.ref_moves("result"), process)
     postgres_server.restart(FAST)
     ended = bench.ended(process)
+    assert bench.aftermath(ended.code) == undisturbed
+
+
+def test_mirror_and_worktrees_may_vanish_with_every_kill(tmp_path: Path, postgres: str, undisturbed: Aftermath) -> None:
+    bench = Bench(tmp_path, database=postgres)
+    for moment in (bench.appears(f"US-001/{COMMAND_RUNS}"), bench.ref_moves("result")):
+        bench.kill_when(moment)
+        shutil.rmtree(bench.mirror_folder)
+        for trees in bench.state.glob("sprints/*/worktrees"):
+            shutil.rmtree(trees)
+    ended = bench.finish()
     assert bench.aftermath(ended.code) == undisturbed
 
 

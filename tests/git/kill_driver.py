@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.storage.commit_store import PostgresCommitStore
 from tests.git.git_samples import change, note
 
 
@@ -28,19 +29,24 @@ async def story(workspace: GitWorkspace, name: str) -> None:
     assert merged.merged, merged
 
 
-async def main(state: Path, repo: Path, base: str) -> None:
+async def main(state: Path, repo: Path, base: str, url: str | None = None, sprint: str = "s1") -> None:
     lock = os.open(state / "sprint.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     print("ready", flush=True)
     workspace = GitWorkspace(
-        mirror=state / "mirror.git", folder=state / "trees", sprint="s1", base=base, lock_fds=(lock,)
+        mirror=state / "mirror.git",
+        folder=state / "trees",
+        sprint=sprint,
+        base=base,
+        lock_fds=(lock,),
+        store=PostgresCommitStore(url) if url else None,
     )
     await workspace.prepare(repo)
     await workspace.base_tree(agree)
     await asyncio.gather(*(story(workspace, f"US-{number}") for number in range(3)))
-    await workspace.push(repo, "result")
+    await workspace.push(repo, f"result-{sprint}")
     workspace.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]))

@@ -31,9 +31,9 @@ def finish(state: Path, repo: Path, base: str) -> float:
     return time.monotonic() - begun
 
 
-def facts(state: Path) -> tuple[str, list[str], int]:
+def facts(state: Path, sprint: str = "s1") -> tuple[str, list[str], int]:
     """Tree of the result, step trailers of all its commits, number of commits."""
-    mirror, branch = state / "mirror.git", "orchestrator/s1/result"
+    mirror, branch = state / "mirror.git", f"orchestrator/{sprint}/result"
     trailers = git(mirror, "log", "--format=%(trailers:key=Orchestrator-Step,valueonly,separator=)", branch)
     tree = git(mirror, "rev-parse", f"{branch}^{{tree}}")
     return tree, sorted(trailers.split()), int(git(mirror, "rev-list", "--count", branch))
@@ -58,7 +58,7 @@ def torture(tmp_path: Path, rounds: int, seed: int) -> None:
     assert facts(killed) == facts(calm)
     git(killed / "mirror.git", "fsck", "--strict", "--no-dangling")
     assert [path.name for path in killed.rglob("*.lock")] == ["sprint.lock"]
-    assert git(repo, "rev-parse", "result") == git(killed / "mirror.git", "rev-parse", "orchestrator/s1/result")
+    assert git(repo, "rev-parse", "result-s1") == git(killed / "mirror.git", "rev-parse", "orchestrator/s1/result")
     stories = {f"US-{number}" for number in range(3)}
     assert {entry.name for entry in (killed / "trees").iterdir()} <= {*stories, ".state", ".trash", ".merge"}
 

@@ -17,6 +17,7 @@ from orchestrator.maintenance.restore import restore
 from orchestrator.maintenance.retention import prune
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions
+from orchestrator.storage.commit_store import PostgresCommitStore
 from tests.support import Team, plain_environment, write_backlog
 
 COUNTS = {
@@ -77,8 +78,18 @@ def test_backed_up_restored_and_pruned(fresh_postgres: Callable[[], str], tmp_pa
     assert [path.name for path in (tmp_path / "three").iterdir()] == ["daemon"]
 
     settings, environment = configured(tmp_path / "two", second)
+    with psycopg.connect(second) as connection:
+        packed = connection.execute("SELECT sum(length(content)) FROM orchestrator_pack_pieces").fetchone()
+    (told,) = asyncio.run(prune(environment, settings, dry_run=True)).gone
+    PostgresCommitStore(second).delete("S1")
+    (less,) = asyncio.run(prune(environment, settings, dry_run=True)).gone
+    assert packed == (told.freed_bytes - less.freed_bytes,)
+    run(tmp_path, tmp_path / "two", second)
     assert [one.why for one in asyncio.run(prune(environment, settings)).gone] == [Why.AGE]
     after = rows(second)
     assert (after["workflows"], after["steps"]) == ((0, None), (0, None))
     assert after["events"][0] == 2, "the last word, and what is not ours"
     assert after["events"][1] > before["events"][1]
+    with psycopg.connect(second) as connection:
+        for table in (b"orchestrator_refs", b"orchestrator_packs", b"orchestrator_pack_pieces"):
+            assert connection.execute(b"SELECT count(*) FROM " + table).fetchone() == (0,)

@@ -15,7 +15,9 @@ import sqlalchemy as sa
 from orchestrator.core.errors import ConfigError, SprintLocked
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintRecord
+from orchestrator.settings import Environment
 from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.shared_state import SharedState
 from orchestrator.storage.state_folder import StateFolder
@@ -131,3 +133,12 @@ def test_nothing_is_written_for_a_sprint_that_was_taken_over(tmp_path: Path, pos
         folder.save(record_of(cleared=True))
     assert json.loads((folder.sprint("S1") / "sprint.json").read_text())["cleared"] is False
     assert [record.cleared for record in folder_of(tmp_path / "b", postgres).records()] == [False]
+
+
+def test_only_a_postgres_is_shared(tmp_path: Path) -> None:
+    def of(url: str | None) -> StateFolder:
+        return StateFolder.of(Environment(home=tmp_path, config_file=None, base_dir=tmp_path, database_url=url))
+
+    assert of(None).shared is None
+    assert of(sqlite_url(tmp_path / "x.sqlite")).shared is None
+    assert of("postgres://user@host/name").shared is of("postgres://user@host/name").shared is not None

@@ -1,0 +1,202 @@
+"""Keeps the commits of a sprint outside of this machine before its steps count, and gets them back from there."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import IO, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from orchestrator.core.delivery import KeptRefs, ObjectPack
+from orchestrator.core.errors import EventLogAway
+from orchestrator.core.ports import CommitStore
+from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Between two trials to reach the store; the last one again and again."""
+_LOOSE_BYTES = 1024 * 1024
+"""Packs up to this size become single objects of the mirror: hundreds of small packs would slow down every git call."""
+_PACK_HEADER = 12
+"""Bytes before the first object of a pack; the last four of them are the number of objects."""
+
+
+class KeptCommits:
+    """The refs of one sprint in the mirror, and the same in a store.
+
+    A ref that is ahead of the store belongs to a step that has not counted: `restore` sets it back, and the step runs
+    again. The store is waited for as long as it takes.
+    """
+
+    def __init__(self, mirror: Mirror, refs: SprintRefs, sprint: str, store: CommitStore) -> None:
+        self._mirror, self._refs, self._sprint, self._store = mirror, refs, sprint, store
+        self._repository = mirror.path.name
+        self._known: KeptRefs | None = None
+        self._one = asyncio.Lock()
+
+    async def restore(self) -> None:
+        """Makes the sprint's refs in the mirror what the store has, if it knows the sprint; gets missing objects.
+
+        The caller holds the sprint's lock, and the mirror exists. Raises WorkspaceError.
+        """
+        async with self._one:
+            self._known = await self._reach(self._store.read, self._sprint, self._repository)
+            kept = self._known.refs
+            if not kept or (present := await self._present()) == kept:
+                return
+            if await self._lacks(kept.values()):
+                await self._load_packs()
+            gone = [f"delete {name}" for name in present if name not in kept]
+            await self._mirror.update(
+                *gone, *(f"update {name} {oid}" for name, oid in kept.items() if present.get(name) != oid)
+            )
+
+    async def restore_once(self) -> None:
+        """Restores, in a workspace that is not prepared, into a mirror that may not exist yet."""
+        if self._known is None:
+            if not await asyncio.to_thread((self._mirror.path / "config").exists):
+                await self._mirror.prepare()
+            await self.restore()
+
+    async def keep(self) -> None:
+        """Returns once the store has the sprint's refs with all their objects. Raises WorkspaceError."""
+        async with self._one:
+            while True:
+                refs = await self._present()
+                if self._known is None:
+                    self._known = await self._reach(self._store.read, self._sprint, self._repository)
+                known = self._known
+                if refs == known.refs:
+                    return
+                async with self._packed(refs, known) as packs:
+                    keep, where = self._store.keep, (self._sprint, self._repository)
+                    kept = await self._reach(keep, *where, refs, packs, known=known)
+                # Not kept: the store has something else than we knew, such as another sprint's base.
+                self._known = KeptRefs(refs=refs) if kept else None
+
+    async def hold(self, story: str, tree: str) -> None:
+        """Gives a merged tree that no commit has a ref: a story that goes on elsewhere reads it."""
+        await self._mirror.update(f"update {self._refs.ref('sides', story)} {tree}")
+
+    async def _present(self) -> dict[str, str]:
+        refs = await self._mirror.refs(*(self._refs.ref(kind, "") for kind in KINDS))
+        return {name: ref.commit for name, ref in refs.items()}
+
+    async def _lacks(self, oids: Collection[str]) -> bool:
+        """Returns whether the mirror may lack some of these objects, or of what they refer to.
+
+        Only what can be reached from a ref is complete: a kill leaves objects without those that they refer to.
+        """
+        held = {ref.commit for ref in (await self._mirror.refs()).values()}
+        wanted = "\n".join(sorted({*oids} - held))
+        walk = ("rev-list", "--objects", "--not", "--all", "--not", "--stdin")
+        found = await self._mirror.git(*walk, stdin=f"{wanted}\n".encode(), ok=(0, 128)) if wanted else None
+        return found is not None and (found.code != 0 or bool(found.stdout))
+
+    async def _load_packs(self) -> None:
+        held = {ref.commit for ref in (await self._mirror.refs()).values()}
+        for pack in await self._reach(self._store.packs, self._sprint):
+            if pack.base in held:
+                continue
+            async with self._file() as file:
+                await self._reach(self._store.load, pack, file)
+                await asyncio.to_thread(file.seek, 0)
+                if pack.size <= _LOOSE_BYTES:
+                    await self._mirror.git("unpack-objects", "-q", stdin=file)
+                else:
+                    await self._mirror.git("index-pack", "--stdin", "--fix-thin", stdin=file)
+            await asyncio.to_thread(self._mirror.add_shallow, pack.shallow)
+
+    @asynccontextmanager
+    async def _packed(
+        self, refs: Mapping[str, str], known: KeptRefs
+    ) -> AsyncIterator[list[tuple[ObjectPack, IO[bytes]]]]:
+        """Yields the packs with what the store lacks of these refs."""
+        base = "" if known.refs else refs.get(self._refs.ref("base", RESULT), "")
+        packs = []
+        async with self._file() as whole, self._file() as own:
+            if base:
+                there = await self._among(known.bases)
+                shallow = await asyncio.to_thread(self._mirror.shallow)
+                if size := await self._pack({base} - {*there}, there, whole):
+                    packs.append((ObjectPack(base=base, shallow=shallow, size=size), whole))
+            kept = {*known.refs.values()} or {*filter(None, [base])}
+            if size := await self._pack({*refs.values()} - kept, kept, own):
+                packs.append((ObjectPack(size=size), own))
+            yield packs
+
+    async def _pack(self, wanted: Collection[str], kept: Collection[str], file: IO[bytes]) -> int:
+        """Writes what these objects refer to and the kept ones do not; returns the size, 0 where that is nothing."""
+        if not wanted:
+            return 0
+        lines = "\n".join([*sorted(wanted), "--not", *sorted(kept), ""])
+        options = ("--revs", "--thin", "--delta-base-offset", "--stdout", "-q")
+        await self._mirror.git("pack-objects", *options, stdin=lines.encode(), stdout=file)
+        return await asyncio.to_thread(_pack_size, file)
+
+    async def _among(self, oids: Collection[str]) -> list[str]:
+        """Returns those of these commits that the mirror has."""
+        asked = "".join(f"{oid}\n" for oid in oids).encode()
+        told = await self._mirror.git("cat-file", "--batch-check", stdin=asked)
+        return [line.split(" ")[0] for line in told.text.splitlines() if not line.endswith(" missing")]
+
+    @asynccontextmanager
+    async def _file(self) -> AsyncIterator[IO[bytes]]:
+        """Yields a file without a name, of which a kill leaves nothing; beside the mirror, where there is room."""
+        opening = asyncio.ensure_future(asyncio.to_thread(_open, self._mirror.path.parent))
+        try:
+            yield await asyncio.shield(opening)
+        finally:  # also when we are cancelled while it is opened
+            await asyncio.wait({opening})
+            if opening.exception() is None:
+                opening.result().close()
+
+    async def _reach(self, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Returns the result of a call of the store, as soon as it can be reached: no outage ends a story."""
+        trial = 0
+        while True:
+            try:
+                return await asyncio.to_thread(call, *args, **named)
+            except EventLogAway:
+                await asyncio.sleep(_PAUSES_S[min(trial, len(_PAUSES_S) - 1)])
+            trial += 1
+
+
+def _open(folder: Path) -> IO[bytes]:
+    return tempfile.TemporaryFile(dir=folder)
+
+
+def _pack_size(file: IO[bytes]) -> int:
+    file.seek(0)
+    if not int.from_bytes(file.read(_PACK_HEADER)[-4:]):
+        return 0
+    return file.seek(0, 2)
+
+
+class _Keeping(Protocol):
+    """A workspace whose refs are kept."""
+
+    _kept: KeptCommits | None
+
+
+W = TypeVar("W", bound=_Keeping)
+
+
+def kept(
+    method: Callable[Concatenate[W, P], Awaitable[T]],
+) -> Callable[Concatenate[W, P], Coroutine[Any, Any, T]]:
+    """A method that returns only when the store has what its result refers to.
+
+    Also one that only reads a ref which another story moves: its caller may write the commit down.
+    """
+
+    @wraps(method)
+    async def call(self: W, /, *args: P.args, **named: P.kwargs) -> T:
+        result = await method(self, *args, **named)
+        if self._kept is not None:
+            await self._kept.keep()
+        return result
+
+    return call

@@ -1,0 +1,292 @@
+"""A sprint goes on where its machine is gone: mirror and worktrees are made again from the commits that were kept."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import psycopg
+import pytest
+
+from orchestrator.core.delivery import KeptRefs, ObjectPack
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.storage.commit_store import PostgresCommitStore
+from tests.git.git_samples import change, git, note, save, snapshot, user_repo
+from tests.git.test_kill import ROOT, facts
+from tests.postgres import IMMEDIATE, PostgresServer
+
+FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n", "tool.sh": "#!/bin/sh\n"}
+
+
+@dataclass
+class Site:
+    """A repository, and machines that work on sprints of it with one database."""
+
+    folder: Path
+    url: str
+    repo: Path
+    base: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.base = git(self.repo, "rev-parse", "HEAD")
+
+    def workspace(self, machine: str, sprint: str = "s1", *, base: str = "", **more: object) -> GitWorkspace:
+        store = more.pop("store", None) or PostgresCommitStore(self.url)
+        place = self.folder / machine
+        return GitWorkspace(
+            mirror=place / "app.git", folder=place / sprint, sprint=sprint, base=base or self.base,
+            store=store, **more,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def refs(self, machine: str) -> set[str]:
+        return {
+            *git(self.folder / machine / "app.git", "for-each-ref", "--format=%(refname) %(objectname)").split("\n")
+        }
+
+    def packs(self) -> list[tuple[str | None, int]]:
+        """Sprint and size of each pack, None for a shared one."""
+        with psycopg.connect(self.url) as connection:
+            rows = connection.execute(b"SELECT sprint, size FROM orchestrator_packs ORDER BY number").fetchall()
+        return [(sprint, size) for sprint, size in rows]
+
+
+@pytest.fixture
+def site(tmp_path: Path, postgres: str) -> Site:
+    return Site(tmp_path, postgres, user_repo(tmp_path / "user", FILES))
+
+
+async def agree(_folder: Path) -> str:
+    return ""
+
+
+async def deliver(workspace: GitWorkspace, story: str, text: str) -> None:
+    await workspace.open(story)
+    changes = [change("src/app.py", text), change(f"{story}.txt", "new\n")]
+    await workspace.write(story, changes)
+    await workspace.commit(story, changes, note(f"{story}:1", story))
+
+
+async def test_another_machine_goes_on_with_what_the_first_one_had(site: Site) -> None:
+    first = site.workspace("one")
+    await first.prepare(site.repo)
+    await deliver(first, "US-1", "x = 2\n")
+    await deliver(first, "US-2", "x = 3\n")
+    await first.merge("US-1", note("US-1:merge"), agree)
+    await first.open("US-3")
+    await first.remove("US-3")
+    await first.reset("US-2")
+    second = site.workspace("two")
+    await second.prepare()
+    assert site.refs("two") == site.refs("one")
+    assert (await second.open("US-2")) == (await first.open("US-2"))
+    assert snapshot(second.root("US-2")) == snapshot(first.root("US-2"))
+    assert second.root("US-2").joinpath("src/app.py").read_text() == "x = 3\n"
+    git(site.folder / "two/app.git", "fsck", "--strict", "--no-dangling")
+    # And the first machine, which comes back, with what the second one did.
+    onto = await second.result_head()
+    sides = await second.sides("US-2", onto)
+    assert sides.conflicts
+    await site.workspace("one").prepare()
+    assert site.refs("one") == site.refs("two")
+    third = site.workspace("three")
+    await third.prepare()
+    assert "<<<<<<<" in (await third.read_at(sides.tree, ["src/app.py"]))["src/app.py"]
+
+
+async def test_a_commit_that_was_never_kept_is_made_again(site: Site) -> None:
+    first = site.workspace("one")
+    await first.prepare(site.repo)
+    await deliver(first, "US-1", "x = 2\n")
+    kept = site.refs("one")
+    unkept = site.workspace("one", store=Lost(PostgresCommitStore(site.url)))
+    await unkept.prepare()
+    lost = asyncio.create_task(unkept.commit("US-1", [change("a.txt", "1\n")], note("US-1:2")))
+    while site.refs("one") == kept:
+        await asyncio.sleep(0.01)
+    lost.cancel()
+    again = site.workspace("one")
+    await again.prepare()
+    assert site.refs("one") == kept
+    made = await again.commit("US-1", [change("a.txt", "1\n")], note("US-1:2"))
+    other = site.workspace("two")
+    await other.prepare()
+    assert await other.head("US-1") == made
+
+
+class Lost:
+    """A store whose machine goes away while it keeps something."""
+
+    def __init__(self, store: PostgresCommitStore) -> None:
+        self.read, self.packs, self.load, self.delete, self.size = (
+            store.read, store.packs, store.load, store.delete, store.size,
+        )  # fmt: skip
+
+    def keep(
+        self,
+        sprint: str,
+        repository: str,
+        refs: Mapping[str, str],
+        packs: Sequence[tuple[ObjectPack, IO[bytes]]],
+        *,
+        known: KeptRefs,
+    ) -> bool:
+        return False
+
+
+async def test_a_commit_that_was_cancelled_while_it_was_kept_is_kept_by_the_next_step(site: Site) -> None:
+    store = PostgresCommitStore(site.url)
+    lost = Lost(store)
+    workspace = site.workspace("one", store=lost)
+    lost.keep = store.keep  # type: ignore[method-assign]
+    await workspace.prepare(site.repo)
+    await workspace.open("US-1")
+    del lost.keep
+    before = site.refs("one")
+    cut = asyncio.create_task(workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1")))
+    while site.refs("one") == before:
+        await asyncio.sleep(0.01)
+    cut.cancel()
+    lost.keep = store.keep  # type: ignore[method-assign]
+    made = await workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1"))
+    assert store.read("s1", "app.git").refs["refs/heads/orchestrator/s1/US-1"] == made
+
+
+async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site) -> None:
+    (site.repo / "big.bin").write_bytes(os.urandom(20 * 1024 * 1024))
+    base = save(site.repo, "A large file")
+    one, two = site.workspace("one", base=base), site.workspace("one", "s2", base=base)
+    await one.prepare(site.repo)
+    await two.prepare(site.repo)
+    await deliver(one, "US-1", "x = 2\n")
+    await deliver(two, "US-1", "x = 3\n")
+    site.repo.joinpath("README.md").write_text("newer\n")
+    later = site.workspace("one", "s3", base=save(site.repo, "Newer"))
+    await later.prepare(site.repo)
+    packs = site.packs()
+    assert [sprint for sprint, _ in packs] == [None, "s1", "s2", None]
+    large, *small = [size for _, size in packs]
+    assert large > 20 * 1024 * 1024
+    assert max(small) < 1000
+    with psycopg.connect(site.url) as connection:
+        pieces = connection.execute(b"SELECT max(length(content)), count(*) FROM orchestrator_pack_pieces").fetchone()
+    assert pieces == (8 * 1024 * 1024, 3 + 3)
+
+    other = site.workspace("two", "s3", base=later.base)
+    await other.prepare()
+    assert (await other.read_at(later.base, ["README.md"])) == {"README.md": "newer\n"}
+    # A mirror with the base of one sprint gets the other one's without the large file.
+    shutil.rmtree(site.folder / "user")
+    third = site.workspace("two", "s2")
+    await third.prepare()
+    assert await third.head("US-1") == await two.head("US-1")
+
+    store = PostgresCommitStore(site.url)
+    assert store.size("s1") == packs[1][1]
+    for sprint in ("s1", "s2", "s2"):
+        store.delete(sprint)
+    assert site.packs() == [packs[0], packs[3]]
+    assert store.size("s3") == packs[0][1] + packs[3][1]
+    store.delete("s3")
+    assert site.packs() == []
+    with psycopg.connect(site.url) as connection:
+        for table in (b"orchestrator_pack_pieces", b"orchestrator_refs"):
+            assert connection.execute(b"SELECT count(*) FROM " + table).fetchone() == (0,)
+
+
+async def test_a_sprint_of_a_release_that_kept_nothing_is_kept_from_its_next_start(site: Site) -> None:
+    old = GitWorkspace(mirror=site.folder / "one/app.git", folder=site.folder / "one/s1", sprint="s1", base=site.base)
+    await old.prepare(site.repo)
+    await deliver(old, "US-1", "x = 2\n")
+    old.close()
+    await site.workspace("one").prepare()
+    other = site.workspace("two")
+    await other.prepare()
+    assert site.refs("two") == site.refs("one")
+    # A sprint that was reset as a whole begins from its new base.
+    await other.remove("US-1")
+    await other.remove_result()
+    assert site.packs() == []
+    base = save(site.repo, "Newer")
+    again = site.workspace("two", base=base)
+    await again.prepare(site.repo)
+    assert again.base == base
+    assert [sprint for sprint, _ in site.packs()] == [None]
+
+
+@pytest.mark.parametrize("kind", ["sha256", "shallow", "empty"])
+async def test_every_kind_of_repository_comes_back(kind: str, tmp_path: Path, postgres: str) -> None:
+    options = ["--object-format=sha256"] if kind == "sha256" else []
+    repo = user_repo(tmp_path / "user", FILES, *options)
+    (repo / "later.txt").write_text("1\n")
+    save(repo, "Second")
+    if kind == "shallow":
+        git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "cut")
+        repo = tmp_path / "cut"
+    site = Site(tmp_path, postgres, repo)
+    if kind == "empty":
+        site.base = ""
+    object_format = "sha256" if kind == "sha256" else "sha1"
+    first = site.workspace("one", object_format=object_format)
+    await first.prepare(repo)
+    await deliver(first, "US-1", "x = 2\n")
+    other = site.workspace("two", object_format=object_format)
+    await other.prepare()
+    assert site.refs("two") == site.refs("one")
+    await other.open("US-1")
+    assert snapshot(other.root("US-1")) == snapshot(first.root("US-1"))
+    git(site.folder / "two/app.git", "fsck", "--strict", "--no-dangling")
+
+
+async def test_an_outage_is_waited_for(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    site = Site(tmp_path, postgres_server.fresh(), user_repo(tmp_path / "user", FILES))
+    workspace = site.workspace("one")
+    await workspace.prepare(site.repo)
+    await workspace.open("US-1")
+    postgres_server.stop(IMMEDIATE)
+    try:
+        work = asyncio.create_task(workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1")))
+        assert not (await asyncio.wait({work}, timeout=1.5))[0]
+    finally:
+        postgres_server.start()
+    made = await work
+    other = site.workspace("two")
+    await other.prepare()
+    assert await other.head("US-1") == made
+
+
+def test_machines_that_are_lost_at_any_moment_leave_the_same_result(tmp_path: Path, postgres: str) -> None:
+    repo = user_repo(tmp_path / "user", FILES)
+    base = git(repo, "rev-parse", "HEAD")
+
+    def start(machine: Path, sprint: str) -> subprocess.Popen[str]:
+        machine.mkdir()
+        argv = [sys.executable, "-m", "tests.git.kill_driver", str(machine), str(repo), base, postgres, sprint]
+        child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        if child.stdout.readline() != "ready\n":
+            pytest.fail(child.communicate()[1])
+        return child
+
+    def finish(machine: Path, sprint: str) -> float:
+        child, begun = start(machine, sprint), time.monotonic()
+        _, said = child.communicate(timeout=60)
+        assert child.returncode == 0, said
+        return time.monotonic() - begun
+
+    lasts = finish(tmp_path / "calm", "s1")
+    rounds = 6
+    for number in range(rounds):
+        child = start(tmp_path / f"lost-{number}", "s2")
+        time.sleep(lasts * (number + 1) / rounds / 2)
+        child.kill()
+        child.communicate()
+        shutil.rmtree(tmp_path / f"lost-{number}")
+    finish(tmp_path / "last", "s2")
+    assert facts(tmp_path / "last", "s2") == facts(tmp_path / "calm", "s1")
+    git(tmp_path / "last/mirror.git", "fsck", "--strict", "--no-dangling")
