@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from orchestrator.app.plan_files import project_files
 from tests.support import git, make_repo
 
@@ -31,3 +33,10 @@ def test_a_folder_that_is_no_repository_has_all_but_what_is_always_left_out(tmp_
     folder = tmp_path / "repo" / "build" / "app"  # a rule of the repository around it leaves it out
     write(folder, ".github/ci.yml", ".gitignore", "a.py", "build/b.js", "node_modules/x.js")
     assert names(folder) == [".github/ci.yml", ".gitignore", "a.py", "build/b.js"]
+
+
+def test_a_folder_may_be_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "app", "a.py")
+    monkeypatch.chdir(tmp_path)
+    assert names(Path("app")) == ["a.py"]
+    assert asyncio.run(project_files(Path("app"), tracked=False)) == ("a.py",)
