@@ -53,7 +53,7 @@ async def project_files(
         else:
             async with scratch_folder() as scratch:  # a repository that has no file yet
                 await run_git(["init", "--quiet", "--bare", str(scratch)], cwd=scratch)
-                said = await run_git(asked, cwd=folder, git_dir=scratch, work_tree=top or folder.absolute())
+                said = await run_git(asked, cwd=folder, git_dir=scratch, work_tree=top or Path())
     except WorkspaceError as error:
         raise ConfigError(f"{folder} cannot be read: {error.message}") from error
     names = {name for name in said.stdout.decode("utf-8", "surrogateescape").split("\0") if name}
