@@ -22,6 +22,7 @@ from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value, suggest
 from orchestrator.prompts.analysis import HISTORY_TOKENS
 from orchestrator.prompts.budget import tokens
+from orchestrator.prompts.render import read_given
 from orchestrator.settings import AnalysisSettings, PriceSettings, Settings
 
 ANSWER_TOKENS = 1500
@@ -266,12 +267,7 @@ def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
     for path in folder.rglob("*"):
         if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _is_aside(path.relative_to(folder)):
             continue
-        try:
-            texts[path] = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+        texts[path] = read_given(path)
     if not texts:
         raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
     return stage_prompts(texts, folder)

@@ -154,22 +154,26 @@ class TestReport(Value):
         return self.count(CaseResult.PASSED)
 
     @property
+    def failing(self) -> tuple[ReportedCase, ...]:
+        """The failed or erroneous cases, in order."""
+        return tuple(case for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
+
+    @property
     def failed(self) -> int:
         """Number of failed or erroneous cases."""
-        return self.count(CaseResult.FAILED, CaseResult.ERROR)
+        return len(self.failing)
 
     @property
     def failing_ids(self) -> frozenset[str]:
         """Ids of the failed or erroneous cases."""
-        return frozenset(case.id for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
+        return frozenset(case.id for case in self.failing)
 
     @property
-    def failures(self) -> tuple[tuple["ReportedCase", ...], ...]:
+    def failures(self) -> tuple[tuple[ReportedCase, ...], ...]:
         """The failed or erroneous cases, in order; those that say the same stand together."""
         groups: dict[str, list[ReportedCase]] = {}
-        for case in self.cases:
-            if case.result in {CaseResult.FAILED, CaseResult.ERROR}:
-                groups.setdefault(case.message.strip() or case.id, []).append(case)
+        for case in self.failing:
+            groups.setdefault(case.message.strip() or case.id, []).append(case)
         return tuple(map(tuple, groups.values()))
 
     @property

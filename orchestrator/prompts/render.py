@@ -307,13 +307,14 @@ def _files(folder: Path) -> dict[str, Path]:
     return {name.as_posix(): path for name, path in found.items() if not any(p.startswith(".") for p in name.parts)}
 
 
-def _read(path: Path) -> str:
+def read_given(path: Path, what: str = "the prompt") -> str:
+    """Returns the text of a file that people wrote. Raises ConfigError, which calls it `what`. Blocks."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+        raise ConfigError(f"{what} {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
 def _is_prompt(name: str) -> bool:
@@ -338,4 +339,4 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
         if name not in chosen:
             raise ConfigError(f"{path} replaces no prompt: there is no {name}{suggest(name, chosen)}")
         chosen[name] = path
-    return {name.removesuffix(_SUFFIX): _read(path) for name, path in chosen.items()}
+    return {name.removesuffix(_SUFFIX): read_given(path) for name, path in chosen.items()}

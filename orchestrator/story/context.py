@@ -330,8 +330,7 @@ def cause_of(report: TestReport) -> str:
 
     Of errors that follow one from the other a missing module counts, else the last one.
     """
-    ids = report.failing_ids
-    failing = [case.message for case in report.cases if case.id in ids]
+    failing = [case.message for case in report.failing]
     told = ([one[1] or one[2] for one in _RAISED.finditer(text)] for text in failing or [report.output])
     found = [errors for errors in told if errors]
     raised = [next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found]
