@@ -1,18 +1,14 @@
 """Reads the input of an analysis: prompts, requirements and the repository's files. Asks and writes nothing."""
 
+import asyncio
 import hashlib
-import os
-import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
-
-from pathspec import GitIgnoreSpec
 
 from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered, stage_prompts
+from orchestrator.app.plan_files import project_files
 from orchestrator.core.analysis import AnalysisRequest, Packed, StagePrompt
 from orchestrator.core.errors import ConfigError, RepositoryError
 from orchestrator.core.secrets import Masks
@@ -115,11 +111,12 @@ def packed_repository(
     repo, home = repo.resolve(), environment.home.resolve()
     own = {path.resolve() for path in excluded}
     is_checkout = home in repo.parents  # which the daemon has made to be read
-    sources = [
-        Source(*seen)
-        for seen in list_files(repo, settings.analysis.ignore)
-        if (path := repo / seen.path) not in own and (is_checkout or home not in path.parents)
-    ]
+    sources = []
+    for path in asyncio.run(project_files(repo, settings.analysis.ignore, tracked=False, alone=is_checkout)):
+        place = repo / path
+        if place not in own and (is_checkout or home not in place.parents):
+            with suppress(OSError):  # it is gone by now
+                sources.append(Source(path, place.lstat().st_size))
     if not sources:
         raise ConfigError(f"{repo} holds no file that an analysis could read")
     budget = settings.analysis.context_tokens
@@ -146,115 +143,8 @@ def _checked_prd(text: str, which: str) -> str:
     return text
 
 
-MAX_FILES = 50_000  # a larger folder is not a source tree
-MAX_DEPTH = 60
-"""Folders within folders."""
 MAX_BYTES = 400_000
 """A longer file is not read at all."""
-ALWAYS = (
-    ".git", ".hg", ".svn", ".orchestrator/", "node_modules/", "__pycache__/", ".venv/", "venv/", "site-packages/",
-    ".mypy_cache/", ".ruff_cache/", ".pytest_cache/", ".tox/", ".nox/", ".gradle/", ".idea/", ".vscode/", "*.egg-info/",
-    ".DS_Store", "Thumbs.db",
-)  # fmt: skip
-"""Left out of any project, in the syntax of .gitignore; a project's own rules may take them in again."""
-_IGNORE_FILE = ".gitignore"
-
-
-class Seen(NamedTuple):
-    """A file of the folder."""
-
-    path: str
-    """Relative, with `/`."""
-    size: int
-
-
-class _Rules(NamedTuple):
-    """One ignore file: its patterns, and how a path below the folder reads from where the file stands."""
-
-    strip: str
-    add: str
-    spec: GitIgnoreSpec
-
-    def say(self, path: str) -> bool | None:
-        """Returns whether it leaves `path` out; None when it does not speak of it."""
-        return self.spec.check_file(self.add + path.removeprefix(self.strip)).include
-
-
-def list_files(folder: Path, ignore: Sequence[str] = ()) -> tuple[Seen, ...]:
-    """Regular files below `folder` that no rule leaves out, sorted; at most MAX_FILES.
-
-    Rules are those of ALWAYS, of .git/info/exclude, of every .gitignore from the repository's top down, and `ignore`,
-    which counts most; no link is followed. Raises ConfigError when the folder cannot be read, or `ignore` holds what is
-    no pattern.
-    """
-    try:
-        own = GitIgnoreSpec.from_lines(ignore)
-    except ValueError as error:
-        raise ConfigError(f"configuration analysis.ignore: {error}") from error
-    try:
-        os.scandir(folder).close()
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
-    rules = [_Rules("", "", GitIgnoreSpec.from_lines(ALWAYS)), *_from_above(folder.resolve())]
-    return tuple(sorted(islice(_walk(folder, "", rules, _Rules("", "", own)), MAX_FILES)))
-
-
-def _from_above(folder: Path) -> Iterator[_Rules]:
-    """Rules that the repository around the folder has for it, from its top down."""
-    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    if top is None:
-        return
-    way = folder.relative_to(top).parts
-    below = "/".join((*way, ""))
-    yield _Rules("", below, GitIgnoreSpec.from_lines(_lines(top / ".git" / "info" / "exclude")))
-    for depth in range(len(way)):
-        lines = _lines(top.joinpath(*way[:depth]) / _IGNORE_FILE)
-        yield _Rules("", "/".join((*way[depth:], "")), GitIgnoreSpec.from_lines(lines))
-
-
-def _walk(folder: Path, at: str, rules: list[_Rules], own: _Rules) -> Iterator[Seen]:
-    here = folder / at if at else folder
-    lines = _lines(here / _IGNORE_FILE)
-    if lines:
-        rules = [*rules, _Rules(f"{at}/" if at else "", "", GitIgnoreSpec.from_lines(lines))]
-    try:
-        with os.scandir(here) as scanned:
-            entries = sorted(scanned, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        path = f"{at}/{entry.name}" if at else entry.name
-        inner = entry.is_dir(follow_symlinks=False)
-        if not path.isprintable() or _ignored(f"{path}/" if inner else path, rules, own):
-            continue
-        if inner and path.count("/") < MAX_DEPTH:
-            yield from _walk(folder, path, rules, own)
-        elif entry.is_file(follow_symlinks=False):
-            with suppress(OSError):  # it is gone by now
-                yield Seen(path, entry.stat(follow_symlinks=False).st_size)
-
-
-def _ignored(path: str, rules: Sequence[_Rules], own: _Rules) -> bool:
-    """Returns the last rule that speaks of the path decides, as in git: deeper files go first, `own` before all."""
-    return bool(next((said for one in (own, *reversed(rules)) if (said := one.say(path)) is not None), False))
-
-
-def _lines(path: Path) -> list[str]:
-    """Patterns of an ignore file that can be read as such; a link to elsewhere is none."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return []
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # a missing .gitignore ignores nothing
-        return []
-    kept = []
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-            kept.append(line)
-        except ValueError:  # git passes over what is no pattern, too
-            continue
-    return kept
 
 
 def read_file(folder: Path, path: str) -> str | None:

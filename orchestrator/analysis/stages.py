@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
-from rapidfuzz import process
 
 from orchestrator.core.analysis import AnalysisRecord, Packed, StagePrompt, StageResult, StageStatus
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Where, major
 from orchestrator.core.sprint import Tokens
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, suggest
 from orchestrator.prompts.analysis import HISTORY_TOKENS
 from orchestrator.prompts.budget import tokens
+from orchestrator.prompts.render import read_given
 from orchestrator.settings import AnalysisSettings, PriceSettings, Settings
 
 ANSWER_TOKENS = 1500
@@ -66,7 +66,7 @@ def choose(library: Library, settings: AnalysisSettings, *, profile: str | None,
         return Chosen(library.own_name, _with_history(tuple(library.own.values()), settings))
     name = profile or settings.profile
     if name not in settings.profiles:
-        near = _nearest(name, list(settings.profiles))
+        near = suggest(name, settings.profiles)
         raise ConfigError(f"there is no profile {name}{near} ({', '.join(settings.profiles)})")
     prompts = _found(library, settings.profiles[name], f"profile {name}")
     if not prompts:
@@ -90,13 +90,8 @@ def _found(library: Library, names: Sequence[str], where: str) -> tuple[StagePro
     known = library.all
     for name in names:
         if name not in known:
-            raise ConfigError(f"{where}: there is no prompt {name}{_nearest(name, list(known))}")
+            raise ConfigError(f"{where}: there is no prompt {name}{suggest(name, known)}")
     return tuple(known[name] for name in dict.fromkeys(names))
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    found = process.extractOne(name, known)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 async def run_stages(
@@ -272,12 +267,7 @@ def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
     for path in folder.rglob("*"):
         if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _is_aside(path.relative_to(folder)):
             continue
-        try:
-            texts[path] = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+        texts[path] = read_given(path)
     if not texts:
         raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
     return stage_prompts(texts, folder)

@@ -10,14 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rapidfuzz import process
-
 from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.exchange import Case, CaseSource, CaseWritten
 from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.sprint import PLAN_READING
+from orchestrator.core.value import suggest
 from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.settings import Environment, packaged
 from orchestrator.storage.case_files import read_cases, write_case
@@ -102,8 +101,7 @@ def _story(workflow: str) -> str:
 
 def _expect(what: str, name: str | None, known: set[str]) -> None:
     if name is not None and name not in known:
-        nearest = process.extractOne(name, sorted(known))
-        raise ConfigError(f"no reply of a {what} {name} is kept" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+        raise ConfigError(f"no reply of a {what} {name} is kept{suggest(name, known)}")
 
 
 def _case(sprint: str, story: str, entry: JournalEntry, secrets: Sequence[str]) -> tuple[Case, Extraction]:
@@ -148,7 +146,6 @@ def schema_of(name: str) -> dict[str, Any]:
     folder = packaged("contracts")
     known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
     if name not in known:
-        nearest = process.extractOne(name, known)
-        raise UnknownName(f"unknown contract {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+        raise UnknownName(f"unknown contract {name}{suggest(name, known)}")
     schema: dict[str, Any] = json.loads((folder / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
     return schema

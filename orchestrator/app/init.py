@@ -54,7 +54,7 @@ async def start(
     """
     await asyncio.to_thread(_prepare, folder)
     files = await project_files(folder)
-    if files:
+    if any(not path.startswith(".") for path in files):  # else there is nothing to propose from
         texts, found = await _proposed(folder, files, variables, take)
     else:
         texts, found = await asyncio.to_thread(_packaged), ()

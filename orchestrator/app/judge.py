@@ -20,12 +20,12 @@ from orchestrator.app.plans import check_plan
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.contract.freeze import worth_freezing
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.core.secrets import redacted
-from orchestrator.core.suite import InstalledPackages
 from orchestrator.core.value import Value
 from orchestrator.environments.installed import read_environment, run_on_copies
 from orchestrator.prompts.render import PromptLibrary, load_prompts

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.checks.backlog import nearest
@@ -13,7 +14,9 @@ from orchestrator.core.history import StoryHistory
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.sprint import BroughtPlan, SprintRecord
 from orchestrator.core.story import BacklogContent, id_problem
+from orchestrator.files.safe_files import read_text
 from orchestrator.git.command import run_git
+from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings import Settings
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.dry_run import JudgedTasks
@@ -21,60 +24,74 @@ from orchestrator.story.planning import judge_given, read_by_rules
 
 MAX_FILES = 50_000  # a larger folder is not a source tree
 MAX_BYTES = 400_000  # a source that is longer is generated
-_OURS = ".orchestrator/"
-# Folders of packages and of what is built; without git no .gitignore says so.
-_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "dist", "build"})
+LEFT_OUT = (
+    ".hg", ".svn", ".orchestrator/", "node_modules/", "__pycache__/", ".venv/", "venv/", "site-packages/",
+    ".mypy_cache/", ".ruff_cache/", ".pytest_cache/", ".tox/", ".nox/", ".gradle/", ".idea/", ".vscode/", "*.egg-info/",
+    ".DS_Store", "Thumbs.db",
+)  # fmt: skip
+"""Left out of any project unless git has them, in the syntax of .gitignore."""
 
 
-async def project_files(folder: Path) -> tuple[str, ...]:
-    """Returns the sorted relative paths of the project's files: git's in a repository, else all that are not hidden.
+async def project_files(
+    folder: Path, ignore: Sequence[str] = (), *, tracked: bool = True, alone: bool = False
+) -> tuple[str, ...]:
+    """Returns the sorted relative paths of the project's files and links, at most MAX_FILES.
 
-    At most MAX_FILES. Raises ConfigError when the folder cannot be read.
+    They are those that git has, and others that no rule leaves out; of a folder that is no repository all that are not
+    LEFT_OUT. Without `tracked` the rules count wherever they stand, also for files that git has, and links stay out.
+    `ignore` are more patterns, which count most. `alone`: a repository around the folder says nothing about it. Raises
+    ConfigError when the folder cannot be read.
     """
-    if await asyncio.to_thread((folder / ".git").exists):
-        # The folder may belong to another user: git would not list it without `safe.directory`.
-        asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        try:
-            said = await run_git(asked, cwd=folder, settings=("safe.directory=*",))
-        except WorkspaceError as error:
-            raise ConfigError(f"the repository {folder} cannot be read: {error.message}") from error
-        names = said.stdout.decode("utf-8", "surrogateescape").split("\0")
-        return tuple(sorted({name for name in names if name and not name.startswith(_OURS)})[:MAX_FILES])
-    return await asyncio.to_thread(_walked, folder)
+    top, rules = await asyncio.to_thread(_rules_of, folder, tracked, alone)
+    rules += [f"--exclude={pattern}" for pattern in ignore]
+    rules += ["--exclude-standard"] if top is not None or not tracked else []
+    asked = ["ls-files", "-z", "--others", *rules]
+    try:
+        if top is not None and tracked:
+            # The folder may belong to another user: git would not list it without `safe.directory`.
+            said = await run_git([*asked, "--cached"], cwd=folder, settings=("safe.directory=*",))
+        else:
+            async with scratch_folder() as scratch:  # a repository that has no file yet
+                await run_git(["init", "--quiet", "--bare", str(scratch)], cwd=scratch)
+                said = await run_git(asked, cwd=folder, git_dir=scratch, work_tree=top or Path())
+    except WorkspaceError as error:
+        raise ConfigError(f"{folder} cannot be read: {error.message}") from error
+    names = {name for name in said.stdout.decode("utf-8", "surrogateescape").split("\0") if name}
+    for inner in [name for name in names if name.endswith("/")]:
+        # Of a repository inside this one git names the folder only.
+        names.remove(inner)
+        names |= {inner + path for path in await project_files(folder / inner, ignore, tracked=tracked)}
+    if not tracked:
+        names = await asyncio.to_thread(_plain_ones, folder, names)
+    return tuple(sorted(names)[:MAX_FILES])
 
 
-def _walked(folder: Path) -> tuple[str, ...]:
-    def failed(error: OSError) -> None:
-        if error.filename == str(folder):
-            raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
+def _rules_of(folder: Path, tracked: bool, alone: bool) -> tuple[Path | None, list[str]]:
+    """Returns the top of the repository around the folder, and options with the rules that stand in none of its
+    .gitignore files. Raises ConfigError."""
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
+    place, rules = folder.resolve(), [f"--exclude={pattern}" for pattern in LEFT_OUT]
+    around = () if alone else (place,) if tracked else (place, *place.parents)
+    top = next((one for one in around if (one / ".git").exists()), None)
+    own = top / ".git" / "info" / "exclude" if top is not None else None
+    return top, [*rules, f"--exclude-from={own}"] if own is not None and own.is_file() else rules
 
-    found: list[str] = []
-    for place, folders, names in os.walk(folder, onerror=failed):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-        relative = Path(place).relative_to(folder)
-        found += [(relative / name).as_posix() for name in names if not name.startswith(".")]
-        if len(found) >= MAX_FILES:
-            break
-    return tuple(sorted(found)[:MAX_FILES])
+
+def _plain_ones(folder: Path, names: Iterable[str]) -> set[str]:
+    found = set[str]()
+    for name in names:
+        with suppress(OSError):  # it is gone by now
+            if name.isprintable() and stat.S_ISREG((folder / name).lstat().st_mode):
+                found.add(name)
+    return found
 
 
 def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> dict[str, str]:
     """Returns path → text of the regular files among `paths`, in UTF-8 and up to `limit` bytes; follows no link."""
-    texts: dict[str, str] = {}
-    for path in paths:
-        try:
-            # A link may lead out of the folder, and a pipe would block.
-            status = (folder / path).lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
-                texts[path] = (folder / path).read_bytes().decode("utf-8")
-        except (OSError, ValueError):  # unreadable or not UTF-8: left out
-            continue
-    return texts
-
-
-def _below_link(folder: Path, path: str) -> bool:
-    parts = path.split("/")
-    return any((folder / "/".join(parts[:end])).is_symlink() for end in range(1, len(parts)))
+    return {path: text for path in paths if (text := read_text(folder, path, limit)) is not None}
 
 
 def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:

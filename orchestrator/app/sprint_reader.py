@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from rapidfuzz import process
-
 from orchestrator.app.sprints import (
     event_url,
     find_last_end,
@@ -26,7 +24,7 @@ from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, suggest
 from orchestrator.reports.markdown import Places, render_report
 from orchestrator.reports.report import build_report, with_facts
 from orchestrator.settings import Environment
@@ -161,7 +159,7 @@ class Reader:
         analyses = [record for record in self._folder.analyses() if sprint in {None, record.analysis}]
         known |= {prompt.id for record in analyses for prompt in record.prompts}
         if story not in known:
-            raise UnknownName(f"unknown story {story}{_nearest(story, sorted(known))}")
+            raise UnknownName(f"unknown story {story}{suggest(story, known)}")
 
     def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
         """Returns the latest sprints (with `story`), oldest first. Raises UnknownName for a story that none has."""
@@ -235,9 +233,7 @@ class Reader:
 def find_history(view: SprintView, story: str) -> StoryHistory:
     """Returns one story of a sprint. Raises ConfigError naming the nearest."""
     if story not in view.histories:
-        raise UnknownName(
-            f"sprint {view.record.sprint} has no story {story}{_nearest(story, list(view.record.story_ids))}"
-        )
+        raise UnknownName(f"sprint {view.record.sprint} has no story {story}{suggest(story, view.record.story_ids)}")
     return view.histories[story]
 
 
@@ -245,7 +241,7 @@ def _named(records: list[SprintRecord], name: str) -> SprintRecord:
     for record in records:
         if record.sprint == name:
             return record
-    raise UnknownName(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
+    raise UnknownName(f"unknown sprint {name}{suggest(name, [record.sprint for record in records])}")
 
 
 def _having(records: list[SprintRecord], story: str) -> list[SprintRecord]:
@@ -255,10 +251,5 @@ def _having(records: list[SprintRecord], story: str) -> list[SprintRecord]:
         if closer is not None:
             raise UnknownName(f"{story} was not run itself, it is done with {closer}: name that one")
         known = sorted({known for record in records for known in record.story_ids})
-        raise UnknownName(f"unknown story {story}{_nearest(story, known)}")
+        raise UnknownName(f"unknown story {story}{suggest(story, known)}")
     return fitting
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    found = process.extractOne(name, known)
-    return f"; did you mean {found[0]}?" if found else ""

@@ -19,9 +19,8 @@ from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_e
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
-from orchestrator.core.activity import listening
 from orchestrator.core.errors import BaseUnusable
-from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner

@@ -11,9 +11,9 @@ import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
 from orchestrator.cli.run import run_interruptible
-from orchestrator.core.activity import listening
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import listening
 from orchestrator.core.suite import TRYING
 
 app = command_group()

@@ -6,11 +6,10 @@ from functools import partial
 
 from orchestrator.contract.content import check_command, check_text, must_be_read
 from orchestrator.contract.world import NOTHING_KNOWN, World
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, minor, policy
 from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, parents, spelling, unsafe_reason
-from orchestrator.core.suite import InstalledPackages
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
 _PLAIN = {"100664": "100644"}

@@ -9,9 +9,8 @@ from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import Aliases, aliases, filled, is_import_map, local_modules, names_modules
 from orchestrator.code.python.imports import MODULES
 from orchestrator.code.shell import is_ignored
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.paths import folders_of, is_manifest, spelling
-from orchestrator.core.suite import InstalledPackages
 
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")

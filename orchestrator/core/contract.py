@@ -3,13 +3,17 @@
 The result of the project scan: facts about the current project for personas.
 
 The architecture record: what the finished stories of a sprint have settled, and for whom it counts.
+
+The packages that are installed for a story.
 """
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
+
+from pydantic import Field
 
 from orchestrator.core.paths import RepoPath
 from orchestrator.core.value import Value
@@ -179,6 +183,60 @@ class ArchitectureContract(Value):
         return frozenset(self.baseline_dependencies) | frozenset(self.declared_dependencies)
 
 
+class Installed(Value):
+    """One package as its own metadata tells it. Names are PEP 503 for Python, as in package.json for Node."""
+
+    modules: tuple[str, ...] = ()
+    """Dotted names under which Python imports it: packages and modules; of a namespace the parts inside it."""
+    requires: tuple[str, ...] = ()
+    """Names of what it requires; only those that are installed too count."""
+    extras: tuple[str, ...] = ()
+    """Names of what its extras, or its optional and peer dependencies, require."""
+
+
+class InstalledPackages(Value):
+    """The packages of one story's environment; empty where nothing is known of them."""
+
+    python: Mapping[str, Installed] = Field(default_factory=dict)
+    node: Mapping[str, Installed] = Field(default_factory=dict)
+
+    def python_bringing(self, module: str) -> frozenset[str]:
+        """Returns the distributions that contain a dotted module, or a part of it; none if there is none."""
+        parts = module.split(".")
+        for end in range(len(parts), 0, -1):
+            if found := self._bringing.get(".".join(parts[:end])):
+                return found
+        return frozenset()
+
+    def python_reached(self, declared: Iterable[str]) -> frozenset[str]:
+        """Returns the distributions that these or their extras require, and what those require in turn."""
+        return _reached(self.python, declared)
+
+    def node_reached(self, declared: Iterable[str]) -> frozenset[str]:
+        """Returns the Node packages that these require, and what those require in turn."""
+        return _reached(self.node, declared)
+
+    @cached_property
+    def _bringing(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        for name, one in self.python.items():
+            for module in one.modules:
+                found.setdefault(module, set()).add(name)
+        return {module: frozenset(names) for module, names in found.items()}
+
+
+def _reached(packages: Mapping[str, Installed], declared: Iterable[str]) -> frozenset[str]:
+    own = [packages[name] for name in declared if name in packages]
+    seen: set[str] = set()
+    waiting = [needed for one in own for needed in (*one.requires, *one.extras)]
+    while waiting:
+        name = waiting.pop()
+        if name in packages and name not in seen:
+            seen.add(name)
+            waiting += packages[name].requires
+    return frozenset(seen)
+
+
 STACK = "tech stack"
 """Stands before what a locked convention says about the tech stack, with a colon."""
 
@@ -221,9 +279,6 @@ class ArchitectureRecord(Value):
     """The sum of contributions, in the order in which their stories were merged."""
 
     conventions: tuple[Settled, ...] = ()
-    tables: tuple[tuple[str, Table], ...] = ()
-    """(story that made or last changed it, table)."""
-    endpoints: tuple[tuple[str, Endpoint], ...] = ()
     design: tuple[Settled, ...] = ()
     todos: tuple[Todo, ...] = ()
     """The open ones."""
@@ -236,37 +291,19 @@ class ArchitectureRecord(Value):
 
     @classmethod
     def of(cls, contributions: Iterable[Contribution]) -> "ArchitectureRecord":
-        """Add up; a later story's word on the same table or endpoint replaces the earlier one."""
+        """Adds them up. What tables and endpoints there are is read from the project itself."""
         conventions: dict[str, Settled] = {}
-        tables: dict[tuple[str, ...], tuple[str, Table]] = {}
-        endpoints: dict[tuple[str, ...], tuple[str, Endpoint]] = {}
         design: list[Settled] = []
         todos: dict[str, Todo] = {}
         for part in contributions:
             for text in part.conventions:
                 conventions.setdefault(text, Settled(story=part.story, text=text))
-            for table in part.tables_gone:
-                tables.pop(_table_key(table), None)
-            for endpoint in part.endpoints_gone:
-                endpoints.pop(_endpoint_key(endpoint), None)
-            tables.update({_table_key(table): (part.story, table) for table in part.tables})
-            endpoints.update({_endpoint_key(endpoint): (part.story, endpoint) for endpoint in part.endpoints})
             design += (Settled(story=part.story, text=text) for text in part.design)
             for done in part.todos_done:
                 todos.pop(done, None)
             todos.update({todo.id: todo for todo in part.todos})
         return cls(
             conventions=tuple(conventions.values()),
-            tables=tuple(tables.values()),
-            endpoints=tuple(endpoints.values()),
             design=tuple(design),
             todos=tuple(todos.values()),
         )
-
-
-def _table_key(table: Table) -> tuple[str, ...]:
-    return table.name.lower(), table.file
-
-
-def _endpoint_key(endpoint: Endpoint) -> tuple[str, ...]:
-    return endpoint.method, endpoint.path, endpoint.file

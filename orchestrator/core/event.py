@@ -1,8 +1,15 @@
-"""Events: facts with deterministic ids, the only record of a run (decisions.md#event-log), and their JSON log lines."""
+"""Events: facts with deterministic ids, the only record of a run (decisions.md#event-log), and their JSON log lines.
+
+Also what a step does while it lasts (installing, testing, waiting), told to whom records or shows it: installers,
+runners and the workspace do not know for whom they work. Who began the work listens to it in its context, which tasks
+and threads that it starts inherit.
+"""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextvars import ContextVar
 from datetime import datetime
 from enum import StrEnum
 from math import isfinite
@@ -49,6 +56,43 @@ class Event(Value):
 
 
 ACTIVITY_BEGUN, ACTIVITY_ENDED = "activity_begun", "activity_ended"
+Listener = Callable[[str], AbstractAsyncContextManager[None]]
+"""What goes on → a context that lasts as long as it does."""
+
+
+def _nobody(_what: str) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+_listener: ContextVar[Listener] = ContextVar("activity", default=_nobody)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Has `listener` told of every activity that begins inside the block."""
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
+@asynccontextmanager
+async def activity(what: str) -> AsyncIterator[None]:
+    """Tells that `what` goes on inside the block: words such as `installing 3 packages`."""
+    async with _listener.get()(what):
+        yield
+
+
+@asynccontextmanager
+async def acquired(lock: AbstractAsyncContextManager[object], what: str) -> AsyncIterator[None]:
+    """Holds `lock` inside the block; `what` goes on until it is free."""
+    async with AsyncExitStack() as stack:
+        async with activity(what):
+            await stack.enter_async_context(lock)
+        yield
+
+
 HEAVY = frozenset({"plan", "contract", "outcome", "criteria", "gate", "answer"})
 """Data that `show` prints and a log line leaves out."""
 LONGEST_LINE = 16 * 1024

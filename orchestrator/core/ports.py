@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
 from orchestrator.core.command import Gate, GateAnswer
-from orchestrator.core.contract import Surface
+from orchestrator.core.contract import InstalledPackages, Surface
 from orchestrator.core.delivery import (
     Branch,
     CommitNote,
@@ -42,15 +42,7 @@ from orchestrator.core.exchange import (
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import Replan
 from orchestrator.core.story import BacklogContent, CellUpdate
-from orchestrator.core.suite import (
-    Access,
-    CommandResult,
-    InstalledPackages,
-    NewPackages,
-    ReportedCase,
-    TestReport,
-    TestSuite,
-)
+from orchestrator.core.suite import Access, CommandResult, NewPackages, ReportedCase, TestReport, TestSuite
 
 T = TypeVar("T")
 

@@ -1,12 +1,9 @@
 """Suites, what a runner reported about them, the trial of the base, and the environment that they run in."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
-
-from pydantic import Field
 
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.paths import RepoPath
@@ -157,22 +154,26 @@ class TestReport(Value):
         return self.count(CaseResult.PASSED)
 
     @property
+    def failing(self) -> tuple[ReportedCase, ...]:
+        """The failed or erroneous cases, in order."""
+        return tuple(case for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
+
+    @property
     def failed(self) -> int:
         """Number of failed or erroneous cases."""
-        return self.count(CaseResult.FAILED, CaseResult.ERROR)
+        return len(self.failing)
 
     @property
     def failing_ids(self) -> frozenset[str]:
         """Ids of the failed or erroneous cases."""
-        return frozenset(case.id for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
+        return frozenset(case.id for case in self.failing)
 
     @property
-    def failures(self) -> tuple[tuple["ReportedCase", ...], ...]:
+    def failures(self) -> tuple[tuple[ReportedCase, ...], ...]:
         """The failed or erroneous cases, in order; those that say the same stand together."""
         groups: dict[str, list[ReportedCase]] = {}
-        for case in self.cases:
-            if case.result in {CaseResult.FAILED, CaseResult.ERROR}:
-                groups.setdefault(case.message.strip() or case.id, []).append(case)
+        for case in self.failing:
+            groups.setdefault(case.message.strip() or case.id, []).append(case)
         return tuple(map(tuple, groups.values()))
 
     @property
@@ -341,60 +342,6 @@ def _is_unloaded(case: ReportedCase) -> bool:
 def _missing(text: str) -> str:
     found: Sequence[tuple[str, str]] = _MISSING.findall(text)
     return ", ".join(dict.fromkeys(f"`{python or node}`" for python, node in found))
-
-
-class Installed(Value):
-    """One package as its own metadata tells it. Names are PEP 503 for Python, as in package.json for Node."""
-
-    modules: tuple[str, ...] = ()
-    """Dotted names under which Python imports it: packages and modules; of a namespace the parts inside it."""
-    requires: tuple[str, ...] = ()
-    """Names of what it requires; only those that are installed too count."""
-    extras: tuple[str, ...] = ()
-    """Names of what its extras, or its optional and peer dependencies, require."""
-
-
-class InstalledPackages(Value):
-    """The packages of one story's environment; empty where nothing is known of them."""
-
-    python: Mapping[str, Installed] = Field(default_factory=dict)
-    node: Mapping[str, Installed] = Field(default_factory=dict)
-
-    def python_bringing(self, module: str) -> frozenset[str]:
-        """Returns the distributions that contain a dotted module, or a part of it; none if there is none."""
-        parts = module.split(".")
-        for end in range(len(parts), 0, -1):
-            if found := self._bringing.get(".".join(parts[:end])):
-                return found
-        return frozenset()
-
-    def python_reached(self, declared: Iterable[str]) -> frozenset[str]:
-        """Returns the distributions that these or their extras require, and what those require in turn."""
-        return _reached(self.python, declared)
-
-    def node_reached(self, declared: Iterable[str]) -> frozenset[str]:
-        """Returns the Node packages that these require, and what those require in turn."""
-        return _reached(self.node, declared)
-
-    @cached_property
-    def _bringing(self) -> Mapping[str, frozenset[str]]:
-        found: dict[str, set[str]] = {}
-        for name, one in self.python.items():
-            for module in one.modules:
-                found.setdefault(module, set()).add(name)
-        return {module: frozenset(names) for module, names in found.items()}
-
-
-def _reached(packages: Mapping[str, Installed], declared: Iterable[str]) -> frozenset[str]:
-    own = [packages[name] for name in declared if name in packages]
-    seen: set[str] = set()
-    waiting = [needed for one in own for needed in (*one.requires, *one.extras)]
-    while waiting:
-        name = waiting.pop()
-        if name in packages and name not in seen:
-            seen.add(name)
-            waiting += packages[name].requires
-    return frozenset(seen)
 
 
 LEFT_OUT = "was left out"

@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from pydantic import BaseModel, ConfigDict
+from rapidfuzz import process
 
 
 class Value(BaseModel):
@@ -33,6 +34,12 @@ def listed(names: Collection[str], most: int) -> str:
     """Returns the first `most` names for people, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join([*names][:most]) + more
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Returns `; did you mean X?` for the most similar of the known names, "" when none is similar."""
+    found = process.extractOne(name, sorted(known))
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def shortened(text: str, most: int = 80) -> str:

@@ -18,7 +18,7 @@ def told_end(what: str, seconds: float) -> str:
 
 
 class Announcer:
-    """A `Listener` of core.activity."""
+    """A `Listener` of core.event."""
 
     def __init__(self, announce: Announce, *, after_s: float = SLOW_S) -> None:
         self._announce, self._after_s = announce, after_s

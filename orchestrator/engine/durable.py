@@ -16,10 +16,9 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import TypeAdapter
 
 from orchestrator.core import errors
-from orchestrator.core.activity import listening
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
-from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
+from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import FailedCall, GivenPlan, Prompt, Reply
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Clock, EventSink, Step, TurnJournal

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.core.contract import Installed, InstalledPackages
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.suite import Installed, InstalledPackages
 
 _USUAL = (".venv", "venv", "env", ".env")
 _MODULES = (".py", ".pyi", ".so", ".pyd")

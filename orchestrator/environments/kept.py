@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.core.activity import acquired, activity
+from orchestrator.core.event import acquired, activity
 from orchestrator.files.atomic_file import leftovers, named
 from orchestrator.sandbox.command_runner import remove_tree
 

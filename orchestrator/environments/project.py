@@ -21,8 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.core.activity import activity
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import activity
 from orchestrator.core.suite import CommandResult
 from orchestrator.core.value import shortened
 from orchestrator.environments.base_commit import BaseCommit

@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.core.activity import activity
+from orchestrator.core.event import activity
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import LEFT_OUT, Access, CommandResult, NewPackages
 from orchestrator.core.value import Value, listed

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.core.activity import activity
+from orchestrator.core.event import activity
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value

@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.core.activity import acquired
 from orchestrator.core.delivery import Branch, CommitNote, DiffEntry, FileChange, MergeResult, Sides
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.event import acquired
 from orchestrator.core.ports import CommitStore
 from orchestrator.files.safe_files import prune, write_below
 from orchestrator.git import commits, merges, repository

@@ -25,7 +25,7 @@ from orchestrator.prompts.budget import (
 )
 
 
-def _shown(path: str) -> str:
+def show_path(path: str) -> str:
     """Returns a path on one line, whatever is in it."""
     return path if path.isprintable() else repr(path)
 
@@ -48,7 +48,7 @@ def render_surface(surface: Surface, budget_tokens: int = SURFACE_TOKENS) -> str
     facts.append(f"Packages in the manifests: {packages}")
     tables = _some_lines([table_line(table) for table in surface.tables], _ROOM["tables"])
     endpoints = _some_lines([endpoint_line(entry) for entry in surface.endpoints], _ROOM["endpoints"])
-    files = "\n".join(_shown(path) for path in surface.files)
+    files = "\n".join(show_path(path) for path in surface.files)
     parts = (
         ("packages", "\n".join(facts), 3),
         ("code patterns", _listed("How the code is written", surface.patterns), 3),
@@ -73,13 +73,15 @@ def _listed(heading: str, lines: Sequence[str]) -> str:
 
 def table_line(table: Table) -> str:
     """`name (columns) in file`, on one line."""
-    return f"{_shown(table.name)} ({', '.join(_shown(text) for text in table.columns)}) in {_shown(table.file)}"
+    return (
+        f"{show_path(table.name)} ({', '.join(show_path(text) for text in table.columns)}) in {show_path(table.file)}"
+    )
 
 
 def endpoint_line(entry: Endpoint) -> str:
     """`METHOD path → target in file`, on one line."""
-    target = f" → {_shown(entry.target)}" if entry.target else ""
-    return f"{entry.method} {_shown(entry.path)}{target} in {_shown(entry.file)}"
+    target = f" → {show_path(entry.target)}" if entry.target else ""
+    return f"{entry.method} {show_path(entry.path)}{target} in {show_path(entry.file)}"
 
 
 def render_files(
@@ -90,7 +92,7 @@ def render_files(
     shown = parts or {}
     blocks = [
         ContextBlock(
-            name=_shown(path), text=f"### {_shown(path)}\n\n{shown.get(path) or fence(text, language_of(path))}"
+            name=show_path(path), text=f"### {show_path(path)}\n\n{shown.get(path) or fence(text, language_of(path))}"
         )
         for path, text in texts.items()
     ]
@@ -99,7 +101,7 @@ def render_files(
 
 def render_paths(paths: Iterable[str]) -> str:
     """One path per line."""
-    return "\n".join(f"- {_shown(path)}" for path in paths)
+    return "\n".join(f"- {show_path(path)}" for path in paths)
 
 
 def render_names(names: Iterable[str], versions: Mapping[str, str] | None = None) -> str:

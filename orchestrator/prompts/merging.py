@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.prompts.budget import ContextBlock, cap, cap_middle, fence, fit, language_of, tokens
+from orchestrator.prompts.context import show_path
 
 _SUBJECTS, _SUBJECT_CHARS = 12, 160
 # A function and its neighbours; what is outside stays as it is.
@@ -57,7 +58,7 @@ def render_tree(
     own = {one.path for one in conflicts}
     blocks = []
     for path in sorted(merged, key=lambda path: (path not in own, path)):
-        text, name = merged[path], _shown(path)
+        text, name = merged[path], show_path(path)
         if not parts or is_short(text) or (path in own and not _regions(text.split("\n"))):
             shown = f"### {name}\n\n{fence(text, language_of(path))}"
         elif path in own:
@@ -68,16 +69,12 @@ def render_tree(
     return fit(blocks, budget_tokens)
 
 
-def _shown(path: str) -> str:
-    return path if path.isprintable() else repr(path)
-
-
 def _named(path: str, text: str, red: str) -> str:
     """The lines around those that a failure names."""
     lines = text.split("\n")
     places = {int(found) for found in re.findall(rf"(?<![\w/.-]){re.escape(path)}:(\d{{1,6}})", red)}
     spans = _spans([(at - 1, at) for at in sorted(places) if at <= len(lines)], len(lines))
-    head = f"### {_shown(path)}\n\n{len(lines)} lines, "
+    head = f"### {show_path(path)}\n\n{len(lines)} lines, "
     if not spans:
         return f"{head}not shown: what each side changed in it stands below."
     return f"{head}shown around what the failing tests name.\n\n{_excerpts(path, lines, spans)}"
@@ -110,7 +107,7 @@ def _regions(lines: Sequence[str]) -> list[_Region]:
 def _conflict(conflict: Conflict, merged: str, parts_of_it: bool) -> str:
     lines = merged.split("\n")
     regions = _regions(lines)
-    name = _shown(conflict.path)
+    name = show_path(conflict.path)
     head = f"#### {name}\n\n"
     if not regions:
         return head + _differences(conflict)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rapidfuzz import process
-
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.exchange import Segment
+from orchestrator.core.value import suggest
 from orchestrator.prompts.budget import SLOTS as DATA_SLOTS
 from orchestrator.prompts.budget import as_data
 
@@ -38,7 +37,7 @@ def fenced(text: str) -> tuple[str, ...]:
 def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
     def part(match: re.Match[str]) -> str:
         if match[1] not in parts:
-            hint = _nearest(match[1], parts)
+            hint = suggest(match[1], parts)
             raise ConfigError(f"prompt {name}.md: it includes {match[1]}, which does not exist{hint}")
         return parts[match[1]]
 
@@ -127,11 +126,6 @@ _SOURCES = {"broken": "the text to repair"}
 """Slot → what its data is called in a prompt, where a model took the slot's name for a folder."""
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    found = process.extractOne(name, sorted(known))
-    return f"; did you mean {found[0]}?" if found else ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Section:
     """A heading with what stands under it, up to the next heading."""
@@ -201,7 +195,7 @@ def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
 def _check_segments(name: str, found: list[str]) -> None:
     for segment in found:
         if segment not in SEGMENT_ORDER:
-            raise ConfigError(f"prompt {name}.md: unknown segment {segment}{_nearest(segment, SEGMENT_ORDER)}")
+            raise ConfigError(f"prompt {name}.md: unknown segment {segment}{suggest(segment, SEGMENT_ORDER)}")
     places = [SEGMENT_ORDER.index(segment) for segment in found]
     if places != sorted(set(places)):
         raise ConfigError(f"prompt {name}.md: segments stand once each and in the order {', '.join(SEGMENT_ORDER)}")
@@ -213,7 +207,7 @@ _GIVEN = ("no place for the given", "nothing given for the")
 
 def _check_slots(name: str, found: Iterable[str], expected: frozenset[str], what: tuple[str, str]) -> None:
     for slot in sorted(set(found) - expected):
-        raise ConfigError(f"prompt {name}.md: {what[0]} slot {{{{{slot}}}}}{_nearest(slot, expected)}")
+        raise ConfigError(f"prompt {name}.md: {what[0]} slot {{{{{slot}}}}}{suggest(slot, expected)}")
     for slot in sorted(expected.difference(found)):
         raise ConfigError(f"prompt {name}.md: {what[1]} slot {{{{{slot}}}}}")
 
@@ -249,7 +243,7 @@ class PromptLibrary:
         self._notes = {name: _note(name, texts) for name in NOTE_SLOTS}
         texts = {name: text for name, text in texts.items() if name not in NOTE_SLOTS}
         for name in sorted(set(texts) - set(PROMPT_SLOTS)):
-            raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
+            raise ConfigError(f"unknown prompt {name}.md{suggest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
         self._worked = {name: fenced(text) for name, text in texts.items()}
@@ -296,7 +290,7 @@ class PromptLibrary:
 
     def _known(self, name: str) -> None:
         if name not in PROMPT_SLOTS:
-            raise ConfigError(f"there is no prompt {name}{_nearest(name, PROMPT_SLOTS)}")
+            raise ConfigError(f"there is no prompt {name}{suggest(name, PROMPT_SLOTS)}")
 
 
 _SUFFIX = ".md"
@@ -313,13 +307,14 @@ def _files(folder: Path) -> dict[str, Path]:
     return {name.as_posix(): path for name, path in found.items() if not any(p.startswith(".") for p in name.parts)}
 
 
-def _read(path: Path) -> str:
+def read_given(path: Path, what: str = "the prompt") -> str:
+    """Returns the text of a file that people wrote. Raises ConfigError, which calls it `what`. Blocks."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+        raise ConfigError(f"{what} {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
 def _is_prompt(name: str) -> bool:
@@ -342,8 +337,6 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
         if name.startswith(_LIBRARY):
             continue
         if name not in chosen:
-            nearest = process.extractOne(name, sorted(chosen))
-            hint = f"; did you mean {nearest[0]}?" if nearest else ""
-            raise ConfigError(f"{path} replaces no prompt: there is no {name}{hint}")
+            raise ConfigError(f"{path} replaces no prompt: there is no {name}{suggest(name, chosen)}")
         chosen[name] = path
-    return {name.removesuffix(_SUFFIX): _read(path) for name, path in chosen.items()}
+    return {name.removesuffix(_SUFFIX): read_given(path) for name, path in chosen.items()}

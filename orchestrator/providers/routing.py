@@ -6,11 +6,10 @@ from importlib import import_module
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
-from rapidfuzz import process
-
 from orchestrator.core.errors import ConfigError, PermanentProviderError
 from orchestrator.core.exchange import Prompt, Reply
 from orchestrator.core.ports import Clock, Provider
+from orchestrator.core.value import suggest
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
@@ -209,7 +208,7 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     known = (*PERSONAS, *OTHERS, *settings.review.reviewers)
     for name in settings.personas:
         if name not in known:
-            raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, known)}")
+            raise ConfigError(f"configuration personas.{name}: there is no such persona{suggest(name, known)}")
     default = _default_seat(settings, forced)
     return {persona: _seat(settings, persona, default, forced) for persona in (*PERSONAS, *settings.review.names)}
 
@@ -255,7 +254,7 @@ def _default_seat(settings: Settings, forced: str | None) -> Seat:
     policy, known = settings.provider, get_args(ProviderName)
     name = forced or policy.name
     if name not in known:
-        raise ConfigError(f"unknown provider {name}{_nearest(name, known)} ({', '.join(known)})")
+        raise ConfigError(f"unknown provider {name}{suggest(name, known)} ({', '.join(known)})")
     return Seat(name, policy.model, policy.base_url, policy.timeout_s, policy.max_output_tokens)
 
 
@@ -347,8 +346,3 @@ def _scripted(
             "for a real model name another: --provider anthropic or openai, and --set provider.model=ID"
         )
     return ScriptedProvider(load_script(script), log)
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    found = process.extractOne(name, known)
-    return f"; did you mean {found[0]}?" if found else ""

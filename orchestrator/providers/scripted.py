@@ -11,18 +11,14 @@ from pydantic import ValidationError
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
 from orchestrator.core.ports import Clock
+from orchestrator.prompts.render import read_given
 
 Script = dict[tuple[str, str, str | None, str, int], ScriptEntry]
 
 
 def load_script(path: Path) -> Script:
     """Read a script. Raises ConfigError naming file and line for anything that is not a usable entry."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"the script {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    lines = read_given(path, "the script").split("\n")
     script: Script = {}
     where: dict[tuple[str, str, str | None, str, int], int] = {}
     for number, line in enumerate(lines, start=1):

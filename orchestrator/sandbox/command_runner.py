@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.core.activity import acquired
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import acquired
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.atomic_file import leftovers, named
 from orchestrator.files.disk import disk_use

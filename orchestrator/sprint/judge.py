@@ -43,12 +43,12 @@ from orchestrator.core.action_plan import (
     Read,
 )
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PlanValidationResult, Task
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.finding import Finding, Severity, Where, blocking, major, minor
 from orchestrator.core.paths import is_manifest
-from orchestrator.core.suite import CommandResult, InstalledPackages
+from orchestrator.core.suite import CommandResult
 from orchestrator.core.value import AnswerValue
 from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.settings import Settings

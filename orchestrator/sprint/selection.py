@@ -23,8 +23,6 @@ class Selection(Value):
     """Completed rows and the rows they close, in backlog order: dependencies that are met already."""
     warnings: tuple[Finding, ...]
     """Minor findings on the backlog and on dependencies outside the selection."""
-    foundation: str | None
-    """The tech-stack story if it is selected."""
     needs: dict[str, tuple[str, ...]]
     """Selected story → the selected stories it waits for, the foundation included; a key for every selected story."""
     closes: dict[str, tuple[str, ...]] = {}
@@ -60,14 +58,12 @@ def select(
         raise BacklogError(_why_empty(content, eligible, asked))
     if blocking(outside := outside_dependencies(content, chosen, strict=strict)):
         raise refusal(content.source, outside)
-    foundation = _foundation(content.stories)
     selected, done = frozenset(story.id for story in chosen), done_rows(content.stories)
     return Selection(
         sprint=name,
         story_ids=tuple(story.id for story in chosen),
         done_ids=tuple(story.id for story in content.stories if story.id in done),
         warnings=(*problems, *outside),
-        foundation=foundation if foundation in selected else None,
         needs=needs_within(content.stories, selected),
         closes=_closes(selected, closer_of, done),
     )

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Loop, decided
-from orchestrator.core.contract import STACK, Contribution, Surface, Todo
+from orchestrator.core.contract import STACK, Contribution, InstalledPackages, Surface, Todo
 from orchestrator.core.delivery import Branch, CommitNote, Reviewed
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
-from orchestrator.core.suite import NO_RUNNER, PROBLEMS, InstalledPackages, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import NO_RUNNER, PROBLEMS, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted, cut_at_word, listed
 from orchestrator.prompts.context import render_done_task
 from orchestrator.settings import Policies
@@ -330,8 +330,7 @@ def cause_of(report: TestReport) -> str:
 
     Of errors that follow one from the other a missing module counts, else the last one.
     """
-    ids = report.failing_ids
-    failing = [case.message for case in report.cases if case.id in ids]
+    failing = [case.message for case in report.failing]
     told = ([one[1] or one[2] for one in _RAISED.finditer(text)] for text in failing or [report.output])
     found = [errors for errors in told if errors]
     raised = [next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found]

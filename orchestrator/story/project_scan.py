@@ -252,14 +252,13 @@ def build_surface(
     commit: str,
     files: Sequence[str],
     texts: Mapping[str, str],
-    dependencies: Iterable[str] | None = None,
     schemas: Mapping[str, str] | None = None,
     about: str = "",
 ) -> Surface:
     """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
-    `dependencies` are normalised names; None takes them from the manifests in `texts`. `schemas` is the SQL of the
-    `database_paths`. `about` is the text of the story that the map is for. Leaves out what cannot be read.
+    `schemas` is the SQL of the `database_paths`. `about` is the text of the story that the map is for. Leaves out what
+    cannot be read.
     """
     listed = tuple(sorted(set(files)))
     wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
@@ -272,10 +271,8 @@ def build_surface(
         exports.append(told.exports)
         endpoints += told.endpoints
         models += told.models
-    if dependencies is None:
-        manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
-        dependencies = (name for path in manifests for name in dependencies_of(path, texts[path]))
-    dependencies = sorted(set(dependencies))
+    manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
+    dependencies = sorted({name for path in manifests for name in dependencies_of(path, texts[path])})
     imports = imports_of({path: texts[path] for path in wanted}, listed) if about else {}
     readable = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
     return Surface(

@@ -18,7 +18,6 @@ from orchestrator.story.routing import route_red
 MOST = 50
 """Limit on failed tests for a second run: more failures are not flaky."""
 NAMED = 20
-_RED = frozenset({CaseResult.FAILED, CaseResult.ERROR})
 
 
 def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None = None) -> tuple[ReportedCase, ...]:
@@ -27,7 +26,7 @@ def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None 
     Excludes runs with a problem, and errors that are not tests, such as a file that could not be loaded: neither is
     flaky.
     """
-    failed = [case for case in report.cases if case.result in _RED and (among is None or case.id in among)]
+    failed = [case for case in report.failing if among is None or case.id in among]
     if not reruns or report.problem is not None or not 0 < len(failed) <= MOST:
         return ()
     whole = [case for case in failed if not case.file or case.id.startswith("::") or case.name == case.file]
@@ -39,7 +38,7 @@ def counted_again(report: TestReport, second: TestReport) -> TestReport:
     passed = frozenset(case.id for case in second.cases if case.result is CaseResult.PASSED)
     if second.problem is not None or not passed & report.failing_ids:
         return report
-    flaky = tuple(case.id for case in report.cases if case.result in _RED and case.id in passed)
+    flaky = tuple(case.id for case in report.failing if case.id in passed)
     cases = tuple(
         case.model_copy(update={"result": CaseResult.PASSED, "message": ""}) if case.id in flaky else case
         for case in report.cases
@@ -135,7 +134,6 @@ async def tell_run(
 ) -> None:
     """Records a decisive run; with `of_older` the failures are older tests. One on the branch with what was `merged`
     before is no further attempt."""
-    failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     green, what = verdict is Verdict.GREEN, "older tests fail: " if of_older else ""
     await stage.decide(
         "older_tests_failed" if of_older else "tests_finished",
@@ -150,7 +148,7 @@ async def tell_run(
         problem=report.problem,
         duration_ms=round(report.duration_s * 1000),
         output="" if green else report.output[-OUTPUT_CAP:],
-        failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
+        failing=[case.model_dump(mode="json") for case in report.failing[:FAILING_CAP]],
         flaky=list(report.flaky[:FAILING_CAP]),
         ran_with=list(report.ran_with),
     )
@@ -203,10 +201,7 @@ class Signature(Value):
 
 def signature(report: TestReport) -> Signature:
     """Returns the signature of a red run from its problem and its sorted failed tests with `normalised` messages."""
-    failing = sorted(
-        (case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}),
-        key=lambda case: case.id,
-    )
+    failing = sorted(report.failing, key=lambda case: case.id)
     parts = [f"{case.id}: {_said(case)}" for case in failing[:MOST_CASES]]
     parts += [case.id for case in failing[MOST_CASES:]]
     if report.problem is not None:

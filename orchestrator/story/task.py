@@ -10,14 +10,14 @@ from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery, FileChange, LockFiles, Reviewed
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Delivered, PastAttempt, TaskBrief
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor, questions
 from orchestrator.core.sprint import StoryStatus, TaskStatus
-from orchestrator.core.suite import FailureInstruction, InstalledPackages
+from orchestrator.core.suite import FailureInstruction
 from orchestrator.story.amendment import Amendments
 from orchestrator.story.commands import Commanded, check_shell, follow_locks, lock_left, run_commands
 from orchestrator.story.commit_message import body_of, fitted, subject_of, unlike

@@ -12,15 +12,15 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from orchestrator.code.manifests.locks import is_lock
-from orchestrator.core.activity import activity
+from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.event import activity
 from orchestrator.core.finding import Finding
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.suite import (
     OUTPUT_KEPT,
     CommandResult,
-    InstalledPackages,
     NewPackages,
     ProjectEnvironment,
     ReportedCase,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.backlog import backlog_text, dependencies
+from orchestrator.analysis.files import backlog_text, dependencies
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.checks.backlog import all_problems
 from orchestrator.core.analysis import ImprovementTask, Mark

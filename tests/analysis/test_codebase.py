@@ -1,12 +1,14 @@
 """What of a folder an analysis reads."""
 
+import asyncio
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from orchestrator.analysis.input import MAX_BYTES, list_files, read_file
+from orchestrator.analysis.input import MAX_BYTES, read_file
+from orchestrator.app.plan_files import project_files
 from orchestrator.core.errors import ConfigError
 from tests.support import git, make_repo
 
@@ -19,7 +21,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def names(folder: Path, *ignore: str) -> list[str]:
-    return [seen.path for seen in list_files(folder, ignore)]
+    return [*asyncio.run(project_files(folder, ignore, tracked=False))]
 
 
 IGNORES = {
@@ -55,14 +57,6 @@ def test_a_folder_inside_a_repository_keeps_to_the_rules_above_it(tmp_path: Path
     assert names(repo / "app" / "web") == sorted(path.removeprefix("app/web/") for path in said.splitlines())
 
 
-def test_a_tree_that_never_ends_is_left(tmp_path: Path) -> None:
-    deep = tmp_path.joinpath(*["d"] * 300)
-    deep.mkdir(parents=True)
-    (deep / "x.py").write_text("")
-    write(tmp_path, {"a.py": ""})
-    assert names(tmp_path) == ["a.py"]
-
-
 def test_own_rules_go_first(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "*.log\n", "a.log": "", "data/x.py": "", "main.py": ""})
     assert names(tmp_path, "data/", "!a.log") == [".gitignore", "a.log", "main.py"]
@@ -93,7 +87,7 @@ def test_text_is_utf8_and_not_too_long(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        list_files(tmp_path / "none")
+        names(tmp_path / "none")
 
 
 def test_a_file_name_that_no_prompt_takes_is_left_out(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.app.answer_forms import begins_with, outcomes, with_experience
+from orchestrator.app.briefs import begins_with, outcomes, with_experience
 from orchestrator.app.team import policies_in, story_payload
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import StoryBrief

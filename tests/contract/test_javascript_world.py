@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.contract.enforce import check_delivery, check_diff
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, Installed, InstalledPackages
 from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
 from orchestrator.core.finding import Finding, Severity
-from orchestrator.core.suite import Installed, InstalledPackages
 from tests.contract.worlds import closed_world, judged
 
 PACKAGES = (

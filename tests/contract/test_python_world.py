@@ -8,10 +8,9 @@ import pytest
 from orchestrator.code.check import check_syntax
 from orchestrator.contract.enforce import check_diff
 from orchestrator.contract.world import NOTHING_KNOWN
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, Installed, InstalledPackages
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.finding import Finding, Severity
-from orchestrator.core.suite import Installed, InstalledPackages
 from tests.contract.worlds import closed_world, judged
 
 BASE = {"requirements.txt": "Flask>=2\nPyYAML\nnumpy\nCython\nclick\nnox\n"}

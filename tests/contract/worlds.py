@@ -6,10 +6,9 @@ from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding
-from orchestrator.core.suite import InstalledPackages
 
 
 def closed_world(

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.core.activity import activity
 from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
-from orchestrator.core.event import Event
+from orchestrator.core.event import Event, activity
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step

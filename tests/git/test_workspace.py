@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.activity import listening
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.event import listening
 from orchestrator.core.ports import Workspace
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.testing.memory_workspace import MemoryWorkspace

@@ -48,7 +48,7 @@ def test_without_a_sprint_the_next_free_one_takes_rows_that_have_none() -> None:
     chosen = pick(*rows, taken={"SP-007", "mine"})
     assert (chosen.sprint, chosen.story_ids, chosen.done_ids) == ("SP-008", ("A", "D"), ("C",))
     assert chosen.needs == {"A": (), "D": ("A",)}
-    assert (chosen.foundation, chosen.warnings) == (None, ())
+    assert chosen.warnings == ()
 
 
 def test_next_sprint_id() -> None:
@@ -136,10 +136,9 @@ def test_any_blocking_problem_of_the_backlog_refuses_the_run() -> None:
 def test_everybody_waits_for_the_foundation_but_those_it_waits_for() -> None:
     rows = (story("A"), story("B", "A"), story("C", "F"), story("D"), story("F", "B", foundation=True))
     chosen = pick(*rows)
-    assert chosen.foundation == "F"
     assert chosen.needs == {"A": (), "B": ("A",), "C": ("F",), "D": ("F",), "F": ("B",)}
     without = pick(*rows, stories=["A", "D"])
-    assert (without.foundation, without.needs) == (None, {"A": (), "D": ()})
+    assert without.needs == {"A": (), "D": ()}
     done = pick(*rows[:-1], story("F", "B", foundation=True, status="completed"))
     assert done.needs["D"] == ()
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.contract import ArchitectureContract, Installed, InstalledPackages
 from orchestrator.core.sprint import StoryStatus, TaskStatus
-from orchestrator.core.suite import Installed, InstalledPackages
 from tests.story.test_story import A, Stand, codes, good, provider, report, statuses
 from tests.support import suite_text
 

@@ -70,7 +70,6 @@ def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
     }
     assert surface.dependencies == ("express", "rich")
     assert surface.runtime == "requires-python >=3.11; node >=20; package type module"
-    assert build_surface("c", FILES, TEXTS, ["b", "a", "b"]).dependencies == ("a", "b")
 
 
 APPLICATION = {
@@ -102,7 +101,7 @@ def two(b):
 
 def test_a_surface_tells_endpoints_tables_and_habits() -> None:
     files = (*APPLICATION, "data/app.db")
-    surface = build_surface("", files, APPLICATION, (), {"data/app.db": "CREATE TABLE kept (a INT)"})
+    surface = build_surface("", files, APPLICATION, {"data/app.db": "CREATE TABLE kept (a INT)"})
     assert surface.endpoints == (
         Endpoint(method="GET", path="/loans/{id}", file="app/main.py", target="read"),
         Endpoint(method="GET", path="/", file="web/index.js", target="home"),

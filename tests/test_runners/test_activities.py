@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.activity import listening
+from orchestrator.core.event import listening
 from orchestrator.environments.kept import KeptFolders
 from tests.test_runners.test_custom_runner import BAD, GOOD, reset, runner_in, tree
 
