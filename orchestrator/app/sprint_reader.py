@@ -200,7 +200,7 @@ class Reader:
         if not await asyncio.to_thread(mirror.exists):
             return "no branch yet"
         try:
-            return await workspace_of(self._folder, record).diff_stat(story)
+            return await workspace_of(self._environment, self._folder, record).diff_stat(story)
         except WorkspaceError as error:
             return f"no branch yet ({error.message})"
 

@@ -25,6 +25,7 @@ from orchestrator.core.history import (
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import BacklogContent
+from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions
@@ -52,9 +53,23 @@ def event_url(environment: Environment, folder: StateFolder) -> str:
 
 
 def workspace_of(
-    folder: StateFolder, record: SprintRecord, lock_fds: tuple[int, ...] = (), object_format: str = "sha1"
+    environment: Environment,
+    folder: StateFolder,
+    record: SprintRecord,
+    lock_fds: tuple[int, ...] = (),
+    object_format: str = "sha1",
+    *,
+    settings: Settings | None = None,
 ) -> GitWorkspace:
-    """Returns the workspace of a sprint; commands in it keep `lock_fds` open."""
+    """Returns the workspace of a sprint; commands in it keep `lock_fds` open.
+
+    Without `settings` it is there to be read only, and nothing of it is kept elsewhere. Raises ConfigError,
+    RepositoryError.
+    """
+    store = folder.shared.commits if settings is not None and folder.shared is not None else None
+    remote = None if settings is None else open_remote_commits(settings, environment)
+    if remote is not None and store is None:
+        raise ConfigError("state.remote needs a Postgres in DATABASE_URL, which says which commits count")
     return GitWorkspace(
         mirror=folder.mirror(Path(record.repo)),
         folder=folder.worktrees(record.sprint),
@@ -62,7 +77,8 @@ def workspace_of(
         base=record.base,
         lock_fds=lock_fds,
         object_format=object_format,
-        store=folder.shared.commits if folder.shared is not None else None,
+        store=store,
+        remote=remote,
     )
 
 

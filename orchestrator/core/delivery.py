@@ -177,6 +177,8 @@ class KeptRefs(Value):
     """Name → object of each ref of the sprint; empty for a sprint that the store does not know."""
     bases: tuple[str, ...] = ()
     """Commits whose whole history is kept for the sprints of the repository."""
+    repository: str = ""
+    """The one that the sprint was first kept for; "" for a sprint that the store does not know."""
 
 
 class ObjectPack(Value):

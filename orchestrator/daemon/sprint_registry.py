@@ -62,7 +62,9 @@ class ServedSprint:
             if record.base:
                 await asyncio.to_thread(expect_there, source)
             found = await open_repository(source)
-            workspace = workspace_of(folder, record, (lock.fd,), found.object_format)
+            workspace = workspace_of(
+                self._equipment.environment, folder, record, (lock.fd,), found.object_format, settings=self.settings
+            )
             try:
                 await workspace.prepare(source)
                 if await self._moved(workspace, found.base):

@@ -122,7 +122,7 @@ _HTTP: tuple[str, ...] = (
 )
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
 _NOWHERE = "/nonexistent"
-_OTHER_SIDE = ("safe.directory=*", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
+_OTHER_SIDE = ("safe.directory=*", "receive.denyNonFastForwards=true")
 _SSH = (
     "BatchMode=yes",  # never ask for a passphrase: nobody is there to type one
     # The first key of a host is kept in our own file; another one later is refused.

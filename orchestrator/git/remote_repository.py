@@ -32,8 +32,8 @@ _DETACHED = "detached"
 """Our name for a detached remote HEAD."""
 _PACKS = 50
 """Number of packs from which on they are combined."""
-_FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
-_PUSH = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed", "--no-thin")
+FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
+PUSH = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed", "--no-thin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,12 @@ class RemoteRepositories:
 
     async def _head(self, address: RemoteAddress) -> _Head:
         wanted = f"refs/heads/{address.branch}" if address.branch else "HEAD"
-        lines = await self._listed(address, "--symref", wanted)
+        lines = await self.listed(address, "--symref", wanted)
         symbolic = next((what[5:] for what, name in lines if name == "HEAD" and what.startswith("ref: ")), "")
         commit = next((what for what, name in lines if name == wanted and _OID.fullmatch(what)), "")
         if not commit:
             # A login page also yields an empty list, so this must not count as an empty repository.
-            there = any(name.startswith("refs/heads/") for _, name in await self._listed(address, "--heads"))
+            there = any(name.startswith("refs/heads/") for _, name in await self.listed(address, "--heads"))
             what = f"there is no branch {address.branch}" if address.branch else "its HEAD is no branch that exists"
             told = f"{what}; name one: {address.url}#BRANCH" if there else "there is no commit in it; push a first one"
             raise RepositoryError(f"{address}: {told}")
@@ -128,11 +128,11 @@ class RemoteRepositories:
             return _Head(branch, f"refs/heads/{branch}", commit)
         return _Head(_DETACHED, "HEAD", commit)
 
-    async def _listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
+    async def listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
         """Returns the output of `ls-remote` as (commit, name)."""
         options = [arg for arg in args if arg.startswith("--")]
         names = [arg for arg in args if not arg.startswith("--")]
-        said = await self._talk(address, Mirror(self.folder), ["ls-remote", *options], [address.url, *names])
+        said = await self.talk(address, Mirror(self.folder), ["ls-remote", *options], [address.url, *names])
         found = (line.partition("\t") for line in said.text.splitlines())
         return [(what, name) for what, _, name in found]
 
@@ -144,7 +144,7 @@ class RemoteRepositories:
             ref = f"refs/heads/{head.branch}"
             known = await copy.refs("refs/heads/")
             if ref not in known or known[ref].commit != head.commit:
-                await self._talk(address, copy, ["fetch", *_FETCH], [address.url, f"+{head.ref}:{ref}"])
+                await self.talk(address, copy, ["fetch", *FETCH], [address.url, f"+{head.ref}:{ref}"])
             await copy.git("symbolic-ref", "HEAD", ref)
             gone = [name for name in known if name != ref]
             if gone:
@@ -160,8 +160,8 @@ class RemoteRepositories:
         fit = await here.git("check-ref-format", target, ok=(0, 1))
         if fit.code or branch.startswith("-") or branch == "HEAD":
             raise RepositoryError(f"{branch!r} is no name for a branch")
-        words = ["push", *_PUSH, *more]
-        said = await self._talk(address, here, words, [address.url, f"{commit}:{target}"], ok=(0, 1))
+        words = ["push", *PUSH, *more]
+        said = await self.talk(address, here, words, [address.url, f"{commit}:{target}"], ok=(0, 1))
         refused = [line.rpartition("\t")[2] for line in said.text.splitlines() if line.startswith("!")]
         if said.code and not refused:
             raise RepositoryError(f"{commit} could not be pushed to {address.url}")
@@ -170,13 +170,13 @@ class RemoteRepositories:
     async def _holds(self, address: RemoteAddress, here: Mirror, commit: str, branch: str) -> bool:
         """Returns whether the remote branch is at the commit or ahead of it: others continued from our push."""
         try:
-            [(tip, _)] = await self._listed(address, f"refs/heads/{branch}")
-            await self._talk(address, here, ["fetch", *_FETCH], [address.url, f"refs/heads/{branch}"])
+            [(tip, _)] = await self.listed(address, f"refs/heads/{branch}")
+            await self.talk(address, here, ["fetch", *FETCH], [address.url, f"refs/heads/{branch}"])
             return (await here.git("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128))).code == 0
         except (RepositoryError, WorkspaceError, ValueError):  # unknown counts as no
             return False
 
-    async def _talk(
+    async def talk(
         self,
         address: RemoteAddress,
         where: Mirror,

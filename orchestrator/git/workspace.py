@@ -21,6 +21,7 @@ from orchestrator.git.command import require_git
 from orchestrator.git.commits import read_files
 from orchestrator.git.kept_commits import KeptCommits, kept
 from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id
+from orchestrator.git.remote_commits import RemoteCommits
 
 MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
 MAX_SCHEMA_CHARS = 200_000  # a schema is part of a prompt
@@ -73,7 +74,7 @@ class GitWorkspace:
     the same story wait for each other. Call `prepare` first and `close` last.
 
     With a `store` no method returns before that has every commit which its result stands on; `prepare` takes from it
-    what the mirror lacks.
+    what the mirror lacks. With a `remote` the objects are there, and only the refs in the store.
     """
 
     def __init__(
@@ -86,11 +87,12 @@ class GitWorkspace:
         lock_fds: tuple[int, ...] = (),
         object_format: str = "sha1",
         store: CommitStore | None = None,
+        remote: RemoteCommits | None = None,
     ) -> None:
         self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
         self._folder = folder.absolute()
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
-        self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store)
+        self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store, remote)
         self._base = base
         self._merging = asyncio.Lock()
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

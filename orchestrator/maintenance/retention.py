@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestrator.analysis.store import JOB, AnalysisStore
 from orchestrator.app.sprints import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.core.analysis import AnalysisRecord
-from orchestrator.core.errors import SprintLocked, WorkspaceError
+from orchestrator.core.errors import RepositoryError, SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import (
@@ -29,6 +29,7 @@ from orchestrator.files.process import SystemClock
 from orchestrator.files.safe_files import discard
 from orchestrator.files.safe_files import prune as sweep_folder
 from orchestrator.git.mirror import drop_branches, tidy
+from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.event_store import EventPruner, EventStore
 from orchestrator.storage.event_table import sqlite_url, usable
@@ -94,6 +95,7 @@ class _Pruner:
         self._folder = StateFolder.of(environment)
         self._url = event_url(environment, self._folder)
         self._commits = self._folder.shared.commits if self._folder.shared is not None else None
+        self._remote = open_remote_commits(settings, environment)
         self._gone: list[Gone] = []
         self._skipped: list[str] = []
         self._marked: list[_Past] = []
@@ -182,7 +184,7 @@ class _Pruner:
                 async with SprintLock(lock) as held, lease, lease.holding(past.name):
                     if not await self._remove(past, held.fd):
                         return 0
-            except (SprintLocked, WorkspaceError) as error:
+            except (SprintLocked, WorkspaceError, RepositoryError) as error:
                 self._skipped.append(f"{past.name} ({error.message})")
                 return 0
         self._gone.append(Gone(name=past.name, kind=past.kind, why=past.why, ended=past.ended, freed_bytes=freed))
@@ -220,6 +222,8 @@ class _Pruner:
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
             await drop_branches(self._folder.mirror(Path(record.repo)), past.name, done, (lock_fd,))
             if self._commits is not None:
+                if self._remote is not None:
+                    await self._remote.delete(past.name)
                 await asyncio.to_thread(self._commits.delete, past.name)
         self._marked.append(replace(past, record=record.model_copy(update={"pruned": pruning})))
         return True

@@ -14,6 +14,7 @@ from orchestrator.settings.sections import (
     Section,
     ServeSettings,
     ShutdownSettings,
+    StateSettings,
 )
 
 ProviderName = Literal[
@@ -349,5 +350,6 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     serve: ServeSettings = ServeSettings()
     remote: RemoteSettings = RemoteSettings()
+    state: StateSettings = StateSettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -156,7 +156,11 @@ def _bases(repository: str | None) -> sa.ColumnElement[bool]:
 def _read(connection: sa.Connection, sprint: str, repository: str) -> KeptRefs:
     refs = connection.execute(sa.select(REFS.c.name, REFS.c.object).where(REFS.c.sprint == sprint))
     bases = connection.execute(sa.select(PACKS.c.base).where(_bases(repository)).order_by(PACKS.c.number))
-    return KeptRefs(refs={name: oid for name, oid in refs}, bases=tuple(base for (base,) in bases))
+    return KeptRefs(
+        refs={name: oid for name, oid in refs},
+        bases=tuple(base for (base,) in bases),
+        repository=_repository(connection, sprint) or "",
+    )
 
 
 def _repository(connection: sa.Connection, sprint: str) -> str | None:

@@ -19,7 +19,7 @@ MAKER = """
 import sys
 from orchestrator.storage.commit_store import PostgresCommitStore
 input()
-print(PostgresCommitStore(sys.argv[1]).read("s1", "app.git"))
+print(PostgresCommitStore(sys.argv[1]).read("s1", "app.git").refs)
 """
 
 
@@ -43,7 +43,7 @@ def test_processes_that_make_the_tables_at_once_all_use_them(postgres: str) -> N
         maker.stdin.write("\n")
         maker.stdin.flush()
     said = [maker.communicate(timeout=60) for maker in makers]
-    assert said == [("refs={} bases=()\n", "")] * len(makers)
+    assert said == [("{}\n", "")] * len(makers)
 
 
 def test_packs_come_back_in_order_and_a_repeated_call_keeps_nothing_twice(postgres: str) -> None:
@@ -54,7 +54,7 @@ def test_packs_come_back_in_order_and_a_repeated_call_keeps_nothing_twice(postgr
     for _ in range(2):
         assert store.keep("s1", "app.git", {HEAD: "b"}, [*first, *own], known=nothing)
     known = store.read("s1", "app.git")
-    assert known == KeptRefs(refs={HEAD: "b"}, bases=(BASE,))
+    assert known == KeptRefs(refs={HEAD: "b"}, bases=(BASE,), repository="app.git")
     assert store.keep("s1", "app.git", {HEAD: "c", "refs/x": "d"}, packs(b"two"), known=known)
     kept = store.packs("s1")
     assert [pack.base for pack in kept] == [BASE, "", ""]
