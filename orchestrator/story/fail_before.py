@@ -5,6 +5,7 @@ whatever it asserts; only the second run, on a hollow tree, judges such a test. 
 A test is not judged if it did not run there, or mentions what remains: constants, classes with fields, callbacks.
 """
 
+import ast
 import asyncio
 import re
 from collections import Counter
@@ -18,6 +19,7 @@ from rapidfuzz import fuzz
 
 from orchestrator.code.hollow import hollow_javascript, hollow_python, javascript_mentions, python_mentions
 from orchestrator.code.javascript.tree import SUFFIXES
+from orchestrator.code.python.source import parse_python
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.event import Level
@@ -108,6 +110,9 @@ async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[st
         return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=f"{stage.brief.sprint}-base")
 
     async def work(_step_id: str) -> dict[str, str]:
+        added = [entry.path for entry in await stage.workspace.diff(stage.story_id) if entry.status == "A"]
+        if needs_added(suite, added):  # none of its tests could be loaded there
+            return dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value)
         report = await stage.workspace.start_tree(stage.story_id, suite.changes, run)
         return {name: result.value for name, result in results_before(suite, report).items()}
 
@@ -115,6 +120,25 @@ async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[st
     told = f"tests without the story's change: {_counted(results)}"
     await stage.step.emit("tests_run_before", told, results=results)
     return results
+
+
+def needs_added(suite: TestSuite, added: Sequence[str]) -> bool:
+    """Returns whether each file of the suite imports a Python module, first of all, that is among the `added` files."""
+    code = [path for path in added if path.endswith(".py") and path not in suite.files]
+    modules = {_module_name(path.removeprefix(root)) for path in code for root in ("", "src/")}
+    texts = {change.path: change.content for change in suite.changes}
+    trees = [parse_python(texts.get(path, "")) if path.endswith(".py") else None for path in suite.run_files]
+    return bool(trees) and all(tree is not None and _imported(tree) & modules for tree in trees)
+
+
+def _module_name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """Returns the modules that loading the file imports in any case."""
+    names = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom) and not node.level}
 
 
 def _counted(results: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestCase, TestReport, TestSuite
-from orchestrator.story.fail_before import reason_to_ask, results_before, unnoticed
+from orchestrator.story.fail_before import needs_added, reason_to_ask, results_before, unnoticed
 from orchestrator.testing.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import suite_text
@@ -52,6 +52,29 @@ def test_what_fails_for_want_of_a_name_is_not_judged_before(message: str, judged
     assert before["test_new"] == ("failed" if judged else "not judged")
 
 
+@pytest.mark.parametrize(
+    ("text", "added", "needs"),
+    [
+        ("from shop import total\n", ["shop.py"], True),
+        ("import shop.cart as cart\n", ["src/shop/cart.py"], True),
+        ("from shop import total\n", ["shop/__init__.py"], True),
+        ("from shop import total\n", ["shop/cart.py"], False),  # the package is there
+        ("try:\n    import shop\nexcept ImportError:\n    shop = None\n", ["shop.py"], False),
+        ("def test_new():\n    import shop\n", ["shop.py"], False),
+        ("from tests.test_a import shop\n", ["tests/test_a.py"], False),  # the suite itself is put there
+        ("from .shop import total\n", ["shop.py"], False),
+        ("import (", ["shop.py"], False),
+    ],
+)
+def test_a_suite_that_imports_what_the_story_adds_need_not_be_run_without_it(
+    text: str, added: list[str], needs: bool
+) -> None:
+    suite = SUITE.model_copy(update={"test_content": text})
+    assert needs_added(suite, added) is needs
+    javascript = suite.model_copy(update={"test_file": "a.test.js"})
+    assert not needs_added(javascript, [*added, "shop.js"])
+
+
 FAILED, PASSED, NOT_JUDGED = "failed", "passed", "not judged"
 
 
@@ -92,8 +115,14 @@ def stand_with(folder: Path, *befores: TestReport, **runs: Any) -> Stand:
     """A story with one criterion that its one test stands for."""
     stand = Stand(folder, befores=befores, **runs)
     stand.criteria = (CRITERION,)
-    stand.team.good(A)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 1\n"})
+    stand.team.suite(A, LOADABLE if befores else suite_text(A))
     return stand
+
+
+LOADABLE = "def test_us_1():\n    from us_1 import value\n\n    assert value() == 1\n"
+"""A suite that can be loaded without the story's change."""
 
 
 FIX = {"file": "us_1.py", "function": "value", "issue": "wrong", "fix": "mend"}
@@ -113,7 +142,7 @@ async def test_a_test_that_fails_before_is_enough(tmp_path: Path) -> None:
 
 async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, PASSES, FAILS)
-    stronger = suite_text(A) + "\n\n# stronger\n"
+    stronger = LOADABLE + "\n\n# stronger\n"
     stand.team.suite(A, stronger)
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.DONE, outcome.findings
@@ -151,7 +180,7 @@ RUNS = [report(passed=["test_us_1"]), report(failed=["test_us_1"])]
 
 async def test_one_that_does_not_pass_is_a_red_run(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, PASSES, FAILS, stories=RUNS)
-    stand.team.suite(A, suite_text(A) + "\n\n# stronger\n")
+    stand.team.suite(A, LOADABLE + "\n\n# stronger\n")
     stand.team.say("jordan", A, "analysis", {"failure_analysis": [FIX]})
     stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 2\n"})
     outcome = await stand.run(await provider(stand.team, tmp_path))
@@ -162,11 +191,11 @@ async def test_one_that_does_not_pass_is_a_red_run(tmp_path: Path) -> None:
 
 async def test_one_that_does_not_pass_in_the_last_attempt_is_put_back(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, PASSES, stories=RUNS)
-    wrong = suite_text(A) + "\n\n# wrong\n"
+    wrong = LOADABLE + "\n\n# wrong\n"
     stand.team.suite(A, wrong)
     outcome = await stand.run(await provider(stand.team, tmp_path), test={"max_attempts": 1})
     assert outcome.status is StoryStatus.DONE, outcome.findings
-    assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A)
+    assert stand.workspace.result["tests/test_us_1.py"] == LOADABLE
     assert "test.passes_before" in codes(outcome)
     assert outcome.before == {"test_us_1": "passed"}
 
@@ -175,7 +204,7 @@ async def test_one_that_does_not_pass_in_the_last_attempt_is_put_back(tmp_path: 
 async def test_what_stays_unnoticed_is_advice(tmp_path: Path, answered: str) -> None:
     stand = stand_with(tmp_path, PASSES, PASSES)
     if answered == "the same suite":
-        stand.team.suite(A, suite_text(A))
+        stand.team.suite(A, LOADABLE)
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.DONE, outcome.findings
     (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_before"]
