@@ -126,7 +126,7 @@ def needs_added(suite: TestSuite, added: Sequence[str]) -> bool:
     """Returns whether each file of the suite imports a Python module, first of all, that is among the `added` files."""
     code = [path for path in added if path.endswith(".py") and path not in suite.files]
     modules = {_module_name(path.removeprefix(root)) for path in code for root in ("", "src/")}
-    texts = {change.path: change.content for change in suite.changes}
+    texts: dict[str, str] = {change.path: change.content for change in suite.changes}
     trees = [parse_python(texts.get(path, "")) if path.endswith(".py") else None for path in suite.run_files]
     return bool(trees) and all(tree is not None and _imported(tree) & modules for tree in trees)
 
