@@ -1,6 +1,7 @@
 """Several daemons on one Postgres, each with its own state folder: what one that has gone held is done by another."""
 
 import os
+import random
 import shutil
 import signal
 import time
@@ -11,9 +12,12 @@ import pytest
 
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import Aftermath
+from tests.postgres import FAST, IMMEDIATE, PostgresServer
 from tests.zygote import Forked
 
 pytestmark = pytest.mark.timeout(300)
+ROUNDS = int(os.environ.get("FAULT_ROUNDS", "5"))
+SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 
 
 class Machine(DaemonBench):
@@ -82,3 +86,47 @@ def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     assert (ended.code, "taken over" in ended.stdout) == (70, True)
     assert second.until_done(other).code == 0
     assert second.aftermath(0) == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_machines_and_the_database_come_and_go_at_random(
+    tmp_path: Path, postgres_server: PostgresServer, undisturbed: Aftermath
+) -> None:
+    chance = random.Random(SEED)
+    print(f"KILL_SEED={SEED}")
+    for number in range(ROUNDS):
+        folder, database = tmp_path / str(number), postgres_server.fresh()
+        machines = {name: Machine(folder, name, database) for name in ("first", "second")}
+        alive = {name: machine.start() for name, machine in machines.items()}
+        some = machines["first"]
+        for _ in range(40):
+            time.sleep(chance.uniform(0.2, 4))
+            if some.told("sprint_ended"):
+                break
+            name = chance.choice([*machines])
+            machine, process = machines[name], alive[name]
+            match chance.choice(("kill", "vanish", "sleep", "database", "database")):
+                case "kill":
+                    machine._hold_between_calls(process)
+                    process.kill()
+                    process.communicate(timeout=30)
+                case "vanish":
+                    machine.vanish(process)
+                case "sleep":
+                    machine._hold_between_calls(process)
+                    time.sleep(chance.uniform(10, 60))
+                    process.send_signal(signal.SIGCONT)
+                case "database":
+                    postgres_server.stop(chance.choice((FAST, IMMEDIATE)))
+                    time.sleep(chance.choice((0.0, 0.3, 3.0)))
+                    postgres_server.start()
+            for name, machine in machines.items():
+                if alive[name].poll() is not None:
+                    alive[name] = machine.start()
+        some.wait_for(lambda some=some: bool(some.told("sprint_ended")), timeout=240)
+        for name, machine in machines.items():
+            alive[name].send_signal(signal.SIGTERM)
+            machine.ended(alive[name])
+        held = next(machine for machine in machines.values() if machine.ref("result"))
+        assert held.aftermath(0) == undisturbed
