@@ -13,7 +13,14 @@ from orchestrator.analysis.store import BACKLOGS, RESULTS, AnalysisJob, Analysis
 from orchestrator.app.secrets import masks_of
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisState, AnalysisStatus, Packed
-from orchestrator.core.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
+from orchestrator.core.errors import (
+    ConfigError,
+    EventLogAway,
+    OrchestratorError,
+    SprintLocked,
+    UnknownName,
+    WorkspaceError,
+)
 from orchestrator.core.event import Level
 from orchestrator.files.process import SystemClock
 from orchestrator.git.checkout import Checkout
@@ -158,7 +165,10 @@ class Analyses:
 
     async def _resume(self) -> None:
         try:
-            others = await asyncio.to_thread(self._host.equipment.works.lease.others)
+            try:
+                others = await asyncio.to_thread(self._host.equipment.works.lease.others)
+            except EventLogAway:  # the next look finds them
+                return
             for job in await asyncio.to_thread(self._store.unfinished):
                 if job.analysis in others:
                     continue

@@ -15,7 +15,7 @@ from orchestrator import __version__
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import ConfigError, OrchestratorError, UserError
+from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, UserError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
@@ -200,7 +200,10 @@ class Daemon:
         await self._look_at_disk()
         for sprint, why in self._planner.broken.items():
             await self._fleet.waits(sprint, why)
-        others = await asyncio.to_thread(self.works.lease.others)
+        try:
+            others = await asyncio.to_thread(self.works.lease.others)
+        except EventLogAway:  # the next look begins them
+            return
         for record in await asyncio.to_thread(
             self._planner.unfinished, self._fleet.ended, self._fleet.at_work | others
         ):
