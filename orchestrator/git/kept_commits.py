@@ -178,24 +178,26 @@ class KeptCommits:
     ) -> AsyncIterator[list[tuple[ObjectPack, IO[bytes]]]]:
         """Yields the packs with what the store lacks of these refs."""
         base = "" if known.refs else refs.get(self._refs.ref("base", RESULT), "")
+        kept = {*known.refs.values()} or {*filter(None, [base])}
         packs = []
-        async with self._file() as whole, self._file() as own:
-            if base:
+        async with AsyncExitStack() as stack:
+            if base and base not in known.bases:
                 there = await self._among(known.bases)
+                file = await stack.enter_async_context(self._file())
                 shallow = await asyncio.to_thread(self._mirror.shallow)
-                if size := await self._pack({base} - {*there}, there, whole):
-                    packs.append((ObjectPack(base=base, shallow=shallow, size=size), whole))
-            kept = {*known.refs.values()} or {*filter(None, [base])}
-            if size := await self._pack({*refs.values()} - kept, kept, own):
-                packs.append((ObjectPack(size=size), own))
+                if size := await self._pack([base], there, file):
+                    packs.append((ObjectPack(base=base, shallow=shallow, size=size), file))
+            if new := {*refs.values()} - kept:
+                file = await stack.enter_async_context(self._file())
+                # A small one, for which starting threads would take longer than packing it.
+                if size := await self._pack(new, kept, file, "--threads=1"):
+                    packs.append((ObjectPack(size=size), file))
             yield packs
 
-    async def _pack(self, wanted: Collection[str], kept: Collection[str], file: IO[bytes]) -> int:
+    async def _pack(self, wanted: Collection[str], kept: Collection[str], file: IO[bytes], *more: str) -> int:
         """Writes what these objects refer to and the kept ones do not; returns the size, 0 where that is nothing."""
-        if not wanted:
-            return 0
         lines = "\n".join([*sorted(wanted), "--not", *sorted(kept), ""])
-        options = ("--revs", "--thin", "--delta-base-offset", "--stdout", "-q")
+        options = ("--revs", "--thin", "--delta-base-offset", "--stdout", "-q", *more)
         await self._mirror.git("pack-objects", *options, stdin=lines.encode(), stdout=file)
         return await asyncio.to_thread(_pack_size, file)
 

@@ -72,11 +72,12 @@ class PostgresCommitStore:
         with usable(), self._engine.begin() as connection:
             self._guard(connection, sprint)
             _lock(connection, f"sprint {sprint}")
-            repository = _repository(connection, sprint) or repository
             if not known.refs or not refs:
+                repository = _repository(connection, sprint) or repository
                 # Nobody deletes or adds bases while it changes which sprints need them.
                 _lock(connection, f"repository {repository}")
             found = _read(connection, sprint, repository)
+            repository = found.repository or repository
             if found.refs == dict(refs):  # kept by an earlier trial, whose connection broke
                 return True
             if found.refs != known.refs or (not known.refs and found.bases != known.bases):
@@ -154,12 +155,13 @@ def _bases(repository: str | None) -> sa.ColumnElement[bool]:
 
 
 def _read(connection: sa.Connection, sprint: str, repository: str) -> KeptRefs:
-    refs = connection.execute(sa.select(REFS.c.name, REFS.c.object).where(REFS.c.sprint == sprint))
+    query = sa.select(REFS.c.name, REFS.c.object, REFS.c.repository).where(REFS.c.sprint == sprint)
+    refs = connection.execute(query).all()
     bases = connection.execute(sa.select(PACKS.c.base).where(_bases(repository)).order_by(PACKS.c.number))
     return KeptRefs(
-        refs={name: oid for name, oid in refs},
+        refs={row.name: row.object for row in refs},
         bases=tuple(base for (base,) in bases),
-        repository=_repository(connection, sprint) or "",
+        repository=refs[0].repository if refs else "",
     )
 
 
