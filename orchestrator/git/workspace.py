@@ -207,11 +207,11 @@ class GitWorkspace:
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Returns paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
-        return await self.files_at(self._refs.ref("heads", checked_id(story_id)))
+        return await self.files_at(await self.head(story_id))
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
-        return await self.read_at(self._refs.ref("heads", checked_id(story_id)), paths)
+        return await self.read_at(await self.head(story_id), paths)
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the commit that `diff` starts from."""
@@ -228,7 +228,7 @@ class GitWorkspace:
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns the SQL of the tables of those `paths` that are SQLite files on the branch."""
-        return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
+        return await read_schemas(self._mirror, await self.head(story_id), paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Resets the worktree, then does all or nothing in it; see the port. Raises WorkspaceError."""
