@@ -327,6 +327,11 @@ class GitWorkspace:
         """Returns the commit of the result branch."""
         return (await self._refs.ends(RESULT))[1].commit
 
+    async def holds_result(self, story_id: str) -> bool:
+        """Returns whether the branch has all that was merged so far; see the port."""
+        merged, _ = await self._refs.own_part(story_id)
+        return merged == await self.result_head()
+
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Runs `work(folder)` on a detached checkout of the result branch, removed afterwards."""
         return await self._shown(await self.result_head(), work)
