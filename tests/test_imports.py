@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from orchestrator.core.exchange import Case, CaseSource, Seen
 from orchestrator.storage.case_files import write_case
 from tests.support import plain_environment
@@ -65,9 +63,9 @@ LIBRARIES += [
 LIBRARIES += ["anthropic.resources.messages", "openai.resources.chat"]
 
 
-def python(code: str, *args: str, cwd: Path) -> str:
+def python(code: str, *args: str, cwd: Path, **variables: str) -> str:
     """What a fresh interpreter prints."""
-    env = plain_environment(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1")
+    env = plain_environment(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", **variables)
     command = [sys.executable, "-c", code, *args]
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -80,36 +78,36 @@ def test_importing_everything_has_no_side_effects(tmp_path: Path) -> None:
 
 
 LOADED = """
-import sys
-sys.argv = ["orchestrator", *sys.argv[1:]]
+import json, sys
 from orchestrator.cli.main import main
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-print()
-print(*sorted({name.partition(".")[0] for name in sys.modules}))
+for line in json.loads(sys.argv[1]):
+    sys.argv = ["orchestrator", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (line, end.code)
+    print()
+    print("loaded", *sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-LIGHT = [["--help"], ["run", "--help"], ["extract", "answer.txt"], ["answers", "replay", "cases"]]
-LIGHT += [["check", "delivery", "delivery.txt", "--repo", "."]]
+def loaded_by(commands: list[str], cwd: Path, **variables: str) -> list[set[str]]:
+    """The packages that are loaded after each command, all in one fresh interpreter."""
+    lines = python(LOADED, json.dumps(commands), cwd=cwd, **variables).splitlines()
+    return [set(line.split()[1:]) for line in lines if line.startswith("loaded ")]
 
 
-@pytest.mark.parametrize("command", LIGHT, ids=" ".join)
-def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text('{"a": 1}')
     (tmp_path / "delivery.txt").write_text('{"files": [{"path": "a.go", "content": "package a\\n"}]}')
     seen = Seen(status="ok", layer="strict", value={"a": 1})
     source = CaseSource(sprint="S", story="A", persona="mike", purpose="breakdown", turn=1)
     case = Case.model_construct(name="case", text='{"a": 1}', contract=None, seen=seen, source=source)
     write_case(tmp_path / "cases", case, seen.model_dump())
-    loaded = set(python(LOADED, *command, cwd=tmp_path).splitlines()[-1].split())
-    assert "orchestrator" in loaded
-    assert loaded.isdisjoint({"dbos", "anthropic", "openai"})
-    if "--help" in command:
-        assert loaded.isdisjoint({"tree_sitter", "sqlglot"})
-    if command[0] == "check":
-        assert {name for name in loaded if name.startswith("tree_sitter")} == {"tree_sitter", "tree_sitter_go"}
+    light = ["--help", "run --help", "extract answer.txt", "answers replay cases"]
+    loaded = loaded_by([*light, "check delivery delivery.txt --repo ."], tmp_path)
+    assert len(loaded) == 5
+    assert loaded[1].isdisjoint({"tree_sitter", "sqlglot"})
+    assert "orchestrator" in loaded[-1]
+    assert loaded[-1].isdisjoint({"dbos", "anthropic", "openai"})
+    assert {name for name in loaded[-1] if name.startswith("tree_sitter")} == {"tree_sitter", "tree_sitter_go"}

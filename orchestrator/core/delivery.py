@@ -141,6 +141,8 @@ class MergeResult(Value):
     """Why it is not known which tests ran before; empty when it is."""
     flaky: tuple[str, ...] = ()
     """Tests that failed on the merged tree and passed when they were run once more alone."""
+    tested: bool = False
+    """True when the whole suite was green on this very tree before, and was not run again."""
     onto: str = ""
     """The commit of the result branch that it was tried with."""
 

@@ -383,6 +383,9 @@ class Workspace(Protocol):
     async def result_head(self) -> str:
         """Commit at the tip of the result branch."""
 
+    async def holds_result(self, story_id: str) -> bool:
+        """Whether the branch has all that was merged so far: its merge is then its own tree."""
+
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the result branch as it is; also from within a merge's check."""
 

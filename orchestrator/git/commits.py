@@ -14,6 +14,7 @@ from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChang
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
+from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror
 
 REGULAR = {0o100644, 0o100755, 0o100664}
@@ -48,7 +49,8 @@ def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
 
 async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> dict[str, TreeEntry]:
     """Returns all leaves of a commit's tree by path (file system encoding), in git's order; sizes only on request."""
-    output = await mirror.git("ls-tree", "-r", *(["-l"] if sizes else []), "-z", "--full-tree", commit)
+    options = ("-r", *(["-l"] if sizes else []), "-z", "--full-tree")
+    output = await mirror.read("ls-tree", *options, commit, ids=(commit,))
     entries = {}
     for record in output.stdout.split(b"\0")[:-1]:
         facts, _, path = record.partition(b"\t")  # `<mode> blob <oid> <size>\t<path>`
@@ -59,10 +61,16 @@ async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> d
 
 async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
     """Returns contents of the blobs `oids`, in order. Raises WorkspaceError when one is missing."""
-    if not oids:
-        return []
+    found = {oid: kept.stdout for oid in oids if (kept := mirror.kept.get(("blob", oid)))}
+    missing = [oid for oid in dict.fromkeys(oids) if oid not in found]
+    if missing:
+        found |= await _ask_blobs(mirror, missing)
+    return [found[oid] for oid in oids]
+
+
+async def _ask_blobs(mirror: Mirror, oids: Sequence[str]) -> dict[str, bytes]:
     output = await mirror.git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
-    data, at, contents = output.stdout, 0, []
+    data, at, contents = output.stdout, 0, dict[str, bytes]()
     for oid in oids:
         end = data.index(b"\n", at)
         header = data[at:end].split()  # `<oid> blob <size>`, or `<oid> missing`
@@ -70,7 +78,8 @@ async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
             raise WorkspaceError(f"git cat-file: object {oid} is missing from the mirror")
         start = end + 1
         at = start + int(header[2]) + 1
-        contents.append(data[start : at - 1])
+        contents[oid] = data[start : at - 1]
+        mirror.kept.put(("blob", oid), GitOutput(0, contents[oid]))
     return contents
 
 
@@ -108,7 +117,7 @@ async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple
     """Returns (commit, message) of the commits in `head` and not in `base`, newest first."""
     if base == head:
         return []
-    output = await mirror.git("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}")
+    output = await mirror.read("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}", ids=(base, head))
     records = (record.partition("\n") for record in output.text.split("\0") if record)
     return [(commit, message) for commit, _, message in records]
 
@@ -117,7 +126,8 @@ async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]
     """Returns commands from the trailers of commits that are in any of `heads` and not in `base`, oldest first."""
     if all(head == base for head in heads):
         return []
-    output = await mirror.git("log", "--reverse", "--topo-order", "--format=%B", *heads, f"^{base}")
+    options = ("--reverse", "--topo-order", "--format=%B")
+    output = await mirror.read("log", *options, *heads, f"^{base}", ids=(*heads, base))
     found = [line.removeprefix(COMMAND) for line in output.text.splitlines() if line.startswith(COMMAND)]
     return [json.loads(command) for command in dict.fromkeys(found)]
 
@@ -139,7 +149,7 @@ async def build_tree(
     """
     contents, gone = encoded(changes), frozenset(removed)
     if not contents and not gone:
-        return (await mirror.git("rev-parse", f"{head}^{{tree}}")).text
+        return (await mirror.read("rev-parse", f"{head}^{{tree}}", ids=(head,))).text
     entries = await tree_entries(mirror, head)
     modes = _modes(entries, contents)
     absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
@@ -198,7 +208,9 @@ async def _store(mirror: Mirror, contents: Mapping[str, bytes], scratch: Path) -
 async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message: str) -> str:
     """Writes a commit object and returns its id; no branch moves."""
     flags = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
-    return (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
+    made = (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
+    mirror.note_tree(made, tree)
+    return made
 
 
 _TRAILER = re.compile(r"^(?=Orchestrator-)", re.MULTILINE)
@@ -214,7 +226,8 @@ def message_of(note: CommitNote) -> str:
 
 async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
     """Returns every path that differs between two commits, in git's order; renames count as two entries."""
-    output = await mirror.git("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-ext-diff", base, head, "--")
+    options = ("-r", "--raw", "-z", "--no-renames", "--no-ext-diff")
+    output = await mirror.read("diff-tree", *options, base, head, "--", ids=(base, head))
     fields = iter(output.stdout.split(b"\0")[:-1])
     entries = []
     for facts, path in zip(fields, fields, strict=True):
@@ -237,11 +250,11 @@ async def patch(mirror: Mirror, base: str, head: str, paths: Sequence[str] = ())
 
     No attribute of the tree hides a file. Raises WorkspaceError for an unknown commit.
     """
-    output = await mirror.git("diff-tree", *_PATCH, base, head, "--", *dict.fromkeys(paths))
+    output = await mirror.read("diff-tree", *_PATCH, base, head, "--", *dict.fromkeys(paths), ids=(base, head))
     return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))
 
 
 async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
     """Returns the same difference as a table for people; empty without a difference."""
     options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
-    return (await mirror.git("diff-tree", *options, base, head, "--")).text
+    return (await mirror.read("diff-tree", *options, base, head, "--", ids=(base, head))).text

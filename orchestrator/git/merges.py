@@ -47,7 +47,7 @@ async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
 
 async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
     """Returns both sides of a merge of a story's `head` with `onto`, a commit of the result branch."""
-    start = (await mirror.git("merge-base", onto, head)).text
+    start = (await mirror.read("merge-base", onto, head, ids=(onto, head))).text
     merged = await merge_trees(mirror, onto, head)
     conflicts, unreadable = await _conflicts(mirror, merged, limit)
     clean = not merged.conflicts

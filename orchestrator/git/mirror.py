@@ -6,8 +6,10 @@ Also: the names of a sprint's branches in it, its files for a backup, and the cl
 import asyncio
 import fcntl
 import os
+import re
 import shutil
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +44,42 @@ _OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transf
 _RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
 
 
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_KEPT_BYTES, _LARGEST_KEPT = 4 * 1024 * 1024, 256 * 1024
+
+
+class KeptAnswers:
+    """Latest answers about objects named by their full id. Objects never change, so no answer grows old."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[tuple[str, ...], GitOutput] = OrderedDict()
+        self._size = 0
+
+    def get(self, question: tuple[str, ...]) -> GitOutput | None:
+        """Returns the answer to an earlier question, None when there is none."""
+        if question in self._answers:
+            self._answers.move_to_end(question)
+        return self._answers.get(question)
+
+    def put(self, question: tuple[str, ...], answer: GitOutput) -> None:
+        """Keeps an answer, unless it is large, in place of the least recently used ones."""
+        if len(answer.stdout) > _LARGEST_KEPT or question in self._answers:
+            return
+        self._answers[question] = answer
+        self._size += _cost(question, answer)
+        while self._size > _KEPT_BYTES:
+            self._size -= _cost(*self._answers.popitem(last=False))
+
+    def clear(self) -> None:
+        """Forgets all answers."""
+        self._answers.clear()
+        self._size = 0
+
+
+def _cost(question: tuple[str, ...], answer: GitOutput) -> int:
+    return sum(map(len, question)) + len(answer.stdout) + 500  # 500: the objects around them
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
     """A ref with the commit it names and that commit's tree."""
@@ -60,6 +98,8 @@ class Mirror:
         self._lock_fds = tuple(lock_fds)
         self._shared_fd = -1
         self._refs = asyncio.Lock()
+        self._trees: dict[str, str] = {}
+        self.kept = KeptAnswers()
 
     async def prepare(self) -> None:
         """Creates the repository if it is missing, and removes leftovers of a killed process.
@@ -167,11 +207,50 @@ class Mirror:
             pass_fds=fds,
         )
 
+    async def read(self, *args: str, ids: Sequence[str], ok: Collection[int] = (0,)) -> GitOutput:
+        """Runs git for an answer that the objects `ids` in `args` alone decide; keeps it when all are full ids."""
+        if not all(_ID.fullmatch(name) for name in ids):
+            return await self.git(*args, ok=ok)
+        output = self.kept.get(args)
+        if output is None:
+            output = await self.git(*args, ok=ok)
+            self.kept.put(args, output)
+        return output
+
     async def refs(self, *names: str) -> dict[str, Ref]:
         """Returns the existing refs among the full `names` (or all below names ending with `/`), by name."""
+        read = await asyncio.to_thread(self._loose_refs, names)
+        if read is not None:
+            return read
         output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
         found = (Ref(*line.split(" ")) for line in output.text.splitlines())
-        return {ref.name: ref for ref in found}
+        refs = {ref.name: ref for ref in found}
+        for ref in refs.values():
+            self.note_tree(ref.commit, ref.tree)
+        return refs
+
+    def note_tree(self, commit: str, tree: str) -> None:
+        """Keeps the tree of a commit, which `refs` need not ask git for then."""
+        if len(self._trees) > 1000:
+            self._trees.clear()
+        self._trees[commit] = tree
+
+    def _loose_refs(self, names: Sequence[str]) -> dict[str, Ref] | None:
+        """Reads refs from their files, which git replaces as a whole and which win over packed ones.
+
+        Returns None when only git can tell: a name without such a file, or a commit whose tree is not known.
+        """
+        found = {}
+        for name in names:
+            try:
+                commit = (self.path / name).read_text(encoding="ascii").removesuffix("\n")
+            except (OSError, UnicodeDecodeError):  # absent, packed, a folder of refs, or damaged
+                return None
+            tree = self._trees.get(commit)
+            if tree is None:
+                return None
+            found[name] = Ref(name, commit, tree)
+        return found or None
 
     async def update(self, *commands: str) -> None:
         """Applies `git update-ref --stdin` commands, all or none, in order.
@@ -192,6 +271,7 @@ class Mirror:
         where = (f"--upload-pack={other}", "--", str(source), f"{commit}:{ref}")
         try:
             await self.git("fetch", *options, *where, protocols="file")
+            self.kept.clear()  # a shallow history may have grown
         except WorkspaceError as error:
             raise RepositoryError(f"commit {commit[:12]} could not be copied from {source}: {error.message}") from error
 
@@ -340,7 +420,7 @@ class SprintRefs:
         if base.commit == head.commit:
             return base.commit, head.commit
         walk = ("-1", "--first-parent", "--merges", "--format=%P", f"{base.commit}..{head.commit}")
-        parents = (await self._mirror.git("log", *walk)).text.split()
+        parents = (await self._mirror.read("log", *walk, ids=(base.commit, head.commit))).text.split()
         return (parents[1] if parents else base.commit), head.commit
 
     def clear_locks(self) -> None:

@@ -223,11 +223,11 @@ class GitWorkspace:
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Returns paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
-        return await self.files_at(self._refs.ref("heads", checked_id(story_id)))
+        return await self.files_at(await self.head(story_id))
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
-        return await self.read_at(self._refs.ref("heads", checked_id(story_id)), paths)
+        return await self.read_at(await self.head(story_id), paths)
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the commit that `diff` starts from."""
@@ -244,7 +244,7 @@ class GitWorkspace:
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns the SQL of the tables of those `paths` that are SQLite files on the branch."""
-        return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
+        return await read_schemas(self._mirror, await self.head(story_id), paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Resets the worktree, then does all or nothing in it; see the port. Raises WorkspaceError."""
@@ -353,6 +353,11 @@ class GitWorkspace:
     async def result_head(self) -> str:
         """Returns the commit of the result branch."""
         return (await self._refs.ends(RESULT))[1].commit
+
+    async def holds_result(self, story_id: str) -> bool:
+        """Returns whether the branch has all that was merged so far; see the port."""
+        merged, _ = await self._refs.own_part(story_id)
+        return merged == await self.result_head()
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Runs `work(folder)` on a detached checkout of the result branch, removed afterwards."""

@@ -186,6 +186,7 @@ class Merging:
             left=self._requests,
             level=Level.INFO if result.merged else Level.WARN,
             commit=result.commit,
+            tested=result.tested,
         )
         return result if result.merged else await self._refusal(result)
 

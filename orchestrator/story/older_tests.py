@@ -20,6 +20,8 @@ class OlderTests:
     def __init__(self) -> None:
         self._commit, self._tests = "", dict[str, str]()
         self._passed = frozenset[str]()
+        self.tested: dict[str, tuple[str, TestReport]] = {}
+        """Story → the commit of its branch on which the whole suite was green last, and that run."""
         self.base: TestReport | None = None
         """Run of the whole suite at the sprint's base commit, once known."""
 

@@ -34,6 +34,7 @@ class Regression:
         self._vanished: tuple[str, ...] = ()
         self._flaky: tuple[str, ...] = ()
         self._unknown = ""
+        self._tested = False
 
     async def before_merge(self) -> TestReport | None:
         """Returns the run with older tests as failed that fail now and passed at the base.
@@ -47,7 +48,10 @@ class Regression:
 
         async def work(_step_id: str) -> TestReport:
             await stage.workspace.reset(stage.story_id)
+            head = await stage.workspace.head(stage.story_id)
             report = await self._run(stage.workspace.root(stage.story_id), (), stage.environment_key)
+            if report.green:
+                stage.older.tested[stage.story_id] = head, report
             if report.green or report.problem is not None:
                 return report
             known = self._not_own((await self.at_base()).failing_ids, report)
@@ -60,7 +64,7 @@ class Regression:
     async def check(self, folder: Path) -> str:
         """Returns why a merged tree is refused, or ""."""
         key = f"{self._stage.brief.sprint}-merge"
-        self._report = report = await self._run(folder, (), key)
+        self._report = report = await self._run_on_branch() or await self._run(folder, (), key)
         red = "" if report.green else await self._red(folder, key, report)
         if red := red or await self._faked(folder, key, report):
             return red
@@ -71,6 +75,15 @@ class Regression:
         gone = vanished(before, report, self._changed)
         self._vanished = tuple(test for test in gone if test not in self._may_go)
         return f"older tests do not run any more: {listed(self._vanished, NAMED)}" if self._vanished else ""
+
+    async def _run_on_branch(self) -> TestReport | None:
+        """Returns the green run on the branch where the merged tree is that very tree."""
+        stage = self._stage
+        head, report = stage.older.tested.pop(stage.story_id, ("", None))
+        if report is None or head != await stage.workspace.head(stage.story_id):
+            return None
+        self._tested = await stage.workspace.holds_result(stage.story_id)
+        return report if self._tested else None
 
     async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
         """Returns why passed older tests are not trusted (tests changed so that they must fail still pass), or "".
@@ -161,5 +174,7 @@ class Regression:
         """Returns the result with facts about older tests; keeps the run for the next merge."""
         if result.merged and self._report is not None:
             self._stage.older.note(result.commit, self._report)
-        learned = {"vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky}
+        learned = {
+            "vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky, "tested": self._tested,
+        }  # fmt: skip
         return result.model_copy(update=learned)

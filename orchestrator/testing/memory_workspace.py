@@ -314,6 +314,10 @@ class MemoryWorkspace:
         """See the port."""
         return self._result.head.id
 
+    async def holds_result(self, story_id: str) -> bool:
+        """See the port."""
+        return self._branch(story_id).onto.id == self._result.head.id
+
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """See the port."""
         return await self._shown(self._result.head.tree, work)

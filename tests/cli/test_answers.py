@@ -1,12 +1,15 @@
 """`answers export` and `answers replay` over the replies of a real sprint."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.support import Team, breakdown, plain_environment, play, run_cli, suite_text, task, write_backlog
+from orchestrator.cli.main import app
+from tests.support import Team, breakdown, plain_environment, play, suite_text, task, write_backlog
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 OWN = "a-key-of-our-own"
@@ -38,9 +41,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answers(home: Path, *args: str) -> tuple[int, Any, str]:
     env = plain_environment(ORCHESTRATOR_HOME=str(home / "state"), OPENAI_API_KEY=OWN)
-    done = run_cli(["answers", *args], home, env)
+    done = CliRunner().invoke(app, ["answers", *args], env={**dict.fromkeys(os.environ), **env})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     printed = json.loads(done.stdout) if "--json" in args and done.stdout else done.stdout
-    return done.returncode, printed, done.stderr
+    return done.exit_code, printed, done.stderr
 
 
 def test_what_was_not_whole_and_valid_is_exported_without_secrets(home: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,25 @@ def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiting:
     made.open_branch("US-1", FILES)
     made.ask("US-1", about_plan("US-1", ISSUE))
     return made
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Waiting:
+    """A question that no test of this module answers."""
+    made = Waiting(tmp_path_factory.mktemp("asked"))
+    made.open_branch("US-1", FILES)
+    made.ask("US-1", about_plan("US-1", ISSUE))
+    return made
+
+
+@pytest.fixture
+def unanswered(asked: Waiting, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waiting]:
+    """That question; what a test wrote about it goes with the test."""
+    monkeypatch.chdir(asked.folder)
+    yield asked
+    assert asked.answers() == []
+    for path in (*asked.kept, *asked.folder.glob("seen-*")):
+        path.unlink()
 
 
 def editor(waiting: Waiting, *steps: str) -> str:
@@ -75,18 +95,18 @@ def test_what_was_changed_in_the_editor_is_the_answer(waiting: Waiting) -> None:
         ("sys.exit(3)", "the editor ended with exit code 3"),
     ],
 )
-def test_a_person_leaves_without_an_answer(waiting: Waiting, step: str, said: str) -> None:
-    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step))
-    assert (done.exit_code, waiting.answers(), waiting.kept) == (1, [], [])
+def test_a_person_leaves_without_an_answer(unanswered: Waiting, step: str, said: str) -> None:
+    done = unanswered.cli("edit", "US-1", EDITOR=editor(unanswered, step))
+    assert (done.exit_code, unanswered.answers(), unanswered.kept) == (1, [], [])
     assert f"nothing was answered: {said}" in done.stderr
     assert "kept" not in done.stderr
 
 
-def test_what_an_editor_wrote_before_it_failed_is_kept(waiting: Waiting) -> None:
-    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, "place.write_text('tasks: []'); sys.exit(1)"))
-    assert (done.exit_code, waiting.answers()) == (1, [])
-    assert [path.read_text() for path in waiting.kept] == ["tasks: []"]
-    assert str(waiting.kept[0]) in done.stderr
+def test_what_an_editor_wrote_before_it_failed_is_kept(unanswered: Waiting) -> None:
+    done = unanswered.cli("edit", "US-1", EDITOR=editor(unanswered, "place.write_text('tasks: []'); sys.exit(1)"))
+    assert (done.exit_code, unanswered.answers()) == (1, [])
+    assert [path.read_text() for path in unanswered.kept] == ["tasks: []"]
+    assert str(unanswered.kept[0]) in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -99,9 +119,9 @@ def test_what_an_editor_wrote_before_it_failed_is_kept(waiting: Waiting) -> None
         ({"EDITOR": " "}, "there is no terminal for an editor: name a file with --file"),
     ],
 )
-def test_an_editor_that_is_not_there(waiting: Waiting, variables: dict[str, str], said: str) -> None:
-    done = waiting.cli("edit", "US-1", **variables)
-    assert (done.exit_code, waiting.answers(), waiting.kept) == (2, [], [])
+def test_an_editor_that_is_not_there(unanswered: Waiting, variables: dict[str, str], said: str) -> None:
+    done = unanswered.cli("edit", "US-1", **variables)
+    assert (done.exit_code, unanswered.answers(), unanswered.kept) == (2, [], [])
     assert said in done.stderr
 
 
@@ -128,9 +148,9 @@ def test_without_a_terminal_a_bad_plan_is_kept_and_force_has_it_built(waiting: W
     assert kept.read_text() == IDLE, "a person's file stays"
 
 
-def test_what_cannot_be_carried_out_is_not_forced(waiting: Waiting) -> None:
-    done = waiting.cli("edit", "US-1", "--file", "-", "--force", "--json", text=HARD)
-    assert (done.exit_code, waiting.answers()) == (1, [])
+def test_what_cannot_be_carried_out_is_not_forced(unanswered: Waiting) -> None:
+    done = unanswered.cli("edit", "US-1", "--file", "-", "--force", "--json", text=HARD)
+    assert (done.exit_code, unanswered.answers()) == (1, [])
     assert "the plan cannot be carried out: `../x.py` is unsafe" in done.stderr
     told = json.loads(done.stdout)
     assert (told["counts"], [one["code"] for one in told["findings"]]) == (False, ["breakdown.unsafe_path"])
@@ -250,10 +270,10 @@ def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiti
     assert waiting.kept == []
 
 
-def test_who_leaves_the_second_time_keeps_what_was_written(waiting: Waiting) -> None:
-    code, printed = on_a_terminal(waiting, "edit", "US-1", EDITOR=editor(waiting, f"text = {BAD!r}", "pass"))
-    assert (code, waiting.answers()) == (1, []), printed
-    (kept,) = waiting.kept
+def test_who_leaves_the_second_time_keeps_what_was_written(unanswered: Waiting) -> None:
+    code, printed = on_a_terminal(unanswered, "edit", "US-1", EDITOR=editor(unanswered, f"text = {BAD!r}", "pass"))
+    assert (code, unanswered.answers()) == (1, []), printed
+    (kept,) = unanswered.kept
     assert kept.read_text().endswith(BAD)
     assert "what you wrote is kept in" in printed
 
@@ -290,22 +310,22 @@ HOSTILE: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_and_broken_texts_answer_nothing_and_are_kept(waiting: Waiting, name: str) -> None:
+def test_hostile_and_broken_texts_answer_nothing_and_are_kept(unanswered: Waiting, name: str) -> None:
     text = HOSTILE[name]
-    done = waiting.cli("edit", "US-1", "--file", "-", text=text)
-    assert (done.exit_code, waiting.answers()) == (1, []), done.output
+    done = unanswered.cli("edit", "US-1", "--file", "-", text=text)
+    assert (done.exit_code, unanswered.answers()) == (1, []), done.output
     assert "nothing was answered" in done.stderr
-    assert [path.read_text() for path in waiting.kept] == [text]
-    assert not (waiting.folder / "pwned").exists()
+    assert [path.read_text() for path in unanswered.kept] == [text]
+    assert not (unanswered.folder / "pwned").exists()
 
 
 @pytest.mark.parametrize("content", [SOUND.encode("utf-16"), b"tasks: \xff", SOUND.encode("utf-16-le")])
-def test_what_is_no_utf_8_is_told(waiting: Waiting, content: bytes) -> None:
-    path = waiting.folder / "plan.yaml"
+def test_what_is_no_utf_8_is_told(unanswered: Waiting, content: bytes) -> None:
+    path = unanswered.folder / "plan.yaml"
     path.write_bytes(content)
-    done = waiting.cli("edit", "US-1", "--file", str(path))
+    done = unanswered.cli("edit", "US-1", "--file", str(path))
     assert done.exit_code in {1, 2}
-    assert waiting.answers() == []
+    assert unanswered.answers() == []
     assert path.read_bytes() == content
 
 

@@ -17,7 +17,7 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.story.gate import conflict_gate
 from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
 from tests.support import run_cli, task
-from tests.test_imports import LOADED
+from tests.test_imports import loaded_by
 
 ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
 HARD = major("breakdown.unsafe_path", "`../x` is unsafe", fix="Name it by its path.")
@@ -90,37 +90,40 @@ REPLAN = "it ended as failed; `orchestrator replan US-2 --comment TEXT` has it p
 BARRED = "be carried out as it is: `../x` is unsafe; it takes reject, edit, replan, cancel"
 
 
-@pytest.mark.parametrize(
-    ("before", "words", "said"),
-    [
-        (ask_twice, "approve US-9", "unknown story US-9; did you mean US-1?"),
-        (ask_twice, "approve US-1 --sprint S9", "unknown sprint S9; did you mean S1?"),
-        (ask_twice, "approve US-2", "US-2 waits for no answer: it has not started"),
-        (ask_twice, "approve US-1 --gate 1", "the plan is rejected by anna: once more; question 2 stands now: look"),
-        (ask_twice, "approve US-1 --gate 7", "US-1 has no question 7: question 2 is open"),
-        (ask_twice, "replan US-2 --gate 1", "US-2 has no question 1: no question is open"),
-        (ask_twice, "reject US-1 --comment=", "the comment is empty"),
-        (ask_twice, "reject US-1", "--comment"),
-        (ask_twice, "approve US-1 --comment \udcff", "the comment is not UTF-8"),
-        (ask_twice, f"reject US-1 --comment {'x' * 10_001}", "the comment has more than 10000 characters"),
-        (ended(StoryStatus.DONE), "approve US-2", "it is done"),
-        (ended(StoryStatus.BLOCKED), "approve US-2", "it is blocked by US-1"),
-        (ended(StoryStatus.FAILED), "approve US-2", REPLAN),
-        (reset, "approve US-1", "it has not started"),
-        (ask_what_takes_little, "approve US-1", BARRED),
-        (ask_what_takes_little, "reject US-2 --comment x", "which the architect does not rewrite: edit it, or"),
-        (ask_what_takes_little, "edit US-3", "a conflict is not settled in the plan: approve overrides it"),
-    ],
-)
-def test_what_cannot_be_answered_is_told(
-    waiting: Waiting, before: Callable[[Waiting], object], words: str, said: str
-) -> None:
+REFUSED: dict[Callable[[Waiting], object], dict[str, str]] = {
+    ask_twice: {
+        "approve US-9": "unknown story US-9; did you mean US-1?",
+        "approve US-1 --sprint S9": "unknown sprint S9; did you mean S1?",
+        "approve US-2": "US-2 waits for no answer: it has not started",
+        "approve US-1 --gate 1": "the plan is rejected by anna: once more; question 2 stands now: look",
+        "approve US-1 --gate 7": "US-1 has no question 7: question 2 is open",
+        "replan US-2 --gate 1": "US-2 has no question 1: no question is open",
+        "reject US-1 --comment=": "the comment is empty",
+        "reject US-1": "--comment",
+        "approve US-1 --comment \udcff": "the comment is not UTF-8",
+        f"reject US-1 --comment {'x' * 10_001}": "the comment has more than 10000 characters",
+    },
+    ended(StoryStatus.DONE): {"approve US-2": "it is done"},
+    ended(StoryStatus.BLOCKED): {"approve US-2": "it is blocked by US-1"},
+    ended(StoryStatus.FAILED): {"approve US-2": REPLAN},
+    reset: {"approve US-1": "it has not started"},
+    ask_what_takes_little: {
+        "approve US-1": BARRED,
+        "reject US-2 --comment x": "which the architect does not rewrite: edit it, or",
+        "edit US-3": "a conflict is not settled in the plan: approve overrides it",
+    },
+}
+
+
+@pytest.mark.parametrize("before", REFUSED)
+def test_what_cannot_be_answered_is_told(waiting: Waiting, before: Callable[[Waiting], object]) -> None:
     before(waiting)
     known = [waiting.answers(story) for story in waiting.record.story_ids]
-    done = waiting.cli(*words.split(" "))
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert [waiting.answers(story) for story in waiting.record.story_ids] == known
+    for words, said in REFUSED[before].items():
+        done = waiting.cli(*words.split(" "))
+        assert done.exit_code == 2, words
+        assert said in done.stderr
+        assert [waiting.answers(story) for story in waiting.record.story_ids] == known
 
 
 def test_a_person_sees_the_whole_plan_as_it_was_written_and_what_would_be_built(waiting: Waiting) -> None:
@@ -228,7 +231,7 @@ def test_a_secret_in_a_comment_is_neither_kept_nor_told(waiting: Waiting) -> Non
     assert secret not in waiting.state.event_database.read_bytes().decode("latin-1")
 
 
-ROUNDS = 10
+ROUNDS = 5
 WORKER = """
 import json, os, sys
 from typer.testing import CliRunner
@@ -324,11 +327,11 @@ def test_a_log_that_cannot_be_written_is_told(waiting: Waiting) -> None:
     assert "the event log cannot be used" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["approve", "US-1"], ["replan", "US-1"], ["status"], ["show", "US-1"]], ids=" ".join)
-def test_an_answer_needs_no_engine(waiting: Waiting, words: list[str]) -> None:
+def test_an_answer_needs_no_engine(waiting: Waiting) -> None:
     waiting.ask("US-1")
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, *words], env=waiting.environment(), cwd=waiting.folder,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert {"dbos", "anthropic", "openai"}.isdisjoint(done.stdout.splitlines()[-1].split())
+    waiting.ask("US-2")
+    commands = ["status", "show US-1", "approve US-1", "replan US-2"]
+    loaded = loaded_by(commands, waiting.folder, ORCHESTRATOR_HOME=str(waiting.state.home))
+    assert len(loaded) == 4
+    assert {"dbos", "anthropic", "openai"}.isdisjoint(loaded[-1])
+    assert [len(waiting.answers(story)) for story in ("US-1", "US-2")] == [1, 1]

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -218,25 +219,21 @@ def test_a_backlog_is_handed_in_and_what_is_wrong_with_it_told(waiting: Waiting,
         assert daemon.asked[-1].path == "/api/v1/backlogs/other"
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["b.csv"], "start one with `orchestrator serve`, or name one with --url"),
-        (["b.md"], "use one of .csv, .yaml, .yml, .json"),
-        (["none.csv"], "cannot read none.csv: No such file or directory"),
-        (["b.csv", "--name", "../x", "--url", "http://127.0.0.1:1"], "../x is the name of nothing"),
-        (["b.csv", "--url", "http://127.0.0.1:1"], "cannot be reached: Connection refused"),
-    ],
-)
-def test_what_cannot_be_handed_in_is_told(
-    waiting: Waiting, monkeypatch: pytest.MonkeyPatch, words: list[str], why: str
-) -> None:
+def test_what_cannot_be_handed_in_is_told(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(waiting.folder)
     (waiting.folder / "b.csv").write_text("Story_ID\n")
     (waiting.folder / "b.md").write_text("x")
-    done = waiting.cli("submit", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert why in done.stderr
+    refused = {
+        "b.csv": "start one with `orchestrator serve`, or name one with --url",
+        "b.md": "use one of .csv, .yaml, .yml, .json",
+        "none.csv": "cannot read none.csv: No such file or directory",
+        "b.csv --name ../x --url http://127.0.0.1:1": "../x is the name of nothing",
+        "b.csv --url http://127.0.0.1:1": "cannot be reached: Connection refused",
+    }
+    for words, why in refused.items():
+        done = waiting.cli("submit", *words.split())
+        assert (done.exit_code, done.stdout) == (2, ""), words
+        assert why in done.stderr
 
 
 async def test_the_daemon_of_the_state_folder_is_found_while_it_lives(waiting: Waiting) -> None:
@@ -270,34 +267,34 @@ async def test_the_log_of_a_daemon_that_is_elsewhere_is_not_taken_for_an_empty_o
     assert (done.exit_code, "uses another database: set DATABASE_URL" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("said", [Said(body={}), Said(body=[1]), Said(body="<html>"), Said(body=[{"sprint": 1}])])
-def test_what_is_no_daemon_is_told_in_one_line(waiting: Waiting, said: Said) -> None:
-    with fake_daemon(said) as daemon:
-        for words in (["status"], ["contract", "US-1"], ["approve", "US-1"]):
+def test_what_is_no_daemon_is_told_in_one_line(waiting: Waiting) -> None:
+    bodies: tuple[Any, ...] = ({}, [1], "<html>", [{"sprint": 1}])
+    for body, words in product(bodies, (["status"], ["contract", "US-1"], ["approve", "US-1"])):
+        with fake_daemon(Said(body=body)) as daemon:
             done = waiting.cli(*words, "--url", daemon.url)
-            assert done.exit_code == 2
+            assert done.exit_code == 2, body
             assert done.stderr.startswith(f"error: {daemon.url} does not answer as a daemon")
             assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("http://example.org", "is plain http: ORCHESTRATOR_TOKEN is sent over https"),
-        ("http://localhost.example.org", "is plain http"),
-        ("https://u:geheim@example.org", "an address of a daemon holds no password"),
-        ("example.org", "give one like https://"),
-        ("http://a b", "is no address of a daemon"),
-        ("http://[::1", "is no address of a daemon"),
-        ("http://127.0.0.1:1/?x=1", "ends before the question mark"),
-        ("http://127.0.0.1:1", "cannot be reached"),
-    ],
-)
-def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting, url: str, why: str) -> None:
-    done = waiting.cli("status", "--url", url, ORCHESTRATOR_TOKEN="tok-1234567")
-    assert done.exit_code == 2
-    assert why in done.stderr
-    assert "geheim" not in done.output
+NOWHERE = {
+    "http://example.org": "is plain http: ORCHESTRATOR_TOKEN is sent over https",
+    "http://localhost.example.org": "is plain http",
+    "https://u:geheim@example.org": "an address of a daemon holds no password",
+    "example.org": "give one like https://",
+    "http://a b": "is no address of a daemon",
+    "http://[::1": "is no address of a daemon",
+    "http://127.0.0.1:1/?x=1": "ends before the question mark",
+    "http://127.0.0.1:1": "cannot be reached",
+}
+
+
+def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting) -> None:
+    for url, why in NOWHERE.items():
+        done = waiting.cli("status", "--url", url, ORCHESTRATOR_TOKEN="tok-1234567")
+        assert done.exit_code == 2, url
+        assert why in done.stderr
+        assert "geheim" not in done.output
 
 
 def test_a_daemon_of_this_machine_gets_its_token_at_any_address() -> None:

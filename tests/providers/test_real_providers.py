@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import PermanentProviderError, TransientProviderError
+from orchestrator.core.errors import PermanentProviderError, ProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
@@ -142,6 +142,24 @@ async def test_half_a_character_of_an_earlier_answer_does_not_stop_a_request(ser
     assert "a\ufffdb 😀" in str(server.asked[0].body)
 
 
+async def each(
+    service: Service, *answers: Answer, prices: Mapping[str, PriceSettings] | None = None, paid: Any = None
+) -> list[Any]:
+    """The reply or the error that one provider makes of each of `answers`; each is asked for once."""
+    found: list[Reply | ProviderError] = []
+    with model_server(*answers) as server:
+        access = ModelAccess(model="asked", api_key=SECRET, base_url=server.url, timeout_s=20, max_output_tokens=30_000)
+        provider = await asyncio.to_thread(service.provider, access, price=(prices or {}).get, on_paid=paid)
+        for _ in answers:
+            try:
+                found.append(await provider.complete(PROMPT))
+            except ProviderError as error:
+                found.append(error)
+        await provider.close()
+    assert len(server.asked) == len(answers)
+    return found
+
+
 async def answers(service: Service, body: Any) -> Reply:
     """The reply that is read in a body."""
     with model_server(Answer(body=body)) as server:
@@ -178,10 +196,11 @@ ODD_USAGE: list[Any] = [
 
 
 @both
-@pytest.mark.parametrize("usage", ODD_USAGE, ids=str)
-async def test_an_answer_whose_usage_cannot_be_read_is_read_at_an_unknown_cost(service: Service, usage: Any) -> None:
-    reply = await answers(service, service.body("plan", usage=usage, model=["x"]))
-    assert (reply.text, reply.usage, reply.cost_usd, reply.model) == ("plan", Usage(), None, "asked")
+async def test_an_answer_whose_usage_cannot_be_read_is_read_at_an_unknown_cost(service: Service) -> None:
+    odd = [Answer(body=service.body("plan", usage=usage, model=["x"])) for usage in ODD_USAGE]
+    read = await each(service, *odd, prices={"asked": PriceSettings(input=10, output=50)})
+    for usage, reply in zip(ODD_USAGE, read, strict=True):
+        assert (reply.text, reply.usage, reply.cost_usd, reply.model) == ("plan", Usage(), None, "asked"), usage
 
 
 @both
@@ -207,96 +226,77 @@ async def fails(service: Service, answer: Answer, **options: Any) -> TransientPr
     return caught.value
 
 
-"""A date that no machine can hold."""
-
-
 def refusal(message: str, **more: Any) -> dict[str, Any]:
     return {"type": "error", "error": {"type": "some_error", "message": message, **more}}
 
 
-@both
-@pytest.mark.parametrize(
-    ("status", "more", "kind", "code"),
-    [
-        (400, {}, "bad_request", "provider.bad_request"),
-        (401, {}, "auth", "provider.auth"),
-        (402, {}, "auth", "provider.quota"),
-        (403, {}, "auth", "provider.auth"),
-        (403, {"code": "model_not_found"}, "model", "provider.model"),
-        (404, {}, "model", "provider.model"),
-        (413, {}, "bad_request", "provider.bad_request"),
-        (422, {}, "bad_request", "provider.bad_request"),
-        (429, {"code": "insufficient_quota"}, "auth", "provider.quota"),
-    ],
-)
-async def test_what_no_retry_mends(service: Service, status: int, more: dict[str, Any], kind: str, code: str) -> None:
-    body = refusal(f"no: {SECRET}", **more)
-    with model_server(Answer(status=status, body=body)) as server, pytest.raises(PermanentProviderError) as caught:
-        await call(service, server.url)
-    assert (caught.value.kind, caught.value.code) == (kind, code)
-    assert caught.value.message == f"{service.provider.name} answered {status}: no: [redacted]"
-    assert SECRET not in caught.value.original_message
-    assert len(server.asked) == 1
+REFUSED: list[tuple[int, dict[str, Any], str, str]] = [
+    (400, {}, "bad_request", "provider.bad_request"),
+    (401, {}, "auth", "provider.auth"),
+    (402, {}, "auth", "provider.quota"),
+    (403, {}, "auth", "provider.auth"),
+    (403, {"code": "model_not_found"}, "model", "provider.model"),
+    (404, {}, "model", "provider.model"),
+    (413, {}, "bad_request", "provider.bad_request"),
+    (422, {}, "bad_request", "provider.bad_request"),
+    (429, {"code": "insufficient_quota"}, "auth", "provider.quota"),
+]
 
 
 @both
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(408, "timeout"), (409, "overloaded"), (429, "rate_limit"), (500, "overloaded"), (502, "overloaded"),
-     (503, "overloaded"), (504, "timeout"), (529, "overloaded")],
-)  # fmt: skip
-async def test_what_a_retry_may_mend_is_asked_once_here(service: Service, status: int, kind: str) -> None:
-    error = await fails(service, Answer(status=status, body="<html>\nbusy</html>"))
-    assert (error.kind, error.retry_after_s) == (kind, None)
-    assert error.message == f"{service.provider.name} answered {status}: <html> busy</html>"
+async def test_what_no_retry_mends(service: Service) -> None:
+    told = [Answer(status=status, body=refusal(f"no: {SECRET}", **more)) for status, more, _, _ in REFUSED]
+    for (status, _, kind, code), error in zip(REFUSED, await each(service, *told), strict=True):
+        assert isinstance(error, PermanentProviderError)
+        assert (error.kind, error.code) == (kind, code)
+        assert error.message == f"{service.provider.name} answered {status}: no: [redacted]"
+        assert SECRET not in error.original_message
+
+
+PASSING = {408: "timeout", 409: "overloaded", 429: "rate_limit", 500: "overloaded", 502: "overloaded",
+           503: "overloaded", 504: "timeout", 529: "overloaded"}  # fmt: skip
 
 
 @both
-@pytest.mark.parametrize(
-    ("headers", "low", "high"),
-    [
-        ({"retry-after": "7"}, 7, 7),
-        ({"retry-after": "2.5"}, 2.5, 2.5),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, 1.5),
-        ({"retry-after": "400"}, 400, 400),
-    ],
-)
-async def test_the_servers_wish_to_wait_is_told_in_seconds(
-    service: Service, headers: dict[str, str], low: float, high: float
-) -> None:
-    error = await fails(service, Answer(status=429, body=refusal("slow down"), headers=headers))
-    assert error.retry_after_s is not None
-    assert low <= error.retry_after_s <= high
+async def test_what_a_retry_may_mend_is_asked_once_here(service: Service) -> None:
+    told = [Answer(status=status, body="<html>\nbusy</html>") for status in PASSING]
+    for (status, kind), error in zip(PASSING.items(), await each(service, *told), strict=True):
+        assert isinstance(error, TransientProviderError)
+        assert (error.kind, error.retry_after_s) == (kind, None)
+        assert error.message == f"{service.provider.name} answered {status}: <html> busy</html>"
 
 
 @both
-@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf"])
-async def test_an_unusable_wish_leaves_the_wait_to_us(service: Service, wish: str) -> None:
-    error = await fails(service, Answer(status=503, body=refusal("busy"), headers={"retry-after": wish}))
-    assert error.retry_after_s is None
+async def test_the_servers_wish_to_wait_is_told_in_seconds_where_it_can_be_used(service: Service) -> None:
+    usable = [{"retry-after": "7"}, {"retry-after": "2.5"}, {"retry-after-ms": "1500", "retry-after": "9"}]
+    wishes = ["400", "0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf"]
+    headers = [*usable, *({"retry-after": wish} for wish in wishes)]
+    errors = await each(service, *(Answer(status=429, body=refusal("slow"), headers=one) for one in headers))
+    assert [error.retry_after_s for error in errors] == [7, 2.5, 1.5, 400, *[None] * 7]
+
+
+NO_REPLIES: list[tuple[Any, str]] = [
+    ("<!doctype html><title>Sign in</title>", "text/html"),
+    ("", "application/json"),
+    ('{"broken": ', "application/json"),
+    ("[" * 100_000, "application/json"),
+    ({"error": {"message": "upstream failed"}}, "application/json"),
+    ({"type": "message", "object": "chat.completion", "choices": [], "content": None}, "application/json"),
+    (["not", "an", "object"], "application/json"),
+    ({"choices": [{"text": "of another interface"}], "usage": {}, "type": "completion"}, "application/json"),
+    ({"status": "ok", "usage": {"cpu": 5}, "content": "x", "choices": []}, "application/json"),
+]
 
 
 @both
-@pytest.mark.parametrize(
-    ("body", "content_type"),
-    [
-        ("<!doctype html><title>Sign in</title>", "text/html"),
-        ("", "application/json"),
-        ('{"broken": ', "application/json"),
-        ("[" * 100_000, "application/json"),
-        ({"error": {"message": "upstream failed"}}, "application/json"),
-        ({"type": "message", "object": "chat.completion", "choices": [], "content": None}, "application/json"),
-        (["not", "an", "object"], "application/json"),
-        ({"choices": [{"text": "of another interface"}], "usage": {}, "type": "completion"}, "application/json"),
-        ({"status": "ok", "usage": {"cpu": 5}, "content": "x", "choices": []}, "application/json"),
-    ],
-)
-async def test_a_success_that_is_no_reply_is_transient(service: Service, body: Any, content_type: str) -> None:
+async def test_a_success_that_is_no_reply_is_transient(service: Service) -> None:
     paid: list[Prompt] = []
-    error = await fails(service, Answer(body=body, headers={"content-type": content_type}), paid=paid.append)
-    assert "base URL" in error.message
-    assert (error.kind, error.code) == ("overloaded", "provider.shape")
-    assert error.original_message == (body if isinstance(body, str) else json.dumps(body))[:500]
+    told = [Answer(body=body, headers={"content-type": kind}) for body, kind in NO_REPLIES]
+    for (body, _), error in zip(NO_REPLIES, await each(service, *told, paid=paid.append), strict=True):
+        assert isinstance(error, TransientProviderError)
+        assert "base URL" in error.message
+        assert (error.kind, error.code) == ("overloaded", "provider.shape")
+        assert error.original_message == (body if isinstance(body, str) else json.dumps(body))[:500]
     assert paid == []
 
 

@@ -172,25 +172,20 @@ from orchestrator.files.process import SystemClock
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from orchestrator.providers.routing import formats_of, open_providers
-(settings, environment), options = load(None, sys.argv[1:], {}, Path.cwd()), RunOptions(backlog=Path("b.csv"))
-open_providers(options, settings, environment, SystemClock())
-print(json.dumps([name in sys.modules for name in ("anthropic", "openai")]))
+options = RunOptions(backlog=Path("b.csv"))
+for override in sys.argv[1:]:
+    open_providers(options, *load(None, [override], {}, Path.cwd()), SystemClock())
+    print(json.dumps([name in sys.modules for name in ("anthropic", "openai")]))
 """
 
 
-@pytest.mark.parametrize(
-    ("overrides", "loaded"),
-    [
-        (["provider.script=team.jsonl"], [False, False]),
-        (["provider={name: openai, model: m, base_url: 'http://127.0.0.1:1'}"], [False, True]),
-    ],
-)
-def test_only_the_sdk_in_use_is_imported(tmp_path: Path, overrides: list[str], loaded: list[bool]) -> None:
+def test_only_the_sdk_in_use_is_imported(tmp_path: Path) -> None:
+    overrides = ["provider.script=team.jsonl", "provider={name: openai, model: m, base_url: 'http://127.0.0.1:1'}"]
     (tmp_path / "team.jsonl").touch()
     env = plain_environment(PYTHONPATH=str(Path(__file__).parents[2]))
     command = [sys.executable, "-c", LOADED, *overrides]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(done.stdout) == loaded
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [[False, False], [False, True]]
 
 
 def prompt(persona: str) -> Prompt:

@@ -55,15 +55,17 @@ async def status(daemon: Daemon, path: str, *headers: str, method: str = "GET") 
     return int(told.split()[1])
 
 
-@pytest.fixture(params=[{"PORT": "0"}, {}], ids=["every address", "loopback"])
-def with_token(home: Path, request: pytest.FixtureRequest) -> Stand:
-    return Stand(home, ORCHESTRATOR_TOKEN=TOKEN, **request.param)
-
-
-@pytest.mark.parametrize("host", ["Host: healthcheck.railway.app", "Host: 127.0.0.1:8080"])
-async def test_with_a_token_nothing_but_health_is_told_without_it(with_token: Stand, host: str) -> None:
+@pytest.mark.parametrize(
+    ("variables", "host"),
+    [({"PORT": "0"}, "Host: healthcheck.railway.app"), ({}, "Host: 127.0.0.1:8080")],
+    ids=["every address", "loopback"],
+)
+async def test_with_a_token_nothing_but_health_is_told_without_it(
+    home: Path, variables: dict[str, str], host: str
+) -> None:
     """On loopback as well: another user here, or a proxy by its defaults, sends just what this user sends."""
-    async with running(with_token) as daemon:
+    stand = await asyncio.to_thread(partial(Stand, home, ORCHESTRATOR_TOKEN=TOKEN, **variables))
+    async with running(stand) as daemon:
         for path in PATHS:
             for given in ((), *((line,) for line in WRONG)):
                 assert await status(daemon, path, host, *given) == 401, (path, given)

@@ -80,7 +80,7 @@ def try_operation(address: str, operation: Any, mode: GenerationMode, examples: 
 
 
 def test_every_operation_keeps_its_promises(address: str) -> None:
-    try_every_operation(address, 3)
+    try_every_operation(address, 2)
 
 
 @pytest.mark.soak

@@ -26,10 +26,10 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.dry_run import StoryCalls, most_calls
 from orchestrator.storage.reply_journal import WorkflowJournal
-from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.answers.action_plan_text import render_plan
 from tests.prompts.packaged import packaged_library
+from tests.story.test_story import Moving
 from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
 
 A = "US-1"
@@ -131,7 +131,7 @@ class Stand:
         **runs: Any,
     ) -> None:
         self.chosen, self.provider, self.sink = chosen, Saying(say), MemorySink()
-        self.workspace = MemoryWorkspace(base_files={"old.py": "OLD = 1\n"})
+        self.workspace = Moving(base_files={"old.py": "OLD = 1\n"})
         self.runner = SimulatedRunner(**runs)
         self._folder, self._person = folder, person
 
@@ -211,8 +211,8 @@ REPAIRABLE = ("prose", "broken json", "wrong structure", "list")
 
 NOT_MERGED: dict[str, Any] = {"wholes": [red(9), report(passed=["test_older"])]}
 """The merged tree is red, and its base is not."""
-UNNOTICED: dict[str, Any] = {"befores": [report(passed=["test_us_1"])] * 2}
-"""The suite passes without the story's change as well, and so does the one that is asked for then."""
+UNNOTICED: dict[str, Any] = {"hollows": [report(passed=["test_us_1"])] * 2}
+"""The suite passes with functions that return nothing as well, and so does the one that is asked for then."""
 
 
 def plans(*tasks: Any, **fields: Any) -> Say:

@@ -25,6 +25,14 @@ LIBRARY = packaged_library()
 RED = report(failed=["test_us_1"], message="us_1.py: assert 2 == 1")
 
 
+class Moving(MemoryWorkspace):
+    """Its result branch always moves before a merge, so that the whole suite is run there again."""
+
+    async def holds_result(self, story_id: str) -> bool:
+        """See the port."""
+        return False
+
+
 class Stand:
     """A story's whole surroundings; `run` may be called for several stories of one workspace.
 
@@ -33,7 +41,7 @@ class Stand:
 
     def __init__(self, folder: Path, *, base: dict[str, str] | None = None, **runs: Any) -> None:
         self.team, self.folder = Team(), folder
-        self.workspace = MemoryWorkspace(base_files=base or {})
+        self.workspace = (Moving if "wholes" in runs else MemoryWorkspace)(base_files=base or {})
         self.runner = SimulatedRunner(**runs)
         self.sink = MemorySink()
         self.step: SimulatedStep
