@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -50,6 +51,19 @@ TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
 _LOOK_S = 0.5  # between two attempts to take the lease
 _NOW = sa.func.clock_timestamp()
+
+
+SERVES = "serve-"
+"""How the executor id of a daemon begins."""
+
+
+@dataclass(frozen=True)
+class Others:
+    """What other living processes hold."""
+
+    sprints: frozenset[str]
+    is_behind: bool
+    """True when no other daemon works on fewer sprints than this one."""
 
 
 class Lease:
@@ -126,14 +140,22 @@ class Lease:
         finally:
             await asyncio.to_thread(self._release, sprint)
 
-    def others(self) -> frozenset[str]:
-        """Returns the sprints that other living processes hold. Blocks. Raises EventLogAway."""
+    def others(self) -> "Others":
+        """Returns what other living processes hold. Blocks. Raises EventLogAway."""
         if self._engine is None:
-            return frozenset()
-        alive = sa.and_(DAEMONS.c.token == HOLDERS.c.token, DAEMONS.c.seen >= _stale_before(self._ttl_s))
-        query = sa.select(HOLDERS.c.sprint).where(HOLDERS.c.token != self._token, sa.exists().where(alive))
+            return Others(frozenset(), is_behind=True)
+        alive = sa.select(DAEMONS.c.token, DAEMONS.c.executor_id, HOLDERS.c.sprint).join(
+            HOLDERS, DAEMONS.c.token == HOLDERS.c.token, isouter=True
+        )
         with usable(), self._engine.connect() as connection:
-            return frozenset(connection.execute(query).scalars())
+            rows = connection.execute(alive.where(DAEMONS.c.seen >= _stale_before(self._ttl_s))).all()
+        held: dict[str, set[str]] = {}
+        for row in rows:
+            if row.executor_id.startswith(SERVES):
+                held.setdefault(row.token, set()).update({row.sprint} - {None, NEW})
+        mine = len(held.pop(self._token, ()))
+        theirs = frozenset(row.sprint for row in rows if row.token != self._token and row.sprint is not None)
+        return Others(theirs, is_behind=all(mine <= len(sprints) for sprints in held.values()))
 
     def guard(self, connection: sa.Connection, sprint: str) -> None:
         """Checks in the caller's transaction that a sprint which we hold was not taken over; until the transaction ends

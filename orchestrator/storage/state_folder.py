@@ -18,6 +18,7 @@ from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import narrow, private, replace_content, stage
 from orchestrator.settings import Environment
 from orchestrator.storage.event_table import is_postgres
+from orchestrator.storage.leases import SERVES
 from orchestrator.storage.shared_state import SharedState, shared_state
 
 V = TypeVar("V", bound=Value)
@@ -220,7 +221,7 @@ class StateFolder:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_content(path, secrets.token_hex(4).encode())
-        return f"serve-{path.read_text().strip()}"
+        return f"{SERVES}{path.read_text().strip()}"
 
     def sidecar(self, backlog: Path) -> Path:
         """Cells that could not be written into this backlog file."""

@@ -132,7 +132,7 @@ async def test_of_two_daemons_one_works_on_a_sprint_and_a_stale_one_is_fenced(po
             with pytest.raises(SprintLocked, match=r"first \(host .*pid [0-9]+\) works on S1"):
                 async with second.lease.holding("S1"):
                     pass
-            assert (second.lease.others(), first.lease.others()) == ({"S1"}, frozenset())
+            assert [one.lease.others().sprints for one in (second, first)] == [{"S1"}, frozenset()]
             first.lease.expect_held("S1")
             async with second.lease.holding("S2"), thief.lease.holding("S1"):
                 for what in (first.lease.expect_held, first.lease.expect_held):
@@ -162,3 +162,16 @@ async def test_until_a_write_has_ended_nobody_takes_its_sprint(postgres: str) ->
         await taking
         engine.dispose()
     assert order == ["written", "taken"]
+
+
+async def test_the_daemon_with_the_fewest_sprints_is_the_next_to_begin_one(postgres: str) -> None:
+    first, second = (Daemon(postgres, f"serve-{name}", ttl_s=60) for name in ("first", "second"))
+    other = Daemon(postgres, "run-S9", ttl_s=60)
+    async with first.lease, other.lease, other.lease.holding("S9"):
+        assert first.lease.others().is_behind
+        async with second.lease, first.lease.holding("S1"):
+            assert [one.lease.others().is_behind for one in (first, second)] == [False, True]
+            async with second.lease.holding("S2"):
+                assert [one.lease.others().is_behind for one in (first, second)] == [True, True]
+        async with first.lease.holding("S1"):
+            assert first.lease.others().is_behind, "the other one has ended"
