@@ -15,9 +15,12 @@ from orchestrator.git.workspace import GitWorkspace
 from orchestrator.storage.commit_store import PostgresCommitStore
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.daemon import DaemonBench
-from tests.durability.driver import Aftermath
+from tests.durability.driver import ROOT, Aftermath
+from tests.durability.test_upgrade import release
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 from tests.zygote import Forked
+
+__all__ = ["release"]
 
 pytestmark = pytest.mark.timeout(300)
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "5"))
@@ -100,6 +103,26 @@ def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     assert (ended.code, "taken over" in ended.stdout) == (70, True)
     assert second.until_done(other).code == 0
     assert second.aftermath(0) == undisturbed
+
+
+@pytest.mark.soak
+def test_a_folder_of_the_release_before_goes_on_and_another_machine_after_it(
+    tmp_path: Path, postgres: str, release: Path, undisturbed: Aftermath
+) -> None:
+    first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "second", postgres)
+    first.source = release
+    process = first.start()
+    first.wait_for(lambda: len(first.told("task_finished")) >= 2, process)
+    process.kill()
+    process.communicate(timeout=30)
+    first.source = ROOT
+    process = first.start()
+    first.wait_for(lambda: bool(first.told("sprint_continued")), process, timeout=60)
+    first.vanish(process)
+    left = second.aftermath(second.finish().code)
+    # Steps have other numbers where the release before began a story.
+    for name in ("code", "tree", "calls", "cells"):
+        assert getattr(left, name) == getattr(undisturbed, name), name
 
 
 @pytest.mark.soak
