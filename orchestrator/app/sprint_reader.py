@@ -198,7 +198,8 @@ class Reader:
             return "its branch was pruned; its commits are part of the result"
         mirror = self._folder.mirror(Path(record.repo))
         if not await asyncio.to_thread(mirror.exists):
-            return "no branch yet"
+            # Fetching it would take what a whole clone takes.
+            return "no branch yet" if self._folder.shared is None else "its branch is not on this machine"
         try:
             return await workspace_of(self._environment, self._folder, record).diff_stat(story)
         except WorkspaceError as error:

@@ -45,6 +45,8 @@ from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.model import CommandSettings
 from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_table import is_postgres
+from orchestrator.storage.leases import living_daemons
 from orchestrator.story.older_tests import holds_something, try_base
 
 KEY = "doctor"
@@ -266,7 +268,14 @@ def _database(environment: Environment) -> DoctorRow:
             reader.close()
 
     todo = "correct DATABASE_URL, or take it out" if url else f"move {environment.home} away"
-    return _check("database", "database", expected, _problem(read), todo, "it answers")
+    problem = _problem(read)
+    if not problem and url is not None and is_postgres(url):
+        alive = living_daemons(url)
+        key = environment.variables.get("ORCHESTRATOR_MASK_KEY")
+        todo = "" if key else "set ORCHESTRATOR_MASK_KEY, the same on all machines: see docs/machines.md"
+        fine = f"it answers; at work: {', '.join(alive)}" if alive else "it answers; no daemon is at work"
+        return _row("database", "database", expected, fine, todo)
+    return _check("database", "database", expected, problem, todo, "it answers")
 
 
 async def _confinement(settings: Settings, environment: Environment) -> DoctorRow:

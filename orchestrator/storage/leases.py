@@ -314,6 +314,21 @@ def find_holder(engine: sa.Engine, sprint: str) -> str | None:
     return f"{found.executor_id} (host {found.host}, pid {found.pid})" if found else None
 
 
+def living_daemons(url: str) -> list[str]:
+    """Returns the daemons of a database that are alive, for people. Blocks. Raises ConfigError."""
+    query = sa.select(DAEMONS.c.executor_id, DAEMONS.c.host, DAEMONS.c.pid).where(
+        DAEMONS.c.seen >= _stale_before(TTL_S), DAEMONS.c.executor_id.startswith(SERVES)
+    )
+    engine = connected(url, writes=False)
+    try:
+        with usable(), engine.connect() as connection:
+            there = sa.inspect(connection).has_table(DAEMONS.name)
+            rows = connection.execute(query.order_by(DAEMONS.c.executor_id)).all() if there else []
+    finally:
+        engine.dispose()
+    return [f"{row.executor_id} (host {row.host}, pid {row.pid})" for row in rows]
+
+
 def _stale_before(ttl_s: float) -> sa.ColumnElement[Any]:
     return _NOW - sa.func.make_interval(0, 0, 0, 0, 0, 0, ttl_s)
 
