@@ -1,7 +1,6 @@
 """Of two daemons with one executor id one works, wherever they are, and a dead one is replaced."""
 
 import asyncio
-import gc
 import subprocess
 import sys
 import threading
@@ -14,6 +13,9 @@ from orchestrator.storage.event_table import connected, sqlite_url
 from orchestrator.storage.leases import Lease, living_daemons
 from tests.postgres import IMMEDIATE, PostgresServer
 
+# A server that ends between the connection and SQLAlchemy's first statement on it leaves it to the collector, which may
+# come in a later test.
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. .function BaseConnection.__del__")
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import asyncio, sys
@@ -88,8 +90,6 @@ async def test_a_killed_one_is_replaced_and_one_that_stood_still_learns_of_it(po
     assert thief.lost == []
 
 
-# A server that ends between the connection and SQLAlchemy's first statement on it leaves it to the collector.
-@pytest.mark.filterwarnings("ignore:Exception ignored in. .function BaseConnection.__del__")
 async def test_a_database_that_is_away_costs_nobody_the_lease(postgres_server: PostgresServer) -> None:
     url = postgres_server.fresh()
     holder = Daemon(url, ttl_s=0.2)
@@ -108,7 +108,6 @@ async def test_a_database_that_is_away_costs_nobody_the_lease(postgres_server: P
         assert not holder.lost
     async with Daemon(url).lease:
         pass
-    gc.collect()  # here, and in no later test
 
 
 async def test_the_end_does_not_need_a_database(postgres_server: PostgresServer) -> None:
