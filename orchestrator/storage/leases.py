@@ -120,7 +120,8 @@ class Lease:
     ) -> None:
         self._ending.set()
         if self._thread is not None and self._engine is not None:
-            await asyncio.to_thread(self._thread.join, self._ttl_s)
+            # A connection that it has in its hand now would be left open.
+            await asyncio.to_thread(self._thread.join, TTL_S)
             await asyncio.to_thread(self._give_up, self._engine)
             self._engine = None
 
