@@ -41,7 +41,7 @@ async def test_a_backup_is_fetched_and_restored(guarded: Stand, tmp_path: Path) 
         async with get_service(daemon.app).alone["backup"]:
             busy = await daemon.client.get("/api/v1/backup")
             assert (busy.status_code, "another backup" in busy.json()["error"]) == (503, True)
-    (record,) = StateFolder(guarded.environment.home).records()
+    (record,) = await asyncio.to_thread(StateFolder(guarded.environment.home).records)
     given = ["--repo", record.repo, "--backlog", record.backlog]
     done = await asyncio.to_thread(partial(cli, "restore", str(file), *given, ORCHESTRATOR_HOME=str(other)))
     assert done.exit_code == 0, done.stderr
