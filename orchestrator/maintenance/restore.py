@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.app.relocation import find_paths_inside, move_paths, relocate
+from orchestrator.app.relocation import find_moved_inside, rebase, relocate
 from orchestrator.core.daemon import BackupHeader, Restored
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintRecord
@@ -60,7 +60,7 @@ async def _checked(
     try:
         header, files = await asyncio.to_thread(_unpacked, environment, home, source)
         here = StateFolder(staging)
-        moved = await asyncio.to_thread(_find_moved, here, Path(header.home), home, repos, backlogs)
+        moved = await asyncio.to_thread(_find_moved, here, header, home, repos, backlogs)
         await _expect_repositories(await asyncio.to_thread(here.records), moved, home)
         await asyncio.to_thread(relocate, here, moved)
         if header.database == "postgres" and environment.database_url is not None:
@@ -105,14 +105,16 @@ async def _fill(url: str, tables: Path) -> None:
 
 
 def _find_moved(
-    here: StateFolder, before: Path, after: Path, repos: Sequence[str], backlogs: Sequence[str]
+    here: StateFolder, header: BackupHeader, home: Path, repos: Sequence[str], backlogs: Sequence[str]
 ) -> dict[str, str]:
     """Returns each path of the records that is another one now → that one.
 
     What lies in the state folder follows it, and a backlog its repository. Raises ConfigError for other paths that were
     not given: elsewhere they may name a repository of another project, to which the sprint would push.
     """
-    moved = {} if before == after else find_paths_inside(here, before, after)
+    before = Path(header.home)
+    inside = [(before, home), (Path(header.real_home or before), home.resolve())]
+    moved = find_moved_inside(here, inside)
     records = here.records()
     outside = {
         "--repo": [path for path in dict.fromkeys(one.repo for one in records) if path not in moved],
@@ -120,11 +122,12 @@ def _find_moved(
     }
     for old, new in _assign("--repo", repos, outside["--repo"]).items():
         moved[old] = os.path.realpath(new)
-        moved |= move_paths((one.backlog for one in records if one.repo == old), Path(old), Path(moved[old]))
+        mine = (one.backlog for one in records if one.repo == old)
+        moved |= {path: str(there) for path in mine if (there := rebase(path, [(Path(old), Path(moved[old]))]))}
     for old, new in _assign("--backlog", backlogs, outside["--backlog"]).items():
         moved[old] = os.path.abspath(new)  # records keep its links
     missing = [(option, path) for option, paths in outside.items() for path in paths if path not in moved]
-    if missing and before != after:
+    if missing and before != home:
         wanted = "; ".join(f"{option} for {path} of {_name(records, path)}" for option, path in missing)
         raise ConfigError(
             f"the backup is of {before}, and paths that its sprints name may be another project's here: give {wanted} "
