@@ -109,6 +109,20 @@ def test_a_daemon_that_was_killed_goes_on_where_its_project_is_now(tmp_path: Pat
     assert not first.exists()
 
 
+def test_a_copy_of_a_backlog_in_work_is_refused_by_the_command(tmp_path: Path) -> None:
+    place = make_project(tmp_path / "place", latency_ms=100_000)
+    words = [*MODEL, "--backlog", "backlog.csv", "--set", "serve.poll_s=0.1"]
+    daemon = RealDaemon(place, *words).start()
+    try:
+        daemon.until(lambda: "SP-001" in (place / "backlog.csv").read_text())
+        shutil.copy(place / "backlog.csv", place / "copy.csv")
+        refused = run_cli(["submit", "copy.csv"], place)
+    finally:
+        daemon.end(signal.SIGKILL)
+    assert refused.returncode == 2, refused.stdout
+    assert f"the Sprint_ID SP-001 of a sprint that has begun with the backlog {place}/backlog.csv" in refused.stderr
+
+
 def make_state(place: Path, repo: Path, base: str) -> StateFolder:
     """A state folder with the record of a sprint and of an analysis of `repo`, and a submitted backlog."""
     folder = StateFolder(place / "state")
