@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,10 @@ JOB_FILES = (JOB, f"{RESULTS}/*")
 MAX_SHOWN = 4_000_000
 """Bytes of a file that is shown whole."""
 MAX_TRIED = 100_000
+
+
+def _is_same(record: AnalysisRecord, repo: Path, asked: Callable[[Path], str]) -> bool:
+    return record.repo == str(repo) and record.asked == asked(Path(record.asked_in or repo))
 
 
 class AnalysisJob(Value):
@@ -74,19 +79,20 @@ class AnalysisStore:
                     return one
         raise ConfigError(f"no id is free in {self.folder.home}; name one with --id")
 
-    def resumable(self, name: str | None, asked: str) -> AnalysisRecord | None:
+    def resumable(self, name: str | None, repo: Path, asked: Callable[[Path], str]) -> AnalysisRecord | None:
         """Returns the unfinished analysis of the command that asks for the same, or None for a new one.
 
+        `asked` returns the request's text with another path of the repository.
         Raises ConfigError for a `name` of an analysis of something else, of a daemon's, or of a finished one.
         """
         records = self.folder.analyses()
         if name is None:
-            mine = (one for one in reversed(records) if one.asked == asked and not one.finished)
+            mine = (one for one in reversed(records) if _is_same(one, repo, asked) and not one.finished)
             return next((one for one in mine if self.job(one.analysis) is None), None)
         known = next((one for one in records if one.analysis == name), None)
         if self.job(name) is not None:
             raise ConfigError(f"analysis {name} is a daemon's, which resumes it; give another id")
-        if known is not None and known.asked != asked:
+        if known is not None and not _is_same(known, repo, asked):
             raise ConfigError(
                 f"analysis {name} has another repository, PRD, profile, prompts or analysis settings; give "
                 "it another id"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.app.relocation import follow_move
 from orchestrator.app.sprint_reader import Reader, SprintView, find_history
 from orchestrator.app.sprints import event_url, read_numbered_events, workspace_of
 from orchestrator.app.views import begun_by
@@ -171,6 +172,7 @@ class SprintCommands:
         It is valid once recorded, even if this process dies.
         """
         comment = _kept(given.comment)
+        await follow_move(self._folder)
         record = await asyncio.to_thread(self._record, sprint, story)
         order = Order(id=uuid.uuid4().hex[:12], verb=given.verb, story=story, by=given.by, comment=comment)
         if record.pruned is not None:

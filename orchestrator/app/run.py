@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.app.plan_files import add_plans, read_plans, read_project
+from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import find_secrets
@@ -72,6 +73,8 @@ class Run:
 
     async def go(self) -> RunResult:
         """Runs the whole sprint. Raises UserError before anything is spent."""
+        if moved := await follow_move(self._folder):
+            self._warn(moved)
         # Before anything else is looked at or made.
         content = await asyncio.to_thread(read_checked, self._options.backlog, self._settings, self._folder)
         provider = await asyncio.to_thread(

@@ -218,9 +218,13 @@ def make_sprint_record(
 def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
     backlog = str(options.backlog.absolute())
     if record.backlog != backlog:
-        raise ConfigError(f"sprint {record.sprint} was started with the backlog {record.backlog}; give it another id")
+        told = f"was started with the backlog {record.backlog}; give it another id, or, if that was moved"
+        raise ConfigError(
+            f"sprint {record.sprint} {told}, `orchestrator backup` and `orchestrator restore --backlog FILE`"
+        )
     if record.repo != str(repo):
-        raise ConfigError(f"sprint {record.sprint} was started in the repository {record.repo}; give it another id")
+        told = f"was started in the repository {record.repo}; give it another id, or, if that was moved"
+        raise ConfigError(f"sprint {record.sprint} {told}, `backup` and `restore --repo DIR`")
     if options.stories and set(options.stories) != set(record.requested):
         asked = ", ".join(record.requested) or "all its rows"
         raise ConfigError(

@@ -270,8 +270,9 @@ def submit_command(
 ) -> int:
     """Submit a backlog to the daemon at --url (ORCHESTRATOR_URL), or to the one of the state folder.
 
-    It is validated first: problems are reported with exit code 2, and the daemon keeps what it had. A backlog of the
-    same name is replaced; running stories continue.
+    It is validated first: problems are reported with exit code 2, and the daemon keeps what it had. Rows with the
+    Sprint_ID of a sprint that has begun without them are one: clear it. A backlog of the same name is replaced;
+    running stories continue.
 
     Example: orchestrator submit backlog.csv --url https://daemon.example.org
     """

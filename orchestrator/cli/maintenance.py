@@ -105,19 +105,30 @@ def restore_command(
     context: Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` wrote.")],
     home: Annotated[Path | None, typer.Option(metavar="DIR", help="The state folder; default: the configured.")] = None,
+    repo: Annotated[
+        list[str] | None, typer.Option(metavar="DIR|OLD=NEW", help="The repository of its sprints; repeatable.")
+    ] = None,
+    backlog: Annotated[
+        list[str] | None, typer.Option(metavar="FILE|OLD=NEW", help="The backlog of its sprints; repeatable.")
+    ] = None,
 ) -> int:
     """Restore a backup into an empty state folder: it is checked first, then restored whole or not at all.
 
-    With DATABASE_URL set, the backup's tables go into that database, which must hold no sprints.
+    Into another folder than it was, it needs --repo for the repositories of its sprints, and --backlog for backlogs
+    that lie in none of these: no sprint writes to a path that was not given. With DATABASE_URL set, the backup's tables
+    go into that database, which must hold no sprints.
 
-    Example: orchestrator restore before-the-upgrade.tar.gz
+    Example: orchestrator restore before-the-upgrade.tar.gz --repo ~/src/shop
     """
     from orchestrator.maintenance.restore import restore
 
     environment = context.environment
     if home is not None:
         environment = environment.model_copy(update={"home": home.absolute()})
-    done = asyncio.run(restore(environment, file, lambda warning: say(f"warning: {warning}")))
+    work = restore(
+        environment, file, lambda warning: say(f"warning: {warning}"), repos=repo or (), backlogs=backlog or ()
+    )
+    done = asyncio.run(work)
     if context.as_json:
         print_json(done.model_dump(mode="json"))
         return Exit.GOOD

@@ -107,7 +107,9 @@ class BackupHeader(Value):
     created: datetime
     """The moment that it shows."""
     home: str
-    """The state folder it was."""
+    """The state folder it was, as paths in it say."""
+    real_home: str = ""
+    """The same with links resolved; empty in a backup of a version that did not tell."""
     database: Literal["sqlite", "postgres"]
     sprints: tuple[SprintKept, ...] = ()
 

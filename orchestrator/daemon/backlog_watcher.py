@@ -4,7 +4,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +13,12 @@ from pathlib import Path
 from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import read_checked
 from orchestrator.backlogs.files import SUFFIXES, open_backlog
-from orchestrator.checks.backlog import all_problems
+from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
-from orchestrator.core.finding import Finding
+from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.sprint import SprintRecord
-from orchestrator.core.story import BacklogContent, Story, closers
+from orchestrator.core.story import BacklogContent, Story, closers, id_problem
 from orchestrator.files.atomic_file import private
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
@@ -26,6 +26,8 @@ from orchestrator.storage.state_folder import StateFolder
 
 # It becomes a file name: no separator, and no leading dot that would hide it.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAMED = 10
+"""Rows that a message names."""
 # Path, time, size and inode of each file: an editor that renames a new file into place changes the inode.
 Signature = tuple[tuple[str, int, int, int], ...]
 
@@ -109,13 +111,7 @@ class Watched:
         if self.content is None:
             return {}
         mine = [record for record in records if record.backlog == str(self.path) and not record.cleared]
-        taken = {story for record in mine for story in record.story_ids}
-        closed = closers(self.content.stories)
-        groups: dict[str, list[str]] = {}
-        for story in self.content.stories:
-            if not story.completed and story.id not in taken and story.id not in closed:
-                groups.setdefault(story.sprint_id.strip(), []).append(story.id)
-        return {name: tuple(stories) for name, stories in groups.items()}
+        return _group_open_rows(self.content, {story for record in mine for story in record.story_ids})
 
     def _last_good(self) -> BacklogContent | None:
         try:
@@ -132,6 +128,16 @@ class Watched:
             return tuple((str(file), *_stamp(file)) for file in files)
         except OSError as error:
             return ((os.strerror(error.errno or 0), 0, 0, 0),)
+
+
+def _group_open_rows(content: BacklogContent, taken: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Returns Sprint_ID cell → its rows that are not completed, closed or `taken`, in backlog order."""
+    closed = closers(content.stories)
+    groups: dict[str, list[str]] = {}
+    for story in content.stories:
+        if not story.completed and story.id not in taken and story.id not in closed:
+            groups.setdefault(story.sprint_id.strip(), []).append(story.id)
+    return {name: tuple(stories) for name, stories in groups.items()}
 
 
 def _words(content: BacklogContent) -> list[Story]:
@@ -161,8 +167,8 @@ def find_backlogs(path: Path) -> list[Path]:
 def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, content: bytes) -> Submitted:
     """Keeps `content` as the backlog `name`, in place of what it held. Blocks.
 
-    Raises ConfigError for a name or a format we do not take, BacklogError with every problem of the content; what was
-    there before then stays.
+    Raises ConfigError for a name or a format we do not take, BacklogError with every problem of the content, rows of
+    sprints that have begun without them included; what was there before then stays.
     """
     _check(name, suffix)
     folder.submitted.mkdir(parents=True, exist_ok=True)
@@ -172,6 +178,8 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
         raise ConfigError(f"the backlog {name} was handed in as {others[0].name}: withdraw it first, or take this form")
     with _beside(folder, target.name, content) as beside:
         read = read_checked(beside, settings, folder)
+        if begun := _find_begun_sprints(read, target, folder):
+            raise refusal(read.source, begun)
         replaced = target.exists()
         folder.write(target, content)
     warnings = tuple(all_problems(read))
@@ -188,7 +196,31 @@ def plan_backlog(environment: Environment, settings: Settings, name: str, suffix
     with _beside(folder, f"{name}{suffix}", content) as beside:
         read = open_backlog(beside, settings, folder).read()
         made = with_spending(dry_run(read, stories=None, settings=settings), settings, environment)
+        begun = _find_begun_sprints(read, folder.submitted / f"{name}{suffix}", folder)
+        made = made.model_copy(update={"problems": (*made.problems, *begun)})
         return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
+
+
+def _find_begun_sprints(content: BacklogContent, target: Path, folder: StateFolder) -> list[Finding]:
+    """Returns a finding for each Sprint_ID whose sprint has begun without open rows that carry it.
+
+    Such rows would wait for ever. A backlog that is a copy of another one has them: its sprints are those of the other.
+    """
+    found = []
+    for name, stories in _group_open_rows(content, ()).items():
+        record = folder.record(name) if name and not id_problem(name) else None
+        if record is None or record.cleared:
+            continue
+        own = record.backlog == str(target)
+        rows = [story for story in stories if not (own and story in record.story_ids)]
+        if rows:
+            named = ", ".join(rows[:_NAMED]) + (f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else "")
+            how = "that has begun without them" if own else f"that has begun with the backlog {record.backlog}"
+            message = f"rows carry the Sprint_ID {name} of a sprint {how}: {named}"
+            where = Where(file=content.source or None, story=rows[0], field="Sprint_ID")
+            fix = "clear their Sprint_ID to run them in a sprint of their own, or take the rows out"
+            found.append(major("backlog.sprint_begun", message, where=where, fix=fix))
+    return found
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment
@@ -40,6 +41,7 @@ async def open_daemon(
 ) -> tuple[SharedRepository, RoutedProvider, Equipment]:
     """Opens the state folder's lock, the providers, the lease and the works, on the stack. Raises UserError."""
     folder = StateFolder.of(environment)
+    moved = await follow_move(folder)
     if warning := await asyncio.to_thread(folder.make):
         listen(make_folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
@@ -60,6 +62,8 @@ async def open_daemon(
     secrets = secrets_of(environment.variables)
     works.sink.hide(secrets)
     await stack.enter_async_context(works)
+    if moved:
+        await works.emit("", "state_folder_moved", moved, "", level=Level.WARN)
     equipment = Equipment(
         works=works,
         environment=environment,

@@ -105,7 +105,7 @@ def _records(folder: StateFolder) -> dict[str, bytes]:
 _SCRATCH = ".backup-"
 _APART = frozenset(
     {"sprints", "mirrors", "replies", "analyses", "daemon", "repositories", "environments", "bases", ".restoring"}
-    | {".gitignore", MARK, f"{MARK}.lock"}  # the database that it is restored into has an id of its own
+    | {".gitignore", "place.json", MARK, f"{MARK}.lock"}  # the database that it is restored into has an id of its own
 )
 """Files that are not copied directly: they are handled separately, or made again."""
 
@@ -121,6 +121,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
         raise ConfigError(f"there is no state folder {folder.home} to back up")
     target = await asyncio.to_thread(_expect_file, folder.home, target) if isinstance(target, Path) else target
     mirrors = await asyncio.to_thread(lambda: sorted(folder.home.glob("mirrors/*.git")))
+    place = await asyncio.to_thread(folder.place)  # as its paths are, also if it was moved since
     # For people alone, so that it need not be of the same moment.
     sprints = await asyncio.to_thread(_sprints, environment, folder)
     async with AsyncExitStack() as stack:
@@ -129,7 +130,8 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
         header = BackupHeader(
             version=__version__,
             created=datetime.fromtimestamp(now.at, UTC),
-            home=str(folder.home),
+            home=place.home if place is not None else str(folder.home),
+            real_home=place.real if place is not None else "",
             database="sqlite" if environment.database_url is None else "postgres",
             sprints=sprints,
         )

@@ -1,13 +1,17 @@
 """`restore`: a backup becomes the state folder, here or at another place, whole or not at all."""
 
 import asyncio
+import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from orchestrator.app.relocation import find_moved_inside, rebase, relocate
 from orchestrator.core.daemon import BackupHeader, Restored
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.files.archive import unpack
+from orchestrator.git.repository import holds_commit
 from orchestrator.settings import Environment
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.snapshots import read_in
@@ -20,13 +24,19 @@ LAST = "sprints"
 
 
 async def restore(
-    environment: Environment, source: Path, tell: Callable[[str], None] = lambda _warning: None
+    environment: Environment,
+    source: Path,
+    tell: Callable[[str], None] = lambda _warning: None,
+    *,
+    repos: Sequence[str] = (),
+    backlogs: Sequence[str] = (),
 ) -> Restored:
     """Makes a backup the state folder, which must be empty, and the database of DATABASE_URL, if it was one of those.
 
     Everything is unpacked and checked first; `tell` gets a warning when the folder was open to other users. Given again
-    after a kill, it starts again; until it has ended no run begins in the folder. Raises ConfigError, and SprintLocked
-    while a daemon is at work in it.
+    after a kill, it starts again; until it has ended no run begins in the folder. Where repositories and backlogs
+    outside of it are now is given as `NEW` or `OLD=NEW`; without that they stay, in the folder that it was. Raises
+    ConfigError, and SprintLocked while a daemon is at work in it.
     """
     folder = StateFolder.of(environment)
     await asyncio.to_thread(_expect_empty, folder.home)
@@ -34,7 +44,7 @@ async def restore(
         if warning := await asyncio.to_thread(folder.make_private):
             tell(warning)
         async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
-            header, files = await _checked(environment, folder.home, source)
+            header, files = await _checked(environment, folder.home, source, repos, backlogs)
             # The only step after which the folder is no longer empty.
             await asyncio.to_thread(_take_over, folder.home)
     except OSError as error:
@@ -42,14 +52,19 @@ async def restore(
     return Restored(header=header, home=str(folder.home), files=files)
 
 
-async def _checked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
+async def _checked(
+    environment: Environment, home: Path, source: Path, repos: Sequence[str], backlogs: Sequence[str]
+) -> tuple[BackupHeader, int]:
     """Does everything but the last step, which cannot fail for what the backup holds."""
     staging = home / RESTORING
     try:
         header, files = await asyncio.to_thread(_unpacked, environment, home, source)
+        here = StateFolder(staging)
+        moved = await asyncio.to_thread(_find_moved, here, header, home, repos, backlogs)
+        await _expect_repositories(await asyncio.to_thread(here.records), moved, home)
+        await asyncio.to_thread(relocate, here, moved)
         if header.database == "postgres" and environment.database_url is not None:
             await _fill(environment.database_url, staging / "postgres")
-        await asyncio.to_thread(_relocate, staging, Path(header.home), home)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
         raise
@@ -89,34 +104,65 @@ async def _fill(url: str, tables: Path) -> None:
     await asyncio.to_thread(read_in, url, tables)
 
 
-def _relocate(staging: Path, before: Path, after: Path) -> None:
-    """Makes the state folder in `staging`, which lay at `before`, one that lies at `after`.
+def _find_moved(
+    here: StateFolder, header: BackupHeader, home: Path, repos: Sequence[str], backlogs: Sequence[str]
+) -> dict[str, str]:
+    """Returns each path of the records that is another one now → that one.
 
-    Backlogs that were handed in and copies of remote repositories lie in the state folder itself: records name them by
-    their paths, and mirrors, sidecars and what a backlog last was are called after them.
+    What lies in the state folder follows it, and a backlog its repository. Raises ConfigError for other paths that were
+    not given: elsewhere they may name a repository of another project, to which the sprint would push.
     """
-    if before == after:
-        return
-    here, old, new = StateFolder(staging), StateFolder(before), StateFolder(after)
+    before = Path(header.home)
+    inside = [(before, home), (Path(header.real_home or before), home.resolve())]
+    moved = find_moved_inside(here, inside)
+    records = here.records()
+    outside = {
+        "--repo": [path for path in dict.fromkeys(one.repo for one in records) if path not in moved],
+        "--backlog": [path for path in dict.fromkeys(one.backlog for one in records) if path not in moved],
+    }
+    for old, new in _assign("--repo", repos, outside["--repo"]).items():
+        moved[old] = os.path.realpath(new)
+        mine = (one.backlog for one in records if one.repo == old)
+        moved |= {path: str(there) for path in mine if (there := rebase(path, [(Path(old), Path(moved[old]))]))}
+    for old, new in _assign("--backlog", backlogs, outside["--backlog"]).items():
+        moved[old] = os.path.abspath(new)  # records keep its links
+    missing = [(option, path) for option, paths in outside.items() for path in paths if path not in moved]
+    if missing and before != home:
+        wanted = "; ".join(f"{option} for {path} of {_name(records, path)}" for option, path in missing)
+        raise ConfigError(
+            f"the backup is of {before}, and paths that its sprints name may be another project's here: give {wanted} "
+            "(as OLD=NEW where there are several; OLD=OLD: the same path)"
+        )
+    return moved
 
-    def moved(path: str) -> str:
-        inside = Path(path).is_relative_to(before)
-        return str(after / Path(path).relative_to(before)) if inside else path
 
-    repos: set[str] = set()
-    backlogs = {str(before / path.relative_to(staging)) for path in (staging / "backlogs").glob("*")}
-    for record in here.records():
-        repos.add(record.repo)
-        backlogs.add(record.backlog)
-        here.save(record.model_copy(update={"repo": moved(record.repo), "backlog": moved(record.backlog)}))
-    renamed = [(old.mirror(Path(repo)), new.mirror(Path(moved(repo)))) for repo in repos]
-    for backlog in backlogs:
-        was, now = Path(backlog), Path(moved(backlog))
-        renamed += [(old.sidecar(was), new.sidecar(now)), (old.last_good(was), new.last_good(now))]
-    for source, target in renamed:
-        source = staging / source.relative_to(before)
-        if source.exists():
-            source.rename(staging / target.relative_to(after))
+async def _expect_repositories(records: Sequence[SprintRecord], moved: Mapping[str, str], home: Path) -> None:
+    """Raises ConfigError for a given path that is not the repository of its sprints."""
+    # Of its latest sprint: the base of an older one may have been rewritten since.
+    bases = {one.repo: one.base for one in records}
+    for old, base in bases.items():
+        new = Path(moved.get(old, old))
+        if old in moved and not new.is_relative_to(home) and not await holds_commit(new, base):
+            what = f"repository with the commit {base[:12]}, from which" if base else "repository;"
+            raise ConfigError(f"{new} is no {what} {_name(records, old)} began in {old}")
+
+
+def _assign(option: str, given: Sequence[str], recorded: Sequence[str]) -> dict[str, str]:
+    """Returns recorded path → the path given for it, of texts `NEW` or `OLD=NEW`. Raises ConfigError."""
+    moved: dict[str, str] = {}
+    for text in given:
+        # A path may contain "=": only a recorded one before it is meant as OLD.
+        old = next((path for path in recorded if text.startswith(f"{path}=")), None)
+        if old is None and (len(recorded) != 1 or len(given) != 1):
+            known = ", ".join(recorded) or "none outside of its state folder"
+            raise ConfigError(f"{option} {text}: give OLD=NEW, where OLD is a path that the backup names ({known})")
+        moved[old or recorded[0]] = text if old is None else text.removeprefix(f"{old}=")
+    return moved
+
+
+def _name(records: Iterable[SprintRecord], path: str) -> str:
+    """Returns the sprints of a repository or backlog, for people."""
+    return ", ".join(one.sprint for one in records if path in {one.repo, one.backlog})
 
 
 def _take_over(home: Path) -> None:

@@ -30,6 +30,16 @@ RESTORING = ".restoring"
 """Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
 
 
+class Place(Value):
+    """place.json: where the state folder was when its paths were written. A copy has the same id at another place."""
+
+    id: str
+    home: str
+    """As it was configured."""
+    real: str
+    """The same with links resolved, as records name repositories."""
+
+
 class StateFolder:
     """Paths below one home folder; nothing is created before it is needed.
 
@@ -92,6 +102,8 @@ class StateFolder:
         try:
             warning = self.make_private()
             self.ignore()
+            if self.shared is None and self.place() is None:  # new, or of a release that did not write it
+                self.save_place()
         except OSError as error:
             raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
         if not os.access(self.home, os.W_OK):
@@ -109,6 +121,20 @@ class StateFolder:
         if not ignore.exists():
             with open(ignore, "w", encoding="ascii", opener=private) as file:
                 file.write("*\n")
+
+    def place(self) -> Place | None:
+        """Returns where the folder was when its paths were written; None where that is not kept."""
+        return _read(self._place, Place)
+
+    def save_place(self) -> None:
+        """Records that all paths in the folder are as it lies now. Raises OSError."""
+        before = self.place()
+        identity = before.id if before is not None else secrets.token_hex(8)
+        self._save(self._place, Place(id=identity, home=str(self.home), real=str(self.home.resolve())))
+
+    @property
+    def _place(self) -> Path:
+        return self.home / "place.json"
 
     @property
     def engine_database(self) -> Path:
@@ -308,7 +334,8 @@ def _read(path: Path, kind: type[V]) -> V | None:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        what = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}.get(kind, "packed repository")
+        names = {SprintRecord: "sprint record", AnalysisRecord: "analysis", Place: "place of the state folder"}
+        what = names.get(kind, "packed repository")
         raise ConfigError(f"{path} holds no {what}; move it away to start again") from error
 
 

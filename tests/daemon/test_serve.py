@@ -21,6 +21,7 @@ from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.core.event import Event
 from orchestrator.core.suite import RunProblem, TestReport
 from orchestrator.daemon import serve, sprint_registry
+from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.daemon.serve import Daemon
 from orchestrator.settings import load
 from orchestrator.settings.options import ServeOptions
@@ -487,6 +488,33 @@ async def test_a_backlog_that_is_handed_in_is_checked_first_and_then_worked_on(f
             await daemon.withdraw("team")
 
 
+async def test_rows_of_a_sprint_that_has_begun_without_them_are_refused_when_they_are_handed_in(field: Field) -> None:
+    field.team.good("US-001")
+    field.slow_delivery("US-002", 60_000)
+    field.overrides.append("shutdown.grace_s=0.1")
+    field.rows("US-001", "US-002 < US-001")
+    plain = field.backlog.read_bytes()
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-002", "delivery") and b"SP-001" in field.backlog.read_bytes())
+        copied = field.backlog.read_bytes()
+        with pytest.raises(BacklogError) as refused:
+            await daemon.submit("copy", ".csv", copied)
+        (finding,) = refused.value.findings
+        assert (finding.code, finding.where.file) == ("backlog.sprint_begun", "copy.csv")
+        told = f"rows carry the Sprint_ID SP-001 of a sprint that has begun with the backlog {field.backlog}: US-002"
+        assert (finding.message, told in refused.value.message) == (told, True)
+        assert len(daemon.state().backlogs) == 1, "it is not watched"
+        planned = await asyncio.to_thread(plan_backlog, daemon.environment, daemon.settings, "copy", ".csv", copied)
+        assert finding in planned.problems
+        more = plain.replace(b"US-00", b"US-01")
+        await daemon.submit("team", ".csv", more)
+        await field.until(lambda: len(field.named("sprint_started")) == 2)
+        without = more.replace(b"US-012", b"US-013").replace(b"Story US-013,US-011,,,", b"Three,,,,SP-002")
+        with pytest.raises(BacklogError, match="SP-002 of a sprint that has begun without them: US-013"):
+            await daemon.submit("team", ".csv", without)
+        assert (await daemon.submit("team", ".csv", more)).replaced, "rows of its own sprints are no trouble"
+
+
 async def test_a_second_daemon_of_the_state_folder_is_refused(field: Field) -> None:
     field.rows()
     async with field.daemon():
@@ -511,6 +539,7 @@ async def test_two_backlogs_are_worked_on_side_by_side_within_the_common_slots(f
 async def test_a_sprint_that_is_reset_as_a_whole_begins_with_all_its_rows_and_without_its_pause(field: Field) -> None:
     field.team.good("US-001")
     field.slow_delivery("US-002", 60_000)
+    field.overrides.append("shutdown.grace_s=0.1")
     field.rows("US-001", "US-002 < US-001")
     async with field.daemon():
         await field.until(lambda: field.asked("US-002", "delivery"))

@@ -24,7 +24,8 @@ def command(bench: Bench, home: Path, *words: str) -> Ended:
 def ends_alike(bench: Bench, file: Path, undisturbed: Aftermath) -> int:
     """Restore and go on; how many calls were made for that."""
     home, log = file.with_suffix(".home"), file.with_suffix(".jsonl")
-    assert command(bench, home, "restore", str(file)).code == 0
+    given = ["--repo", "repo", "--backlog", "backlog.csv"]
+    assert command(bench, home, "restore", str(file), *given).code == 0
     kept = [json.loads(path.read_bytes()) for path in (home / "replies").rglob("*-*.json")]
     asked = {told(entry["key"], entry["turn"]) for entry in kept if entry["ended"] == "reply"}
     words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl"]

@@ -64,9 +64,10 @@ def test_backed_up_restored_and_pruned(fresh_postgres: Callable[[], str], tmp_pa
     with pytest.raises(ConfigError, match="set DATABASE_URL"):
         asyncio.run(restore(without, file))
 
-    asyncio.run(restore(configured(tmp_path / "two", second)[1], file))
+    given: Any = {"repos": [str(tmp_path / "repo")], "backlogs": [str(tmp_path / "backlog.csv")]}
+    asyncio.run(restore(configured(tmp_path / "two", second)[1], file, **given))
     assert rows(second) == before
-    asyncio.run(restore(configured(tmp_path / "killed", second)[1], file))  # as after a kill behind the commit
+    asyncio.run(restore(configured(tmp_path / "killed", second)[1], file, **given))  # as after a kill behind the commit
     assert rows(second) == before
     again = run(tmp_path, tmp_path / "two", second)
     assert again.report == ran.report
@@ -74,7 +75,7 @@ def test_backed_up_restored_and_pruned(fresh_postgres: Callable[[], str], tmp_pa
     with psycopg.connect(second) as connection:
         connection.execute("INSERT INTO orchestrator_events (id, sprint, body) VALUES ('x', 'S9', '{}')")
     with pytest.raises(ConfigError, match="holds sprints already"):
-        asyncio.run(restore(configured(tmp_path / "three", second)[1], file))
+        asyncio.run(restore(configured(tmp_path / "three", second)[1], file, **given))
     assert [path.name for path in (tmp_path / "three").iterdir()] == ["daemon"]
 
     settings, environment = configured(tmp_path / "two", second)

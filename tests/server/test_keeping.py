@@ -41,7 +41,9 @@ async def test_a_backup_is_fetched_and_restored(guarded: Stand, tmp_path: Path) 
         async with get_service(daemon.app).alone["backup"]:
             busy = await daemon.client.get("/api/v1/backup")
             assert (busy.status_code, "another backup" in busy.json()["error"]) == (503, True)
-    done = await asyncio.to_thread(partial(cli, "restore", str(file), ORCHESTRATOR_HOME=str(other)))
+    (record,) = await asyncio.to_thread(StateFolder(guarded.environment.home).records)
+    given = ["--repo", record.repo, "--backlog", record.backlog]
+    done = await asyncio.to_thread(partial(cli, "restore", str(file), *given, ORCHESTRATOR_HOME=str(other)))
     assert done.exit_code == 0, done.stderr
     status = await asyncio.to_thread(partial(cli, "status", ORCHESTRATOR_HOME=str(other)))
     assert "US-1" in status.stdout
