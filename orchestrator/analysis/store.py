@@ -38,7 +38,9 @@ MAX_TRIED = 100_000
 
 
 def _is_same(record: AnalysisRecord, repo: Path, asked: Callable[[Path], str]) -> bool:
-    return record.repo == str(repo) and record.asked == asked(Path(record.asked_in or repo))
+    # `asked` names the repository, which may have moved since.
+    moved = record.asked_in and record.repo == str(repo)
+    return record.asked == asked(Path(record.asked_in) if moved else repo)
 
 
 class AnalysisJob(Value):
