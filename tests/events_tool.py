@@ -4,6 +4,7 @@ Names, levels and data keys are read from the syntax trees; what an event means 
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,8 @@ TABLE = Path(__file__).parent.parent / "docs" / "events.md"
 DECIDERS = frozenset({"decide", "_decide"})
 """Those whose events tell a decision."""
 EMITTERS = DECIDERS | {"emit", "_emit"}
+CALL = re.compile(r"\b(?:Event|_?emit|_?decide)\(")
+CONSTANT = re.compile(r"""^[A-Z][A-Z0-9_, ]* = "[^"\n]*"(?:, "[^"\n]*")*$""", re.MULTILINE)
 OWN = frozenset({"level", "task", "persona", "known", "data", "left", "valid"})
 """Keywords of an emitter that are no data."""
 ACCOUNT = ("purpose", "turn", "layer", "repairs", "first_repairs")
@@ -158,8 +161,13 @@ class Told:
 @cache
 def all_told() -> list[Told]:
     """Every event that is emitted anywhere, by file and line."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-    shared = {name: value for tree in trees.values() for name, value in _constants(tree)}
+    read = ((path, path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py")))
+    shared, trees = dict[str, str](), dict[Path, ast.Module]()
+    for path, text in read:
+        # To parse the whole package takes seconds, which each worker of the tests would spend.
+        shared |= _constants(ast.parse("\n".join(CONSTANT.findall(text))))
+        if CALL.search(text):
+            trees[path] = ast.parse(text)
     return [told for path, tree in trees.items() for told in _of_module(path, tree, shared)]
 
 
