@@ -1,4 +1,4 @@
-"""The small sprint that the durability tests kill: four stories, two of them side by side, and the team's answers."""
+"""The small sprint that the durability tests kill: three stories, two of them side by side, and the team's answers."""
 
 import csv
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ HEADER = [
 OURS = HEADER[-6:]
 """The columns that a run writes."""
 
-STORIES = {"NFR-001": "None", "US-001": "NFR-001", "US-002": "NFR-001", "US-003": "US-001, US-002"}
+STORIES = {"NFR-001": "None", "US-001": "NFR-001", "US-002": "NFR-001"}
 COMMAND_RUNS, TESTS_RUN = "command-runs.txt", "tests-run.txt"
-"""Files that appear in a worktree while the slow command of US-001, the slow test of US-003 is alive."""
+"""Files that appear in a worktree while the slow command of US-001, the slow test of US-002 is alive."""
 SLOW = """import pathlib
 import time
 
@@ -60,12 +60,8 @@ def team(latency_ms: int = 120) -> Team:
     script.say("mike", "US-002", "breakdown", "", error="rate_limit", retry_after_s=0.4)
     script.plan("US-002", ["us_002.py"])
     script.say("alex", "US-002", "delivery", "", task=1, error="connection")
-    script.deliver("US-002", 1, {"us_002.py": "from nfr_001 import value as one\n\n\ndef value():\n    return one()\n"})
+    script.deliver("US-002", 1, {"us_002.py": "import nfr_001\n" + SLOW.format(mark=TESTS_RUN)})
     script.suite("US-002", suite_text("US-002"))
-
-    script.plan("US-003", ["us_003.py"])
-    script.deliver("US-003", 1, {"us_003.py": SLOW.format(mark=TESTS_RUN)})
-    script.suite("US-003", suite_text("US-003"))
     return script
 
 

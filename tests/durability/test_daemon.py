@@ -32,7 +32,7 @@ def test_dies_at_boundaries_and_is_told_to_end_and_nothing_of_it_shows(tmp_path:
         assert bench.die_at_boundary(point, number).code == -signal.SIGKILL, point
     # a call is under way: it may end; a test run is alive: it may end too
     before = len(bench.calls())
-    for moment in (lambda: len(bench.calls()) > before, bench.appears(f"US-003/{TESTS_RUN}")):
+    for moment in (lambda: len(bench.calls()) > before, bench.appears(f"US-002/{TESTS_RUN}")):
         process = bench.start()
         bench.wait_for(moment, process)
         process.send_signal(signal.SIGTERM)

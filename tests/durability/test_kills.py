@@ -31,13 +31,13 @@ def test_ended_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     stopped = bench.kill_when(bench.appears(f"US-001/{COMMAND_RUNS}"), number=signal.SIGINT)
     assert "the same command goes on" in stopped.stderr
     assert bench.processes() == []
+    # a test run is alive
+    bench.kill_when(bench.appears(f"US-002/{TESTS_RUN}"))
+    bench.wait_for(lambda: bench.processes() == [], timeout=5)
+    bench.kill_when(bench.appears(f"US-002/{TESTS_RUN}"), number=signal.SIGTERM)
+    assert bench.processes() == []
     # a story is merged, its step is not checkpointed
     bench.kill_when(bench.ref_moves("result"))
-    # a test run is alive
-    bench.kill_when(bench.appears(f"US-003/{TESTS_RUN}"))
-    bench.wait_for(lambda: bench.processes() == [], timeout=5)
-    bench.kill_when(bench.appears(f"US-003/{TESTS_RUN}"), number=signal.SIGTERM)
-    assert bench.processes() == []
     ended = bench.finish()
     assert bench.aftermath(ended.code) == undisturbed
 
@@ -200,10 +200,10 @@ def _plan(action: Action) -> str:
 def _without_a_row(bench: Bench) -> None:
     """A row that is taken away between two runs of a sprint is asked for, before anything is spent."""
     whole = bench.backlog.read_bytes()
-    bench.backlog.write_bytes(whole[: whole.index(b'US-003,"Story')])
+    bench.backlog.write_bytes(whole[: whole.index(b'US-002,"Story')])
     ended = bench.finish()
     assert ended.code == 2
-    assert "no row US-003" in ended.stderr
+    assert "no row US-002" in ended.stderr
     assert bench.calls() == []
     bench.backlog.write_bytes(whole)
 
