@@ -5,7 +5,6 @@ example beside or in place of the file, a path and a block without a verb, code 
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,15 +94,15 @@ def small_model(names: tuple[str, ...]) -> Team:
     team = Team()
     for number, name in enumerate(names, start=1):
         story = f"A-{number}"
-        said: dict[tuple[str, str], Callable[[], list[str]]] = {
-            ("mike", "breakdown"): lambda story=story, name=name: planned(story, name),
-            ("alex", "delivery"): lambda name=name: delivered(name),
-            ("jordan", "suite"): lambda name=name: suites(name),
-            ("jordan", "analysis"): lambda: ["The code does not do what the test expects."] * 9,
-            ("alex", "repair"): lambda name=name: [json.dumps({"files": [{"path": "x", "content": ""}]})] * 3,
+        said: dict[tuple[str, str], list[str]] = {
+            ("mike", "breakdown"): planned(story, name),
+            ("alex", "delivery"): delivered(name),
+            ("jordan", "suite"): suites(name),
+            ("jordan", "analysis"): ["The code does not do what the test expects."] * 9,
+            ("alex", "repair"): [json.dumps({"files": [{"path": "x", "content": ""}]})] * 3,
         }
         for (persona, purpose), answers in said.items():
-            for text in answers():
+            for text in answers:
                 task = 1 if persona == "alex" else None
                 team.say(persona, story, purpose, text, task=task)
     return team
