@@ -99,15 +99,15 @@ def test_other():
 
 def test_an_older_test_that_a_story_makes_vanish_keeps_it_from_being_merged(tmp_path: Path) -> None:
     """Its parameters come from what the story changes: none are left, and pytest calls that a skip."""
-    team = Team()
-    for story, words in (("FIRST", "['a', 'b']"), ("MORE", "['c']"), ("NONE", "[]")):
+    team, base = Team(), {"words.py": "WORDS = ['a', 'b']\n", "tests/test_first.py": CASES}
+    for story, words in (("MORE", "['c']"), ("NONE", "[]")):
         module = story.lower()
         team.plan(story, ["words.py", f"{module}.py"])
         team.deliver(story, 1, {"words.py": f"WORDS = {words}\n", f"{module}.py": "def value():\n    return 1\n"})
-        team.suite(story, CASES if story == "FIRST" else suite_text(story), f"tests/test_{module}.py")
-    backlog = write_backlog(tmp_path / "backlog.csv", "FIRST", "MORE < FIRST", "NONE < MORE")
-    played = play(tmp_path, team, backlog, repo=make_repo(tmp_path / "repo"))
-    assert [played.status(story) for story in ("FIRST", "MORE", "NONE")] == ["done", "done", "needs_attention"]
+        team.suite(story, suite_text(story))
+    backlog = write_backlog(tmp_path / "backlog.csv", "MORE", "NONE < MORE")
+    played = play(tmp_path, team, backlog, repo=make_repo(tmp_path / "repo", base))
+    assert [played.status(story) for story in ("MORE", "NONE")] == ["done", "needs_attention"]
     finding = played.finding("NONE", "merge.vanished_tests")
     assert "test_first::test_word" in finding.message
     assert "test_other" not in finding.message

@@ -15,7 +15,7 @@ from orchestrator.settings import Policies, Settings, load
 from orchestrator.settings.load import Environment
 from orchestrator.storage.state_folder import StateFolder
 from tests.prompts.packaged import packaged_files, packaged_library
-from tests.support import Played, Team, plain_environment, play, write_backlog
+from tests.support import Played, Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
 
@@ -113,17 +113,13 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: P
         given = OrderBody(verb=Verb.RESET, by="ann")
         assert asyncio.run(SprintCommands(environment, settings).order(None, story, given)).done
     again = Team()
-    for story, name in (("NFR-001", "again"), ("LAST", "end")):
-        # What was merged stays in the result; a story that is made again is built beside it.
-        again.plan(story, [f"{name}.py"])
-        again.deliver(story, 1, {f"{name}.py": "def value():\n    return 1\n"})
-        again.suite(
-            story,
-            f"from {name} import value\n\n\ndef test_{name}():\n    assert value() == 1\n",
-            f"tests/test_{name}.py",
-        )
+    # What was merged stays in the result; a story that is made again is built beside it.
+    again.plan("NFR-001", ["again.py"])
+    again.deliver("NFR-001", 1, {"again.py": "def value():\n    return 1\n"})
+    again.suite("NFR-001", suite_text("AGAIN"), "tests/test_again.py")
+    again.plan("LAST", ["end.py"])  # its first prompt is what counts
     anew = play(folder / "run", again, folder / "b.csv", "concurrency.stories=1")
-    assert anew.status("LAST") == "done"
+    assert anew.status("NFR-001") == "done"
     told = first_prompt(folder / "run", "LAST@2")
     assert "snake_case names" not in told
     assert "TODO-NFR-001-01" not in told

@@ -72,24 +72,24 @@ class Sprint:
         return git(self.folder / "mirror.git", "show", f"orchestrator/s1/result:{path}")
 
 
-def rates(folder: Path) -> Sprint:
-    """US-2 counts on what US-1 changes: no line in conflict, both green, and red together."""
-    sprint = Sprint(folder, {"rates.py": RATES}, "US-1", "US-2")
-    doubled = "from rates import total\n\n\ndef test_total():\n    assert total(2) == 4\n"
-    sprint.deliver("US-1", {"rates.py": RATES.replace("1", "2")}, doubled)
-    return sprint
-
-
 THREE = "from invoice import invoice\n\n\ndef test_invoice():\n    assert invoice() == 3\n"
 
 
-def test_a_mend_may_change_what_was_merged_meanwhile_but_not_undo_it(tmp_path: Path) -> None:
-    sprint = rates(tmp_path)
+def test_a_mend_that_undoes_what_was_merged_or_breaks_the_storys_own_test_is_not_merged(tmp_path: Path) -> None:
+    """US-2 and US-3 count on what US-1 changes: no line in conflict, each green, and red together."""
+    sprint = Sprint(tmp_path, {"rates.py": RATES}, "US-1", "US-2", "US-3")
+    doubled = "from rates import total\n\n\ndef test_total():\n    assert total(2) == 4\n"
+    sprint.deliver("US-1", {"rates.py": RATES.replace("1", "2")}, doubled)
     sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"rates.py": RATES})
-    _, second = sprint.run()
-    assert second.status is StoryStatus.NEEDS_ATTENTION
-    assert {"merge.red"} <= codes(second)
+    sprint.deliver("US-3", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED.replace("3", "4")})
+    first, undoes, breaks = sprint.run()
+    assert first.status is StoryStatus.DONE
+    assert undoes.status is breaks.status is StoryStatus.NEEDS_ATTENTION
+    assert "merge.red" in codes(undoes)
     assert "RATE = 2" in sprint.result("rates.py")
+    (red,) = [finding for finding in breaks.findings if finding.code == "merge.red"]
+    assert "assert 4 == 3" in red.message
+    assert breaks.tests.failed == 1, "the report tells the last run"
 
 
 SHOP = "tests/test_shop.py"
@@ -113,16 +113,6 @@ def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_b
     merged = sprint.result(SHOP)
     assert [f"def test_{name}" in merged for name in ("one", "two", "three")] == [there, True, True]
     assert merged.count("from one import one") == 1
-
-
-def test_a_resolution_that_breaks_the_storys_own_test_is_not_merged(tmp_path: Path) -> None:
-    sprint = rates(tmp_path)
-    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED.replace("3", "4")})
-    _, second = sprint.run()
-    assert second.status is StoryStatus.NEEDS_ATTENTION
-    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
-    assert "assert 4 == 3" in red.message
-    assert second.tests.failed == 1, "the report tells the last run"
 
 
 @pytest.mark.parametrize("whose", ["its own", pytest.param("another story's", marks=pytest.mark.soak)])
