@@ -20,7 +20,7 @@ from orchestrator.maintenance.retention import prune
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Team, cells, git, plain_environment, play, run_cli, write_backlog
+from tests.support import Team, cells, copy_state, git, plain_environment, play, run_cli, write_backlog
 from tests.zygote import zygote
 
 pytestmark = pytest.mark.timeout(300)
@@ -53,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(finished: Path, tmp_path: Path) -> Path:
     copied = tmp_path / "place"
-    shutil.copytree(finished, copied, symlinks=True)
+    copy_state(finished, copied)
     for record in (copied / "state" / "sprints").glob("*/sprint.json"):
         record.write_text(record.read_text().replace(str(finished), str(copied)))
     (mirror,) = (copied / "state" / "mirrors").glob("*.git")
@@ -246,7 +246,7 @@ def test_killed_anywhere_the_next_look_goes_on(place: Path) -> None:
 def test_killed_before_every_deed(finished: Path, place: Path, tmp_path: Path) -> None:
     for deed in range(1, 400):
         copied = tmp_path / "copied"
-        shutil.copytree(place, copied, symlinks=True)
+        copy_state(place, copied)
         for record in (copied / "state" / "sprints").glob("*/sprint.json"):
             record.write_text(record.read_text().replace(str(place), str(copied)))
         (mirror,) = (copied / "state" / "mirrors").glob("*.git")

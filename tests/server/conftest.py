@@ -1,13 +1,12 @@
 """One sprint that was really run, for every test of these files."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.server.stand import TOKEN, Stand
-from tests.support import Played, Team, breakdown, play, suite_text, write_backlog
+from tests.support import Played, Team, breakdown, copy_state, play, suite_text, write_backlog
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +24,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 @pytest.fixture
 def home(played: Played, tmp_path: Path) -> Path:
     """A state folder of one's own with that sprint."""
-    return Path(shutil.copytree(played.mirror.parent.parent, tmp_path / "state", symlinks=True))
+    return copy_state(played.mirror.parent.parent, tmp_path / "state")
 
 
 @pytest.fixture

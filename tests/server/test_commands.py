@@ -6,7 +6,6 @@ import os
 import re
 from functools import partial
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 from click.testing import Result
@@ -15,7 +14,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from tests.cli.waiting import Waiting, about_plan, plan
 from tests.server.stand import TOKEN, Stand, running
-from tests.support import plain_environment
+from tests.support import copy_state, plain_environment
 
 ENDED: tuple[tuple[str, ...], ...] = (
     ("status",),
@@ -127,7 +126,7 @@ def said(done: Result, home: Path) -> tuple[int, str, str]:
 
 async def both_ways(home: Path, commands: tuple[tuple[str, ...], ...]) -> None:
     """Give the commands in a copy of the folder, then elsewhere to a daemon in it."""
-    alone = Path(await asyncio.to_thread(copytree, home, home.parent / "alone", symlinks=True))
+    alone = await asyncio.to_thread(copy_state, home, home.parent / "alone")
     here = {"ORCHESTRATOR_HOME": str(alone)}
     expected = [said(await asyncio.to_thread(partial(cli, *words, **here)), alone) for words in commands]
     stand = await asyncio.to_thread(partial(Stand, home, ORCHESTRATOR_TOKEN=TOKEN))

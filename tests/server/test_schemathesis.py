@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import httpx2
@@ -18,7 +17,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 
 from orchestrator.server.service import get_service
 from tests.server.stand import TOKEN, Stand, running
-from tests.support import Played
+from tests.support import Played, copy_state
 
 load_all_checks()
 FITS = CHECKS.get_one("positive_data_acceptance")
@@ -34,7 +33,7 @@ REAL = {"sprint": "S1", "story": "US-2"}
 def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A daemon in a thread; its streams end at once, for nothing here waits for the end of one."""
     home = tmp_path_factory.mktemp("fuzzed") / "state"
-    copytree(played.mirror.parent.parent, home, symlinks=True)
+    copy_state(played.mirror.parent.parent, home)
     stand = Stand(Path(home), ORCHESTRATOR_TOKEN=TOKEN)
     ready, found = threading.Event(), []
 
