@@ -113,9 +113,12 @@ def _find_moved(
     not given: elsewhere they may name a repository of another project, to which the sprint would push.
     """
     before = Path(header.home)
-    inside = [(before, home), (Path(header.real_home or before), home.resolve())]
+    inside = [(before, home)]
+    if header.real_home:  # else a restore in place, below a link, would relocate what stays
+        inside.append((Path(header.real_home), home.resolve()))
     moved = find_moved_inside(here, inside)
-    records = here.records()
+    # What was reset as a whole or pruned never runs again: it writes nowhere, and its repository may be gone.
+    records = [one for one in here.records() if not one.cleared and one.pruned is None]
     outside = {
         "--repo": [path for path in dict.fromkeys(one.repo for one in records) if path not in moved],
         "--backlog": [path for path in dict.fromkeys(one.backlog for one in records) if path not in moved],
@@ -139,7 +142,7 @@ def _find_moved(
 async def _expect_repositories(records: Sequence[SprintRecord], moved: Mapping[str, str], home: Path) -> None:
     """Raises ConfigError for a given path that is not the repository of its sprints."""
     # Of its latest sprint: the base of an older one may have been rewritten since.
-    bases = {one.repo: one.base for one in records}
+    bases = {one.repo: one.base for one in records if not one.cleared and one.pruned is None}
     for old, base in bases.items():
         new = Path(moved.get(old, old))
         if old in moved and not new.is_relative_to(home) and not await holds_commit(new, base):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.sprint import Pruning, SprintRecord
 from orchestrator.storage.state_folder import StateFolder
 from tests.support import Team, git, make_repo, plain_environment, run_cli, write_backlog
 
@@ -105,3 +105,38 @@ def test_several_repositories_are_given_one_by_one_and_a_backlog_follows_its_rep
         (str(new / name), str(new / name / "rows.csv")) for name in ("a", "b=c")
     }
     assert restored.sidecar(new / "b=c" / "rows.csv").read_text() == "b=c"
+
+
+def test_only_a_sprint_that_may_run_again_needs_its_repository(tmp_path: Path) -> None:
+    record = {"backlog": str(tmp_path / "b.csv"), "repo": str(tmp_path / "gone"), "base": "1" * 40, "story_ids": ("A",)}
+    now = datetime.now(UTC)
+    states = {"S1": {"cleared": True}, "S2": {"pruned": Pruning(at=now, done=True)}}
+    folder = StateFolder(tmp_path / "state")
+    folder.make()
+    for sprint, state in states.items():
+        folder.save(SprintRecord.model_validate({"sprint": sprint, "started_at": now, **record, **state}))
+    told = plain_environment()
+    assert run_cli(["backup", "b"], tmp_path, told | {"ORCHESTRATOR_HOME": "state"}).returncode == 0
+    done = run_cli(["restore", "b", "--home", "elsewhere"], tmp_path, told)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_below_a_link_is_restored_in_place_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    folder = StateFolder(tmp_path / "link" / "state")
+    folder.make()
+    (folder.home / "place.json").unlink()  # as of a release before it was written
+    backlog = folder.submitted / "b.csv"
+    folder.save(
+        SprintRecord(
+            sprint="S1", backlog=str(backlog), repo=str(tmp_path / "repo"), base="", story_ids=("A",),
+            started_at=datetime.now(UTC),
+        )
+    )  # fmt: skip
+    told = plain_environment(ORCHESTRATOR_HOME=str(folder.home))
+    assert run_cli(["backup", "b"], tmp_path, told).returncode == 0
+    shutil.rmtree(folder.home)
+    done = run_cli(["restore", "b"], tmp_path, told)
+    assert done.returncode == 0, done.stderr
+    assert folder.records()[0].backlog == str(backlog)
