@@ -52,7 +52,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         "CANNOT",
         "CANNOTMAKE",
     )
-    limits = ("commands.timeout_s=2", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
+    limits = ("commands.timeout_s=4", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
     limits += ("concurrency.stories=8", "concurrency.commands=6")  # half of the time is waiting for time limits
     return play(
         folder,
