@@ -21,9 +21,11 @@ from orchestrator.core.history import fold
 from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.story import BacklogContent
+from orchestrator.files.process import end_at_once
 from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.leases import Lease
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import SimulatedRunner
@@ -85,7 +87,7 @@ class Sprint:
         overrides = [*sizes, "review.enabled=false", "sandbox.mode=plain", "environment.base=skip"]
         variables = {"DATABASE_URL": load_.database} if load_.database else {}
         settings, environment = load(None, overrides=overrides, variables=variables, cwd=folder)
-        state = StateFolder(environment.home)
+        state = StateFolder.of(environment)
         state.make()
         content = open_backlog(backlog, settings, state).read()
         ids = tuple(story.id for story in content.stories)
@@ -105,7 +107,9 @@ class Sprint:
         library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
         sandbox = await sandbox_for(self.settings, self.environment)
         with metered() as meter:
-            works = Works(self.settings, self.environment, provider, executor_id="bench", listen=lambda _event: None)
+            url, home = event_url(self.environment, self.state), str(self.environment.home)
+            lease = Lease(url, "bench", folder=home, lost=end_at_once)
+            works = Works(self.settings, self.environment, provider, lease=lease, listen=lambda _event: None)
             equipment = Equipment(
                 works=works, environment=self.environment, library=library, sandbox=sandbox, secrets=(),
                 provider=None, provider_told="scripted",
@@ -115,7 +119,7 @@ class Sprint:
             site = await asyncio.to_thread(
                 _GreenSite, equipment, chosen, workspace, self.settings, histories, secrets=(), lock_fd=-1
             )
-            async with works, site:
+            async with lease, lease.holding(self.record.sprint), works, site:
                 await site.drive(print)
         return meter
 
