@@ -226,7 +226,13 @@ class Analyses:
                 outputs = Outputs(folder=results, backlog=backlog, replace=True)
                 provider = equipment.provider_told
                 plan = (await run.run(record, packed, outputs, resumed=resumed, provider=provider)).plan
+                await asyncio.to_thread(self._share, results)
         return AnalysisStatus.DONE if is_whole(plan) else AnalysisStatus.PARTIAL
+
+    def _share(self, results: Path) -> None:
+        """Takes the results to the database that machines share, if there is one. Blocks."""
+        for path in sorted(results.iterdir()):
+            self._store.folder.share(path)
 
     async def _frozen(self, job: AnalysisJob) -> tuple[AnalysisRecord, Packed, bool]:
         """Returns what was kept at its start (then True), or is kept now."""

@@ -62,6 +62,12 @@ def test_what_one_machine_writes_another_one_reads(tmp_path: Path, postgres: str
     first.write(first.submitted / "x.csv", b"rows")
     second.refresh()
     assert (second.submitted / "x.csv").read_bytes() == b"rows"
+    made = first.analysis("AN-001") / "results" / "plan.md"
+    made.parent.mkdir(parents=True)
+    made.write_text("# Plan\n")
+    first.share(made)
+    second.refresh()
+    assert (second.analysis("AN-001") / "results" / "plan.md").read_text() == "# Plan\n"
     second.delete(second.submitted / "x.csv")
     first.refresh()
     assert not (first.submitted / "x.csv").exists()
