@@ -12,8 +12,8 @@ from benchmarks import databases, samples
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
-from orchestrator.app.sprint_runtime import Equipment, Site
-from orchestrator.app.sprints import Chosen, event_url, read_histories
+from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
+from orchestrator.app.sprints import event_url, read_histories
 from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.event import Event
@@ -103,7 +103,6 @@ class Sprint:
     async def run(self) -> Meter:
         """What `run` does behind its locks and its git, from the engine's start to its end."""
         provider = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
-        chosen = Chosen(record=self.record, continued=False, content=self.content)
         library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
         sandbox = await sandbox_for(self.settings, self.environment)
         with metered() as meter:
@@ -117,10 +116,12 @@ class Sprint:
             histories = await asyncio.to_thread(read_histories, self.environment, self.state, self.record)
             workspace = MemoryWorkspace(sprint=self.record.sprint)
             site = await asyncio.to_thread(
-                _GreenSite, equipment, chosen, workspace, self.settings, histories, secrets=(), lock_fd=-1
+                _GreenSite, equipment, self.record, workspace, self.settings, secrets=(), lock_fd=-1
             )
+            driver = SprintDriver(site, self.content, histories, continued=False)
             async with lease, lease.holding(self.record.sprint), works, site:
-                await site.drive(print)
+                await driver.begin()
+                await driver.drive(print)
         return meter
 
     def events(self) -> list[Event]:

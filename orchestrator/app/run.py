@@ -12,7 +12,7 @@ from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_reader import RunResult, save_report
-from orchestrator.app.sprint_runtime import Equipment, Site
+from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
 from orchestrator.app.sprints import (
     Chosen,
     event_url,
@@ -211,15 +211,17 @@ class Run:
             if history.waits_for is not None:
                 self._waits(story, history.waits_for)
         site = await asyncio.to_thread(
-            Site, equipment, chosen, workspace, self._settings, histories, secrets=equipment.secrets, lock_fd=lock_fd
+            Site, equipment, record, workspace, self._settings, secrets=equipment.secrets, lock_fd=lock_fd
         )
+        driver = SprintDriver(site, chosen.content, histories, continued=chosen.continued)
         try:
             async with equipment.works, site:
+                await driver.begin()
                 if record.plans:
                     if all(history.started is None for history in histories.values()):
-                        await site.require_base()  # reading a person's plan is paid for
-                    site.plans.update(await self._plans(chosen, histories, equipment.works, workspace))
-                paused = await site.drive(self._warn, waits=self._options.waits)
+                        await driver.require_base()  # reading a person's plan is paid for
+                    driver.plans.update(await self._plans(chosen, histories, equipment.works, workspace))
+                paused = await driver.drive(self._warn, waits=self._options.waits)
                 return site.record, paused
         except BaseUnusable:
             histories = await asyncio.to_thread(read_histories, self._environment, self._folder, record)

@@ -3,8 +3,8 @@
 import asyncio
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from anyio import CapacityLimiter
 
 from orchestrator.app.sprints import event_url
+from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
@@ -30,6 +31,10 @@ from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.storage.story_claims import StoryClaims
+
+TURN_POLL_S = 0.25
+"""Seconds between two attempts to begin a call while as many as may be are under way."""
 
 
 class Place(Protocol):
@@ -47,6 +52,54 @@ class Place(Protocol):
     def saw(self, event: Event) -> None:
         """Is called after an event of the sprint was recorded."""
         ...
+
+
+class Sharing(Protocol):
+    """The stories of this process's sprints that other daemons may run, and those of others that it runs."""
+
+    async def held(self, workflow_id: str) -> None:
+        """Returns once this process has claimed the story."""
+        ...
+
+    async def take_over(self, sprint: str) -> tuple[str, ...]:
+        """Claims a sprint's stories that nobody runs; returns the workflow ids of those that other daemons run."""
+        ...
+
+    def waiting(self, workflow_id: str) -> AbstractAsyncContextManager[None]:
+        """Gives the story's place among all that are at work back inside; leaving waits for one."""
+        ...
+
+
+class SharedTurns:
+    """`concurrency.turns` over all processes of a database. An async context manager for each call."""
+
+    def __init__(self, lanes: CapacityLimiter, claims: StoryClaims, limit: Callable[[], int]) -> None:
+        """`lanes` are those of this process."""
+        self._lanes, self._claims, self._limit = lanes, claims, limit
+
+    async def __aenter__(self) -> None:
+        await self._lanes.acquire()
+        try:
+            await self._begin()
+        except BaseException:
+            self._lanes.release()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            with suppress(EventLogAway):  # it is counted until this process has ended
+                await asyncio.to_thread(self._claims.end_call)
+        finally:
+            self._lanes.release()
+
+    async def _begin(self) -> None:
+        while True:
+            with suppress(EventLogAway):  # tried again
+                if await asyncio.to_thread(self._claims.begin_call, self._limit()):
+                    return
+            await asyncio.sleep(TURN_POLL_S)
 
 
 class Works:
@@ -71,15 +124,21 @@ class Works:
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
         self._lanes = CapacityLimiter(settings.concurrency.turns)
-        self.turns = TurnTaker(provider, settings, self._lanes)
+        self.claims = StoryClaims(lease) if lease.is_shared else None
+        self.sharing: Sharing | None = None
+        """Where the stories of a sprint run on several daemons."""
+        lanes: AbstractAsyncContextManager[object] = self._lanes
+        if self.claims is not None:
+            lanes = SharedTurns(self._lanes, self.claims, lambda: int(self._lanes.total_tokens))
+        self.turns = TurnTaker(provider, settings, lanes)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
         url = event_url(environment, self.folder)
         self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER, guard=lease.guard)
         if (shared := self.folder.shared) is not None:
             shared.guard, shared.patience_s = lease.guard, FOREVER
-        self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
-        self.switchboard = Switchboard(self.sink, self.slots.given_back)
+        self.gates = GateKeeper(self.sink, self.clock, self._given_back)
+        self.switchboard = Switchboard(self.sink, self._given_back)
         self.engine = self._engine()
         self.hold = ""
         """Why no sprint of this process may make a paid call now; "" when they may."""
@@ -92,6 +151,8 @@ class Works:
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
+            if self.claims is not None:
+                await asyncio.to_thread(self.claims.prepare)
             # The engine starts last and ends first, because its workflows use the other resources.
             if self.folder.shared is not None:
                 stack.callback(self.folder.shared.stop_waiting)
@@ -152,6 +213,12 @@ class Works:
         self._lanes.total_tokens = settings.concurrency.turns
         self.commands.total_tokens = settings.concurrency.commands
         self.turns.change(provider, settings)
+
+    @asynccontextmanager
+    async def _given_back(self, workflow_id: str) -> AsyncIterator[None]:
+        away = self.sharing.waiting(workflow_id) if self.sharing is not None else nullcontext()
+        async with away, self.slots.given_back(workflow_id):
+            yield
 
     def _place(self, sprint: str) -> "asyncio.Future[Place]":
         if sprint not in self._places:

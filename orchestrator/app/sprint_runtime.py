@@ -5,7 +5,8 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -13,32 +14,34 @@ from orchestrator import __version__
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import Renewal
 from orchestrator.app.runners import project_runner
-from orchestrator.app.runtime import Works
+from orchestrator.app.runtime import Sharing, Works
 from orchestrator.app.secrets import masks_of
 from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_events, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
-from orchestrator.core.errors import BaseUnusable
+from orchestrator.core.errors import BaseUnusable, ConfigError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import PLAN_READING, SprintRecord
-from orchestrator.core.story import Story, told_of_closed
+from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
 from orchestrator.core.value import counted
 from orchestrator.engine.activities import Announcer, told_end
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
+from orchestrator.engine.gates import POLL_S
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import policies_of
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.slots import Spending
-from orchestrator.sprint.state import Board
+from orchestrator.sprint.slots import TURN, Spending
+from orchestrator.sprint.state import Board, StoryRunner
 from orchestrator.sprint.supervisor import Supervisor
+from orchestrator.storage.event_store import EventStore
 from orchestrator.story.older_tests import OlderTests, holds_something, try_base
 
 
@@ -129,27 +132,22 @@ class Equipment:
 
 
 class Site:
-    """The place of one sprint among the works; the caller holds its lock. Use as an async context manager."""
+    """The place of one sprint in this process; the caller holds its lock. Use as an async context manager."""
 
     def __init__(
         self,
         equipment: Equipment,
-        chosen: Chosen,
+        record: SprintRecord,
         workspace: GitWorkspace,
         settings: Settings,
-        histories: Mapping[str, StoryHistory],
         *,
         secrets: Sequence[str],
         lock_fd: int,
+        sharing: Sharing | None = None,
     ) -> None:
-        """`histories` are its stories as the log has them, `secrets` what is known of them now. Blocks.
-
-        Raises BacklogError when a story with work left has no row any more.
-        """
-        require_rows(chosen, histories)
-        self._equipment, self._works, self._environment = equipment, equipment.works, equipment.environment
-        self._chosen, self._settings, self._provider = chosen, settings, equipment.provider
-        self.histories = histories
+        """`secrets` is what is known of them now; with `sharing`, other daemons may run some of its stories. Blocks."""
+        self.equipment, self._works, self._environment = equipment, equipment.works, equipment.environment
+        self.record, self.settings, self.workspace, self.sharing = record, settings, workspace, sharing
         works, library = self._works, equipment.library
         works.sink.hide(secrets)
         masks = masks_of(works.folder, secrets)
@@ -160,55 +158,159 @@ class Site:
             WORKFLOW_NAME: story_body(library, workspace, runner, masks, older),
             PLAN_WORKFLOW_NAME: plan_body(library, masks),
         }
-        self._base = SprintBase(works, chosen.record.sprint, workspace, runner, older)
-        self.plans: dict[str, GivenPlan] = {}
-        self._spending = Spending()
-        self.board = Board(chosen.record.sprint, lambda: works.hold or self._spending.over(self._settings.budget))
+        self.base = SprintBase(works, record.sprint, workspace, runner, older)
+        self.spending = Spending()
+        self.board = Board(record.sprint, lambda: works.hold or self.spending.over(self.settings.budget))
         self._following = works.switchboard.following(self.board)
         self._ended: set[str] = set()
-        self._renewal = Renewal(
-            chosen.record, workspace, works.sink, works.folder, works.clock, changed=self._take_record
-        )
-        self._supervisor: Supervisor | None = None
-        self._briefs = self._make_briefs()
+        self._admitted = False
+        self._paid = PaidElsewhere(works.sink, record.sprint, self._add_paid) if sharing is not None else None
 
     def _runner(self, lock_fd: int) -> SuiteRunner:
         record, folder = self.record, self._works.folder
         return project_runner(
-            self._settings,
+            self.settings,
             self._environment,
             folder.environments(record.sprint),
-            self._equipment.sandbox,
+            self.equipment.sandbox,
             slots=self._works.commands,
             lock_fds=(lock_fd,),
             base=BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo)),
         )
 
     async def __aenter__(self) -> "Site":
-        """Reports that the sprint starts or resumes, and reads its whole log."""
-        await self._report_start()
+        """Reads the sprint's whole log."""
         # Follow first, then read: an event in between is seen twice rather than never.
         self._following.__enter__()
-        events = await asyncio.to_thread(
-            read_numbered_events, self._environment, self._works.folder, self._chosen.record
-        )
-        self._spending = Spending(event for _, event in events)
+        events = await asyncio.to_thread(read_numbered_events, self._environment, self._works.folder, self.record)
+        self.spending = Spending(event for _, event in events)
         self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
-        await self._works.engine.adopt(self._chosen.record.sprint)
-        self._works.admit(self._chosen.record.sprint, self)
+        if self._paid is not None:
+            self._paid.begin(events)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._works.dismiss(self._chosen.record.sprint)
+        self._works.dismiss(self.record.sprint)
         self._following.__exit__(kind, error, trace)
+        if self._paid is not None:
+            await self._paid.close()
 
-    @property
-    def record(self) -> SprintRecord:
-        """The current record."""
-        return self._chosen.record
+    def admit(self) -> None:
+        """Lets the sprint's workflows run here from now on."""
+        if not self._admitted:
+            self._admitted = True
+            self._works.admit(self.record.sprint, self)
+
+    def change(self, settings: Settings) -> None:
+        """Applies the settings to budgets from now on."""
+        self.settings = settings
+        self.board.allow()
+
+    async def is_current(self, workflow_id: str) -> bool:
+        """See Place. A story that has its outcome, as one that was cancelled, is not resumed; nor is an earlier
+        generation of one that was reset, or the reading of a plan that was replaced."""
+        record = self.record
+        if PLAN_READING in workflow_id:
+            current = {record.plan_workflow_id(story) for story in record.plans}
+        elif self.sharing is not None:
+            await self.sharing.held(workflow_id)  # what is claimed is current
+            return workflow_id not in self._ended
+        else:
+            current = {record.workflow_id(story) for story in record.story_ids}
+        return workflow_id not in self._ended and workflow_id in current
+
+    def saw(self, event: Event) -> None:
+        """See Place."""
+        if event.name == FINISHED:
+            self._ended.add(event.id.removesuffix(f":{FINISHED}"))
+        if self._paid is None:
+            self._add_paid(event)
+        else:
+            self._paid.add(event)
+
+    def _add_paid(self, event: Event) -> None:
+        before = self.board.budget
+        self.spending.add(event)
+        if self.board.budget != before:
+            self.board.look_again()
+
+
+class PaidElsewhere:
+    """Paid calls of a sprint that several daemons make: those of this process at once, those of others when looked at.
+
+    `add_up` gets each once.
+    """
+
+    def __init__(self, log: EventStore, sprint: str, add_up: Callable[[Event], None]) -> None:
+        self._log, self._sprint, self._add_up = log, sprint, add_up
+        self._known: set[str] = set()
+        self._after = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, events: Sequence[tuple[int, Event]]) -> None:
+        """Looks at what comes behind these events, from now on."""
+        self._known |= {event.id for _, event in events if event.name == TURN}
+        self._after = max((seq for seq, _ in events), default=0)
+        self._task = asyncio.create_task(self._look(), name=f"paid-elsewhere-{self._sprint}")
+
+    async def close(self) -> None:
+        """Looks no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def add(self, event: Event) -> None:
+        """Adds an event of the sprint, unless it is known."""
+        if event.name == TURN and event.id not in self._known:
+            self._known.add(event.id)
+            self._add_up(event)
+
+    async def _look(self) -> None:
+        while True:
+            with suppress(ConfigError):  # the log is away for a while
+                for seq, event in await self._log.named(self._sprint, TURN, self._after):
+                    self._after = seq
+                    self.add(event)
+            await asyncio.sleep(POLL_S)
+
+
+class SprintDriver:
+    """Drives the sprint of a site to its end; the caller holds the sprint."""
+
+    def __init__(
+        self,
+        site: Site,
+        content: BacklogContent,
+        histories: Mapping[str, StoryHistory],
+        *,
+        continued: bool,
+        runner: StoryRunner | None = None,
+    ) -> None:
+        """`histories` are its stories as the log has them; `runner` runs them, in place of this process's engine.
+
+        Raises BacklogError when a story with work left has no row any more.
+        """
+        self.site, self.histories, self._works = site, histories, site.equipment.works
+        self._content, self._continued = content, continued
+        require_rows(self._chosen, histories)
+        self._runner = runner or self._works.engine
+        self.plans: dict[str, GivenPlan] = {}
+        self._renewal = Renewal(
+            site.record, site.workspace, self._works.sink, self._works.folder, self._works.clock,
+            changed=self._take_record,
+        )  # fmt: skip
+        self._supervisor: Supervisor | None = None
+        self._briefs = self._make_briefs()
+
+    async def begin(self) -> None:
+        """Reports that the sprint starts or resumes, and takes its workflows over from an engine that has ended."""
+        await self._report_start()
+        sharing, sprint = self.site.sharing, self.site.record.sprint
+        await self._works.engine.adopt(sprint, await sharing.take_over(sprint) if sharing is not None else ())
+        self.site.admit()
 
     @property
     def held(self) -> str:
@@ -222,9 +324,8 @@ class Site:
 
     def change(self, settings: Settings) -> None:
         """Applies the settings to budgets and to stories that start from now on."""
-        self._settings = settings
+        self.site.change(settings)
         self._briefs = self._make_briefs()
-        self.board.allow()
 
     async def drive(self, warn: Callable[[str], object], *, stays: bool = False, waits: bool = False) -> str | None:
         """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends, with
@@ -232,30 +333,31 @@ class Site:
 
         Returns why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
-        histories, folder = self.histories, self._works.folder
-        failed = await asyncio.to_thread(find_failed_before, self._environment, folder, self.record, histories)
-        backlog = await asyncio.to_thread(open_backlog, Path(self.record.backlog), self._settings, folder)
+        site, histories, folder = self.site, self.histories, self._works.folder
+        record, settings = site.record, site.settings
+        failed = await asyncio.to_thread(find_failed_before, site.equipment.environment, folder, record, histories)
+        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         is_resumed = any(history.started for history in histories.values())
         if is_resumed:
-            await self._base.recall(self._settings)
+            await site.base.recall(settings)
         async with BacklogWriter(backlog, warn) as cells:
             supervisor = Supervisor(
-                record=self.record,
-                stories=told_of_closed(self._chosen.content.stories, self.record.closes),
+                record=record,
+                stories=told_of_closed(self._content.stories, record.closes),
                 histories=histories,
-                runner=self._works.engine,
+                runner=self._runner,
                 sink=self._works.sink,
                 clock=self._works.clock,
                 cells=cells,
                 payload=self._payload,
                 slots=self._works.slots,
-                board=self.board,
+                board=site.board,
                 renewer=self._renewal,
-                stop_after_failures=self._settings.sprint.stop_after_failures,
+                stop_after_failures=settings.sprint.stop_after_failures,
                 failed=failed,
                 stays=stays,
                 waits=waits,
-                spent=self._spending.of,
+                spent=lambda story: site.spending.of(story),
                 ready=None if is_resumed else self.require_base,
             )
             self._supervisor = supervisor
@@ -268,48 +370,35 @@ class Site:
 
     async def require_base(self) -> None:
         """Tries the base commit, unless that was done. Raises BaseUnusable."""
-        await self._base.require(self._settings)
+        await self.site.base.require(self.site.settings)
 
     async def _payload(self, story: Story) -> dict[str, object]:
         return await self._briefs.payload(story)
 
+    @property
+    def _chosen(self) -> Chosen:
+        return Chosen(record=self.site.record, continued=self._continued, content=self._content)
+
     def _make_briefs(self) -> Briefs:
-        policies = policies_of(self._settings, self._provider)
-        briefs = Briefs(self._chosen, self._settings, self._environment, policies, self._provider)
+        equipment, settings = self.site.equipment, self.site.settings
+        policies = policies_of(settings, equipment.provider)
+        briefs = Briefs(self._chosen, settings, equipment.environment, policies, equipment.provider)
         briefs.plans = self.plans
         return briefs
 
-    async def is_current(self, workflow_id: str) -> bool:
-        """See Place. A story that has its outcome, as one that was cancelled, is not resumed; nor is an earlier
-        generation of one that was reset, or the reading of a plan that was replaced."""
-        record = self.record
-        if PLAN_READING in workflow_id:
-            current = {record.plan_workflow_id(story) for story in record.plans}
-        else:
-            current = {record.workflow_id(story) for story in record.story_ids}
-        return workflow_id not in self._ended and workflow_id in current
-
-    def saw(self, event: Event) -> None:
-        """See Place."""
-        if event.name == FINISHED:
-            self._ended.add(event.id.removesuffix(f":{FINISHED}"))
-        before = self.board.budget
-        self._spending.add(event)
-        if self.board.budget != before:
-            self.board.look_again()
-
     def _take_record(self, record: SprintRecord) -> None:
-        self._chosen = replace(self._chosen, record=record)
+        self.site.record = record
         # The architect plans a replanned story, even if it had a person's plan before.
         self.plans = {story: plan for story, plan in self.plans.items() if story in record.plans}
         self._briefs = self._make_briefs()
 
     async def _report_start(self) -> None:
-        record, facts = self.record, self._equipment.sandbox.facts
-        name = "sprint_continued" if self._chosen.continued else "sprint_started"
-        begins = "goes on" if self._chosen.continued else "starts"
+        record, equipment = self.site.record, self.site.equipment
+        facts = equipment.sandbox.facts
+        name = "sprint_continued" if self._continued else "sprint_started"
+        begins = "goes on" if self._continued else "starts"
         count = counted(len(record.story_ids), "story", "stories")
-        message = f"sprint {record.sprint} {begins}: {count}, provider {self._equipment.provider_told}"
+        message = f"sprint {record.sprint} {begins}: {count}, provider {equipment.provider_told}"
         stories = list(record.story_ids)
         await self._works.emit(record.sprint, name, message, version=__version__, base=record.base, stories=stories)
         level = Level.WARN if facts.tier is Tier.PLAIN else Level.INFO

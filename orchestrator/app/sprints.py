@@ -1,10 +1,12 @@
 """Sprints of a state folder: which one a command is about, and what the event log says of each."""
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from orchestrator.backlogs.files import open_backlog
@@ -32,6 +34,7 @@ from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
 from orchestrator.storage.event_store import EventReader
 from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.leases import MERGE, Lease
 from orchestrator.storage.state_folder import StateFolder
 
 Told = tuple[str, StoryStatus, str | None]
@@ -60,8 +63,10 @@ def workspace_of(
     object_format: str = "sha1",
     *,
     settings: Settings | None = None,
+    lease: Lease | None = None,
 ) -> GitWorkspace:
-    """Returns the workspace of a sprint; commands in it keep `lock_fds` open.
+    """Returns the workspace of a sprint; commands in it keep `lock_fds` open. With a `lease` other daemons may merge
+    stories of it.
 
     Without `settings` it is there to be read only, and nothing of it is kept elsewhere. Raises ConfigError,
     RepositoryError.
@@ -70,6 +75,7 @@ def workspace_of(
     remote = None if settings is None else open_remote_commits(settings, environment)
     if remote is not None and store is None:
         raise ConfigError("state.remote needs a Postgres in DATABASE_URL, which says which commits count")
+    turn = nullcontext if lease is None else partial(lease.holding, f"{MERGE}{record.sprint}", wait_s=math.inf)
     return GitWorkspace(
         mirror=folder.mirror(Path(record.repo)),
         folder=folder.worktrees(record.sprint),
@@ -79,6 +85,7 @@ def workspace_of(
         object_format=object_format,
         store=store,
         remote=remote,
+        merge_turn=turn,
     )
 
 

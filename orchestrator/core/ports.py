@@ -417,11 +417,12 @@ class CommitStore(Protocol):
         *,
         known: KeptRefs,
     ) -> bool:
-        """Keeps `refs` in place of the sprint's last ones, together with these packs, all or nothing.
+        """Keeps what differs between the refs `known` and `refs`, together with these packs, all or nothing; other
+        machines' refs of the sprint stay as they are.
 
-        Returns False, and keeps nothing, when what is kept is not `known` any more: the packs may lack something then.
-        `packs` may hold one with a `base` only if `known` has no refs. Without `refs` everything of the sprint goes.
-        Called again after a failure it keeps nothing twice.
+        Returns False, and keeps nothing, when one of those is not kept as it was known: the packs may lack something
+        then. `packs` may hold one with a `base` only if `known` has no refs. With the last ref everything of the sprint
+        goes. Called again after a failure it keeps nothing twice.
         """
 
     def packs(self, sprint: str) -> tuple[ObjectPack, ...]:

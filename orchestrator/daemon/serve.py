@@ -21,7 +21,8 @@ from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
-from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
+from orchestrator.daemon.shared_stories import NOT_NOW, SharedStories, Sites
+from orchestrator.daemon.sprint_registry import Fleet
 from orchestrator.daemon.startup import open_daemon, open_shared_repository
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
@@ -35,6 +36,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.leases import Others
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.storage.story_claims import StoryClaims
 
 Phase = Literal["starting", "ready", "stopping"]
 
@@ -109,6 +111,7 @@ class Daemon:
         self._stack = AsyncExitStack()
         self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
+        self._sites = Sites(self)
         self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
         """Those of settings before: calls under way end on the connections that they began on."""
@@ -132,6 +135,8 @@ class Daemon:
             )
             self.works = self.equipment.works
             self._planner.lease, executor_id = self.works.lease, self.works.executor_id
+            if self.works.claims is not None:
+                await stack.enter_async_context(self._share(self.works.claims))
             stack.push_async_callback(self._fleet.end)
             stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
@@ -146,6 +151,15 @@ class Daemon:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    def _share(self, claims: StoryClaims) -> SharedStories:
+        def is_open() -> bool:
+            return self._phase == "ready" and not self._stopping.is_set() and not self.works.hold
+
+        shared = SharedStories(self.works, claims, self, self._sites, is_open)
+        shared.led = lambda: self._fleet.at_work
+        self.works.sharing = self._sites.sharing = shared
+        return shared
 
     async def run(self) -> None:
         """Works until `stop`; then nothing new begins and what is at work gets its grace."""
@@ -248,7 +262,7 @@ class Daemon:
         if content is None:
             await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
         elif self._fleet.is_free(record.sprint):
-            self._fleet.begin(record, content, self.equipment, self.settings, self.repository)
+            self._fleet.begin(record, content, self, self._sites)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
         await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
@@ -311,7 +325,7 @@ class Daemon:
             calls_in_flight=works.switchboard.at_work,
             stories_at_work=works.slots.at_work,
             stories_waiting=len(works.slots.waiting),
-            stories_queued=sum(served.site.queued for served in fleet.served if served.site is not None),
+            stories_queued=sum(served.driver.queued for served in fleet.served if served.driver is not None),
         )
 
     async def readiness(self) -> Mapping[str, str]:
@@ -402,5 +416,6 @@ class Daemon:
         self.works.change(settings, provider)
         self._replaced.append(replaced)
         self._configure(settings)
+        self._sites.change(settings)
         self._fleet.change(settings)
         self._planner.judge_again()

@@ -3,99 +3,75 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_reader import save_report
-from orchestrator.app.sprint_runtime import Equipment, Site
-from orchestrator.app.sprints import Chosen, read_histories, workspace_of
+from orchestrator.app.sprint_runtime import Site, SprintDriver
+from orchestrator.app.sprints import read_histories
 from orchestrator.core.daemon import SprintState
-from orchestrator.core.errors import (
-    BacklogError,
-    BaseUnusable,
-    ConfigError,
-    RepositoryError,
-    SprintLocked,
-    WorkspaceError,
-)
+from orchestrator.core.errors import BaseUnusable, SprintLocked
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
+from orchestrator.daemon.shared_stories import AGAIN_S, NOT_NOW, Host, Place, Sites
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.git.repository import expect_there, open_repository
-from orchestrator.git.workspace import GitWorkspace
 from orchestrator.reports.report import exit_code
 from orchestrator.settings import Settings
-from orchestrator.storage.locks import SprintLock
 
 
 class ServedSprint:
-    """Drives one sprint until it has ended; `site` is there while it is at work."""
+    """Drives one sprint until it has ended; `driver` is there while it is at work."""
 
-    def __init__(self, record: SprintRecord, content: BacklogContent, equipment: Equipment, settings: Settings) -> None:
+    def __init__(self, record: SprintRecord, content: BacklogContent, host: Host, sites: Sites) -> None:
         self.record, self._content = record, content
-        self._equipment, self.settings = equipment, settings
-        self._works = equipment.works
-        self.site: Site | None = None
+        self._host, self._sites, self._works = host, sites, host.equipment.works
+        self.driver: SprintDriver | None = None
 
     def change(self, settings: Settings) -> None:
         """Uses these for everything that begins from now on."""
-        self.settings = settings
-        if self.site is not None:
-            self.site.change(settings)
+        if self.driver is not None:
+            self.driver.change(settings)
 
-    async def drive(self, repository: SharedRepository) -> None:
+    async def drive(self) -> None:
         """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
         WorkspaceError, ConfigError before anything is done when it cannot be worked on now; BaseUnusable also when
         nothing has changed since its base could not be run."""
-        folder, record = self._works.folder, self.record
-        lease = self._works.lease
-        async with SprintLock(folder.lock(record.sprint)) as lock, lease.holding(record.sprint):
+        folder, sprint = self._works.folder, self.record.sprint
+        async with self._works.lease.holding(sprint):
             await asyncio.to_thread(folder.refresh)
-            now = await asyncio.to_thread(folder.record, record.sprint)
+            now = await asyncio.to_thread(folder.record, sprint)
             if now is not None:  # another machine may have written it since it was read here
-                self.record = record = now
-            source = Path(record.repo)
-            if record.sprint in self._works.refused or not await asyncio.to_thread(source.exists):
-                await repository.now()  # it may hold something better now; and the copy of a remote one is in no backup
-            if record.base:
-                await asyncio.to_thread(expect_there, source)
-            found = await open_repository(source)
-            workspace = workspace_of(
-                self._equipment.environment, folder, record, (lock.fd,), found.object_format, settings=self.settings
-            )
-            try:
-                await workspace.prepare(source)
-                if await self._moved(workspace, found.base):
+                self.record = now
+            async with self._sites.opened(self.record) as place:
+                place.site.record = self.record
+                if await self._moved(place):
                     return
-                await repository.check_push(workspace, record)
-                secrets = await find_secrets(workspace, self._equipment.secrets, lambda _text: None)
+                repository = self._host.repository
+                await repository.check_push(place.workspace, self.record)
                 try:
-                    await self._work(workspace, secrets, lock.fd)
+                    await self._work(place.site)
                 except BaseUnusable as error:
-                    self._works.refused[record.sprint] = (self._looked_at(found.base), error.message)
+                    self._works.refused[sprint] = (self._looked_at(place.head), error.message)
                     raise
+                finally:
+                    self.driver = None
                 if not self.record.cleared:
-                    await self._conclude(workspace, secrets, repository)
-            finally:
-                self.site = None
-                workspace.close()
+                    await self._conclude(place, repository)
 
     def _looked_at(self, head: str) -> object:
         """Returns what a sprint whose base cannot be run waits for another one of."""
-        return head, self._content, self.settings
+        return head, self._content, self._host.settings
 
-    async def _moved(self, workspace: GitWorkspace, head: str) -> bool:
+    async def _moved(self, place: Place) -> bool:
         """Returns whether the sprint starts from another commit, as its base could not be run and there is a newer one.
 
         The record is another one then, and the daemon begins with that. Raises BaseUnusable when nothing has changed.
         """
-        record, refused = self.record, self._works.refused.get(self.record.sprint)
+        record, refused, head = self.record, self._works.refused.get(self.record.sprint), place.head
         if refused is None:
             return False
         if head != record.base:
-            await workspace.remove_result()
+            await place.workspace.remove_result()
             moved = record.model_copy(update={"base": head})
             await asyncio.to_thread(self._works.folder.save, moved)
             del self._works.refused[record.sprint]
@@ -105,30 +81,27 @@ class ServedSprint:
             raise BaseUnusable(why)
         return False
 
-    async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
-        record = self.record
-        histories = await asyncio.to_thread(read_histories, self._equipment.environment, self._works.folder, record)
+    async def _work(self, site: Site) -> None:
+        record, works = self.record, self._works
+        histories = await asyncio.to_thread(read_histories, self._host.equipment.environment, works.folder, record)
         continued = any(history.started for history in histories.values())
-        chosen = Chosen(record=record, continued=continued, content=self._content)
-        site = await asyncio.to_thread(
-            Site, self._equipment, chosen, workspace, self.settings, histories, secrets=secrets, lock_fd=lock_fd
-        )
-        async with site:
-            self.site = site
-            for warning in () if continued else record.warnings:
-                await self._warn(str(warning))
-            await site.drive(self._warn, stays=True)
-            self.record = site.record
+        runner = self._sites.sharing
+        self.driver = driver = SprintDriver(site, self._content, histories, continued=continued, runner=runner)
+        await driver.begin()
+        for warning in () if continued else record.warnings:
+            await self._warn(str(warning))
+        await driver.drive(self._warn, stays=True)
+        self.record = site.record
 
     async def _warn(self, text: str) -> None:
         await self._works.emit(self.record.sprint, "backlog_warning", text, level=Level.WARN)
 
-    async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
+    async def _conclude(self, place: Place, repository: SharedRepository) -> None:
         record = self.record
         # In this order: a sprint with a report and this event is not looked at again.
-        unpushed = await repository.push(workspace, record)
+        unpushed = await repository.push(place.workspace, record)
         report, path, ended = await asyncio.to_thread(
-            save_report, self._equipment.environment, record, self._content.stories, None, secrets
+            save_report, self._host.equipment.environment, record, self._content.stories, None, place.secrets
         )
         counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
         done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
@@ -142,12 +115,8 @@ class ServedSprint:
         )  # fmt: skip
 
 
-AGAIN_S = 30.0
-"""Seconds until a sprint that could not be worked on is tried again."""
 MOMENT_S = 1.0
 """The same where another process has the sprint's lock: to apply an order there takes a moment."""
-NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
-"""Errors that may pass by themselves, or after a person's action."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +159,7 @@ class Fleet:
         states = []
         for served in self.served:
             # Why it could not be worked on before stays until it has its site.
-            reason = served.site.held if served.site is not None else self.why_waiting(served.record.sprint)
+            reason = served.driver.held if served.driver is not None else self.why_waiting(served.record.sprint)
             phase: Literal["paused", "running"] = "paused" if reason else "running"
             name, backlog = served.record.sprint, served.record.backlog
             states.append(SprintState(sprint=name, backlog=backlog, phase=phase, reason=reason))
@@ -206,17 +175,10 @@ class Fleet:
         waiting = self._waiting.get(what)
         return waiting.reason if waiting is not None else ""
 
-    def begin(
-        self,
-        record: SprintRecord,
-        content: BacklogContent,
-        equipment: Equipment,
-        settings: Settings,
-        repository: SharedRepository,
-    ) -> None:
+    def begin(self, record: SprintRecord, content: BacklogContent, host: Host, sites: Sites) -> None:
         """Works on a sprint from now on."""
-        served = ServedSprint(record, content, equipment, settings)
-        task = asyncio.create_task(served.drive(repository), name=f"sprint-{record.sprint}")
+        served = ServedSprint(record, content, host, sites)
+        task = asyncio.create_task(served.drive(), name=f"sprint-{record.sprint}")
         task.add_done_callback(lambda _task: self._wake())
         self._tasks[task] = served
 

@@ -12,7 +12,7 @@ The engine's tables, made without launching it.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -99,16 +99,26 @@ class EngineDatabase:
         values = {"what": workflow_id, "since": since, "version": version, "me": executor_id}
         return bool(self._taken_over(where, values))
 
-    def take_over_all(self, prefix: str, version: str, executor_id: str) -> list[str]:
-        """Takes over the unfinished workflows whose ids begin with `prefix` from other engines; returns their ids.
-        Blocks and raises as `take_over` does.
+    def take_over_all(self, prefix: str, version: str, executor_id: str, besides: Collection[str]) -> list[str]:
+        """Takes over the unfinished workflows whose ids begin with `prefix` from other engines, those `besides`
+        excepted; returns their ids. Blocks and raises as `take_over` does.
         """
         if self.engine.dialect.name == "sqlite":  # one folder, one engine
             return []
-        where = "starts_with(workflow_uuid, :what) AND application_version <> :version"
-        return self._taken_over(where, {"what": prefix, "version": version, "me": executor_id})
+        where = (
+            "starts_with(workflow_uuid, :what) AND application_version <> :version AND workflow_uuid <> ALL(:besides)"
+        )
+        values = {"what": prefix, "version": version, "me": executor_id, "besides": [*besides]}
+        return self._taken_over(where, values)
 
-    def _taken_over(self, where: str, values: dict[str, str]) -> list[str]:
+    def take_over_one(self, workflow_id: str, version: str, executor_id: str) -> bool:
+        """Takes over an unfinished workflow from another engine, or leaves it to the next one when `executor_id` is "";
+        returns whether there was one. Blocks and raises as `take_over` does.
+        """
+        where = "workflow_uuid = :what AND application_version <> :version"
+        return bool(self._taken_over(where, {"what": workflow_id, "version": version, "me": executor_id}))
+
+    def _taken_over(self, where: str, values: dict[str, Any]) -> list[str]:
         table = "workflow_status" if self.engine.dialect.name == "sqlite" else "dbos.workflow_status"
         # Without its owner's mark, what that one still writes for the workflow is refused.
         change = f"UPDATE {table} SET application_version = :version, executor_id = :me, owner_xid = NULL"

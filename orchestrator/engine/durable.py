@@ -5,7 +5,7 @@ import base64
 import json
 import logging
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -454,15 +454,28 @@ class DurableEngine:
         self._unfinished.discard(workflow_id)
         return result
 
-    async def adopt(self, sprint: str) -> None:
-        """Takes over the unfinished workflows of a sprint from an engine that has ended; they wait for their place.
+    async def adopt(self, sprint: str, besides: Collection[str] = ()) -> None:
+        """Takes over the unfinished workflows of a sprint from an engine that has ended, those `besides` excepted; they
+        wait for their place.
 
         The caller holds the sprint. What the other engine still writes for them is refused from then on.
         """
         assert self._database is not None
-        prefix, words = f"{sprint}/", (self._version, self._executor_id)
-        for workflow_id in await asyncio.to_thread(self._database.take_over_all, prefix, *words):
+        words = (f"{sprint}/", self._version, self._executor_id, besides)
+        for workflow_id in await asyncio.to_thread(self._database.take_over_all, *words):
             await DBOS.resume_workflow_async(workflow_id)
+
+    async def adopt_story(self, workflow_id: str) -> None:
+        """Takes over one story, which the caller has claimed."""
+        assert self._database is not None
+        if await asyncio.to_thread(self._database.take_over_one, workflow_id, self._version, self._executor_id):
+            await DBOS.resume_workflow_async(workflow_id)
+
+    async def give_up_story(self, workflow_id: str) -> None:
+        """Interrupts the story and leaves it to the engine that adopts it."""
+        await self.cut_story(workflow_id)
+        assert self._database is not None
+        await asyncio.to_thread(self._database.take_over_one, workflow_id, f"{APPLICATION_VERSION}/", "")
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         await self._take_over(workflow_id, APPLICATION_VERSION)
@@ -507,6 +520,8 @@ class DurableEngine:
         task = asyncio.current_task()
         if task is None or self._closing:
             raise asyncio.CancelledError
+        # One from before another engine had it: what it still wrote would be refused.
+        await self.cut_story(workflow_id)
         self._bodies[task] = workflow_id
         try:
             if not await self._is_current(workflow_id):

@@ -34,7 +34,8 @@ class KeptCommits:
     """The refs of one sprint in the mirror, and the same in a store.
 
     A ref that is ahead of the store belongs to a step that has not counted: `restore` sets it back, and the step runs
-    again. The store is waited for as long as it takes.
+    again. The store is waited for as long as it takes. Several machines may have the sprint's refs: one at a time moves
+    those of a story, and one the result; what another one has moved comes with `fetch`.
     """
 
     def __init__(
@@ -49,6 +50,10 @@ class KeptCommits:
         self._remote = remote
         self._repository = mirror.path.name if remote is None else f"{_REMOTE}{remote}"
         self._known: KeptRefs | None = None
+        """The refs that mirror and store had alike when we looked or kept last; the store may have more."""
+        self._loaded: set[int] = set()
+        """Numbers of packs that are in the mirror."""
+        self._calls: set[asyncio.Future[Any]] = set()
         self._pushed: set[str] | None = None
         """Objects that have a ref in the remote repository."""
         self._began = False
@@ -68,15 +73,37 @@ class KeptCommits:
             self._began = self._began or bool(kept)
             if not kept or (present := await self._present()) == kept:
                 return
-            if await self._lacks(kept.values()):
-                if self._remote is None:
-                    await self._load_packs()
-                else:
-                    await self._wait(partial(self._remote.fetch, self._mirror, self._sprint, {*kept.values()}))
+            await self._get(kept.values())
             gone = [f"delete {name}" for name in present if name not in kept]
             await self._mirror.update(
                 *gone, *(f"update {name} {oid}" for name, oid in kept.items() if present.get(name) != oid)
             )
+
+    async def fetch(self, *names: str, taken: bool = False) -> None:
+        """Makes these refs in the mirror what the store has, unless ours are ahead of it.
+
+        With `taken` also then: they belong to a story that another machine has had.
+        """
+        async with self._one:
+            known = self._known
+            if known is None:
+                return  # nothing was restored, and what is here is all there is
+            found = await self._read()
+            present = {name: ref.commit for name, ref in (await self._mirror.refs(*names)).items()}
+            ours = [name for name in names if taken or present.get(name) == known.refs.get(name)]
+            moved = {name: found.refs.get(name) for name in ours if present.get(name) != found.refs.get(name)}
+            await self._get([oid for oid in moved.values() if oid is not None])
+            if moved:
+                changes = (f"update {name} {oid}" if oid else f"delete {name}" for name, oid in moved.items())
+                await self._mirror.update(*changes)
+            rest = {name: oid for name, oid in known.refs.items() if name not in ours}
+            same = {name: found.refs[name] for name in ours if name in found.refs}
+            self._known = found.model_copy(update={"refs": {**rest, **same}})
+
+    async def settle(self) -> None:
+        """Waits for calls of the store whose caller was cancelled: they still count."""
+        while self._calls:
+            await asyncio.wait(self._calls)
 
     async def restore_once(self) -> None:
         """Restores, in a workspace that is not prepared, into a mirror that may not exist yet."""
@@ -101,8 +128,17 @@ class KeptCommits:
                 if kept and self._remote is not None:
                     await self._forget(self._remote, refs)
                 # Not kept: the store has something else than we knew, such as another sprint's base.
-                self._known = KeptRefs(refs=refs) if kept else None
+                self._known = KeptRefs(refs=refs) if kept else await self._known_now(refs, known)
                 self._began = self._began or kept
+
+    async def _known_now(self, refs: Mapping[str, str], known: KeptRefs) -> KeptRefs:
+        """Returns what is known once the store has refused to move some of our refs from where we knew them."""
+        found = await self._read()
+        ours = {name for name in {**known.refs, **refs} if known.refs.get(name) != refs.get(name)}
+        rest = {name: oid for name, oid in known.refs.items() if name not in ours}
+        there = {name: oid for name, oid in found.refs.items() if name in ours}
+        await self._get(there.values())
+        return found.model_copy(update={"refs": {**rest, **there}})
 
     async def hold(self, story: str, tree: str) -> None:
         """Gives a merged tree that no commit has a ref: a story that goes on elsewhere reads it."""
@@ -158,10 +194,19 @@ class KeptCommits:
         found = await self._mirror.git(*walk, stdin=f"{wanted}\n".encode(), ok=(0, 128)) if wanted else None
         return found is not None and (found.code != 0 or bool(found.stdout))
 
+    async def _get(self, oids: Collection[str]) -> None:
+        """Gets objects that the mirror lacks, with all that they refer to."""
+        if not oids or not await self._lacks(oids):
+            return
+        if self._remote is None:
+            await self._load_packs()
+        else:
+            await self._wait(partial(self._remote.fetch, self._mirror, self._sprint, {*oids}))
+
     async def _load_packs(self) -> None:
         held = {ref.commit for ref in (await self._mirror.refs()).values()}
         for pack in await self._reach(self._store.packs, self._sprint):
-            if pack.base in held:
+            if pack.base in held or pack.number in self._loaded:
                 continue
             async with self._file() as file:
                 await self._reach(self._store.load, pack, file)
@@ -171,6 +216,7 @@ class KeptCommits:
                 else:
                     await self._mirror.git("index-pack", "--stdin", "--fix-thin", stdin=file)
             await asyncio.to_thread(self._mirror.add_shallow, pack.shallow)
+            self._loaded.add(pack.number)
 
     @asynccontextmanager
     async def _packed(
@@ -220,7 +266,14 @@ class KeptCommits:
 
     async def _reach(self, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Returns the result of a call of the store, as soon as it can be reached."""
-        return await self._wait(lambda: asyncio.to_thread(call, *args, **named))
+
+        async def called() -> T:
+            running = asyncio.ensure_future(asyncio.to_thread(call, *args, **named))
+            self._calls.add(running)
+            running.add_done_callback(self._calls.discard)
+            return await asyncio.shield(running)
+
+        return await self._wait(called)
 
     async def _wait(self, work: Callable[[], Awaitable[T]]) -> T:
         """Returns the result of `work`, as soon as the other side can be reached: no outage ends a story."""

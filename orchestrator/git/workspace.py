@@ -6,7 +6,7 @@ import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,7 +74,8 @@ class GitWorkspace:
     the same story wait for each other. Call `prepare` first and `close` last.
 
     With a `store` no method returns before that has every commit which its result stands on; `prepare` takes from it
-    what the mirror lacks. With a `remote` the objects are there, and only the refs in the store.
+    what the mirror lacks. With a `remote` the objects are there, and only the refs in the store. Other machines may
+    work on other stories of the sprint then; inside `merge_turn` none of them merges.
     """
 
     def __init__(
@@ -88,13 +89,14 @@ class GitWorkspace:
         object_format: str = "sha1",
         store: CommitStore | None = None,
         remote: RemoteCommits | None = None,
+        merge_turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
         self._folder = folder.absolute()
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
         self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store, remote)
         self._base = base
-        self._merging = asyncio.Lock()
+        self._merging, self._merge_turn = asyncio.Lock(), merge_turn
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -165,7 +167,7 @@ class GitWorkspace:
         base_ref, head_ref = self._refs.ref("base", name), self._refs.ref("heads", name)
         async with self._stories[name]:
             await self._mirror.mend()
-            result_ref = self._refs.ref("heads", RESULT)
+            result_ref = await self._fetch_result()
             refs = await self._mirror.refs(base_ref, head_ref, result_ref)
             if result_ref not in refs:
                 raise WorkspaceError(f"sprint {self._sprint} has no result branch: prepare it first")
@@ -182,6 +184,17 @@ class GitWorkspace:
             await self._lay_out(self._checkout(name), head)
         return Branch(name=self._refs.branch(name), base=base, head=head)
 
+    async def take_over(self, story_id: str) -> None:
+        """Gets the branch of a story that another machine has had, and what was merged meanwhile."""
+        if self._kept is not None:
+            await self._kept.fetch(*self._names(story_id), taken=True)
+            await self._fetch_result()
+
+    async def settle(self) -> None:
+        """Waits until nothing of cancelled calls is on its way to the store any more."""
+        if self._kept is not None:
+            await self._kept.settle()
+
     async def head(self, story_id: str) -> str:
         """Returns the commit of the story's branch. Raises WorkspaceError when there is no such branch."""
         return (await self._refs.ends(story_id))[1].commit
@@ -192,7 +205,9 @@ class GitWorkspace:
         name = checked_id(story_id)
         async with self._stories[name]:
             # The base is deleted first, in its own step, so that `open` can recognise an interrupted removal.
-            names = [self._refs.ref(kind, name) for kind in KINDS]
+            names = self._names(name)
+            if self._kept is not None:
+                await self._kept.fetch(*names, taken=True)
             refs = await self._mirror.refs(*names)
             for ref in names:
                 if ref in refs:
@@ -309,8 +324,10 @@ class GitWorkspace:
     @kept
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
-        async with acquired(self._merging, "waiting for another story's merge and the tests that it runs"):
+        waiting = "waiting for another story's merge and the tests that it runs"
+        async with acquired(self._merging, waiting), acquired(self._merge_turn(), waiting):
             await self._mirror.mend()
+            await self._fetch_result()
             _, head = await self._refs.ends(story_id)
             start, result = await self._refs.ends(RESULT)
             earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
@@ -328,6 +345,8 @@ class GitWorkspace:
             parents = (result.commit, head.commit)
             made = await commits.commit_tree(self._mirror, merged.tree, parents, commits.message_of(note))
             await self._mirror.update(f"update {result.name} {made} {result.commit}")
+            if self._kept is not None:
+                await self._kept.keep()  # before another machine's turn
             return MergeResult(merged=True, commit=made, onto=result.commit)
 
     @kept
@@ -335,6 +354,7 @@ class GitWorkspace:
         """Returns the commit on the result branch that this workflow made, or None."""
         if self._kept is not None:
             await self._kept.restore_once()
+            await self._fetch_result()
         return await merges.merged_by(self._mirror, self._refs, workflow_id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
@@ -352,6 +372,7 @@ class GitWorkspace:
     @kept
     async def result_head(self) -> str:
         """Returns the commit of the result branch."""
+        await self._fetch_result()
         return (await self._refs.ends(RESULT))[1].commit
 
     async def holds_result(self, story_id: str) -> bool:
@@ -374,11 +395,22 @@ class GitWorkspace:
 
     async def check_push(self, user_repo: Path, branch: str) -> None:
         """Raises RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
-        await repository.check_push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
+        await repository.check_push(self._mirror, await self._fetch_result(), user_repo, branch)
 
     async def push(self, user_repo: Path, branch: str) -> None:
         """Creates or fast-forwards `branch` of the user's repository to the result; errors as `publish.push`."""
-        await repository.push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
+        await repository.push(self._mirror, await self._fetch_result(), user_repo, branch)
+
+    async def _fetch_result(self) -> str:
+        """Gets what other machines have merged; returns the ref of the result branch."""
+        name = self._refs.ref("heads", RESULT)
+        if self._kept is not None:
+            await self._kept.fetch(name)
+        return name
+
+    def _names(self, story_id: str) -> list[str]:
+        """Returns the refs of a story."""
+        return [self._refs.ref(kind, checked_id(story_id)) for kind in KINDS]
 
     async def _lay_out(self, place: Checkout, commit: str) -> None:
         await place.set_to(commit, commands=await commits.recorded_commands(self._mirror, self._base, commit))

@@ -78,15 +78,15 @@ class PostgresCommitStore:
                 _lock(connection, f"repository {repository}")
             found = _read(connection, sprint, repository)
             repository = found.repository or repository
-            if found.refs == dict(refs):  # kept by an earlier trial, whose connection broke
+            before, after = _difference(known.refs, refs)
+            if found.refs and _has(found.refs, after):  # kept by an earlier trial, whose connection broke
                 return True
-            if found.refs != known.refs or (not known.refs and found.bases != known.bases):
+            if not _has(found.refs, before) or (not known.refs and (found.refs or found.bases != known.bases)):
                 return False
             for pack, file in packs:
                 _insert_pack(connection, sprint, repository, pack, file)
-            if refs:
-                _replace_refs(connection, sprint, repository, found.refs, refs)
-            else:
+            _replace_refs(connection, sprint, repository, after)
+            if connection.execute(sa.select(REFS.c.name).where(REFS.c.sprint == sprint).limit(1)).first() is None:
                 _delete(connection, sprint, repository)
         return True
 
@@ -186,19 +186,24 @@ def _insert_pack(connection: sa.Connection, sprint: str, repository: str, pack: 
         piece += 1
 
 
-def _replace_refs(
-    connection: sa.Connection, sprint: str, repository: str, before: Mapping[str, str], after: Mapping[str, str]
-) -> None:
+def _difference(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """Returns both values of each ref that differs; None where it is absent."""
+    moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return {name: before.get(name) for name in moved}, {name: after.get(name) for name in moved}
+
+
+def _has(refs: Mapping[str, str], some: Mapping[str, str | None]) -> bool:
+    return all(refs.get(name) == oid for name, oid in some.items())
+
+
+def _replace_refs(connection: sa.Connection, sprint: str, repository: str, after: Mapping[str, str | None]) -> None:
     """Writes only what differs: a sprint may have thousands of refs, of which one has moved."""
     # Those that moved are among them, and inserted again.
-    gone = [name for name, oid in before.items() if after.get(name) != oid]
-    if gone:
-        connection.execute(sa.delete(REFS).where(REFS.c.sprint == sprint, REFS.c.name.in_(gone)))
-    rows = [
-        {"sprint": sprint, "name": name, "object": oid, "repository": repository}
-        for name, oid in after.items()
-        if before.get(name) != oid
-    ]
+    connection.execute(sa.delete(REFS).where(REFS.c.sprint == sprint, REFS.c.name.in_(after)))
+    row = {"sprint": sprint, "repository": repository}
+    rows = [{**row, "name": name, "object": oid} for name, oid in after.items() if oid is not None]
     if rows:
         connection.execute(sa.insert(REFS), rows)
 

@@ -219,6 +219,11 @@ class EventStore:
         """
         return await asyncio.to_thread(self._since, after_seq, mark)
 
+    async def named(self, sprint: str, name: str, after_seq: int) -> list[tuple[int, Event]]:
+        """(sequence number, event) of a sprint's events of this name behind `after_seq`, in order. Raises ConfigError
+        when the database cannot be used."""
+        return await asyncio.to_thread(self._named, sprint, name, after_seq)
+
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these are neither stored nor shown, either."""
         self._secrets = tuple(sorted({*self._secrets, *secrets}, key=len, reverse=True))
@@ -229,6 +234,15 @@ class EventStore:
         with usable(), self._engine.connect() as connection:
             rows = connection.execute(query.order_by(EVENTS.c.seq)).all()
         return [(seq, event_of(body)) for seq, name, body in rows if mark in name]
+
+    def _named(self, sprint: str, name: str, after_seq: int) -> list[tuple[int, Event]]:
+        assert self._engine is not None
+        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.seq > after_seq)
+        # Fewer rows are read so; a text that looks like it is sorted out below.
+        rows = query.where(EVENTS.c.body.contains(f'"name": "{name}"', autoescape=True)).order_by(EVENTS.c.seq)
+        with usable(), self._engine.connect() as connection:
+            found = [(row.seq, event_of(row.body)) for row in connection.execute(rows)]
+        return [(seq, event) for seq, event in found if event.name == name]
 
     def _find(self, ids: Sequence[str]) -> dict[str, Event]:
         assert self._engine is not None

@@ -6,13 +6,14 @@ write or paid call: each checks, in its own transaction, that the row is still t
 """
 
 import asyncio
+import math
 import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +45,8 @@ HOLDERS = sa.Table(
 """Sprint → the token of the process that works on it; the row stays until that process ends its work."""
 NEW = "(new)"
 """Held by the process that gives out the next id or takes rows of a backlog; no sprint has this name."""
+MERGE = "(merge) "
+"""Before a sprint's name: held by the process that merges one of its stories."""
 NEW_S = 10.0
 """How long that is waited for."""
 # Renewed four times in it: one lost renewal is no lost lease.
@@ -51,6 +54,7 @@ TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
 _LOOK_S = 0.5  # between two attempts to take the lease
 _NOW = sa.func.clock_timestamp()
+_NOT_IDLE = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
 
 
 SERVES = "serve-"
@@ -94,12 +98,14 @@ class Lease:
         self._url, self.executor_id, self._folder = url, executor_id, folder
         self._lost, self._tell = lost, tell
         self._wait_s, self._patience_s, self._ttl_s = wait_s, patience_s, ttl_s
-        self._token = uuid.uuid4().hex
-        self._held: set[str] = set()
+        self.token = uuid.uuid4().hex
+        """Name of this process in the tables."""
         self._ending = threading.Event()
         self._told = threading.Lock()
         self._thread: threading.Thread | None = None
         self._engine: sa.Engine | None = None
+        self._work: sa.Engine | None = None
+        """For all else: those who wait for a lock must not keep the lease from being renewed."""
 
     async def __aenter__(self) -> "Lease":
         engine = await asyncio.to_thread(connected, self._url, writes=True)
@@ -110,7 +116,7 @@ class Lease:
         except BaseException:
             await asyncio.to_thread(self._give_up, engine)
             raise
-        self._engine = engine
+        self._engine, self._work = engine, await asyncio.to_thread(connected, self._url, writes=True)
         self._thread = threading.Thread(target=self._beat, args=(engine,), name="daemon-lease", daemon=True)
         self._thread.start()
         return self
@@ -124,15 +130,22 @@ class Lease:
             await asyncio.to_thread(self._thread.join, TTL_S)
             await asyncio.to_thread(self._give_up, self._engine)
             self._engine = None
+        if self._work is not None:
+            await asyncio.to_thread(self._work.dispose)
+
+    @property
+    def is_shared(self) -> bool:
+        """Returns whether other processes may use the database: a Postgres."""
+        return self._engine is not None
 
     @asynccontextmanager
     async def holding(self, sprint: str, *, wait_s: float = 0.0) -> AsyncIterator[None]:
         """Inside, no other process of the database works on the sprint, or on what else has such a name.
 
-        Raises SprintLocked where another one still does after `wait_s`, and EventLogAway.
+        Raises SprintLocked where another one still does after `wait_s`, and EventLogAway unless that is without end.
         """
         until = time.monotonic() + wait_s
-        while (holder := await asyncio.to_thread(self._claim, sprint)) is not None:
+        while (holder := await self._claim_soon(sprint, wait_s)) is not None:
             if time.monotonic() >= until:
                 raise SprintLocked(f"{holder} works on {sprint}; wait for it or end it", pid=0)
             await asyncio.sleep(_LOOK_S)
@@ -149,29 +162,25 @@ class Lease:
             HOLDERS, DAEMONS.c.token == HOLDERS.c.token, isouter=True
         )
         with usable(), self._engine.connect() as connection:
-            rows = connection.execute(alive.where(DAEMONS.c.seen >= _stale_before(self._ttl_s))).all()
+            rows = connection.execute(alive.where(DAEMONS.c.seen >= stale_before(self._ttl_s))).all()
         held: dict[str, set[str]] = {}
         for row in rows:
             if row.executor_id.startswith(SERVES):
-                held.setdefault(row.token, set()).update({row.sprint} - {None, NEW})
-        mine = len(held.pop(self._token, ()))
-        theirs = frozenset(row.sprint for row in rows if row.token != self._token and row.sprint is not None)
+                held.setdefault(row.token, set()).update({row.sprint} if (row.sprint or "(")[0] != "(" else ())
+        mine = len(held.pop(self.token, ()))
+        theirs = frozenset(row.sprint for row in rows if row.token != self.token and row.sprint is not None)
         return Others(theirs, is_behind=all(mine <= len(sprints) for sprints in held.values()))
 
     def guard(self, connection: sa.Connection, sprint: str) -> None:
-        """Checks in the caller's transaction that a sprint which we hold was not taken over; until the transaction ends
-        nobody can. Calls `lost` and raises SprintLocked where it was. Blocks."""
-        if self._engine is None or sprint not in self._held:
+        """Checks in the caller's transaction that what we hold was not taken over; until the transaction ends nobody
+        can. Calls `lost` and raises SprintLocked where it was. Blocks."""
+        if self._engine is None or not sprint:
             return
-        mine = (
-            sa.select(HOLDERS.c.sprint)
-            .join(DAEMONS, DAEMONS.c.token == HOLDERS.c.token)
-            .where(HOLDERS.c.sprint == sprint, HOLDERS.c.token == self._token)
-            # The renewal of the row is no change of its key, and is not held up by this.
-            .with_for_update(read=True, key_share=True)
-        )
+        # The renewal of the row is no change of its key, and is not held up by this; whoever takes over is, as long as
+        # we do not stand still.
+        mine = sa.select(DAEMONS.c.token, _NOT_IDLE).where(*self._mine()).with_for_update(read=True, key_share=True)
         if connection.execute(mine).first() is None:
-            why = f"another daemon has taken over sprint {sprint}"
+            why = f"another daemon has taken over what {self.executor_id} worked on"
             self._lose(why)
             raise SprintLocked(why, pid=0)
 
@@ -180,46 +189,65 @@ class Lease:
 
         Blocks. Raises SprintLocked.
         """
-        while self._engine is not None and sprint in self._held:
+        while self._engine is not None:
             try:
-                with usable(), self._engine.begin() as connection:
-                    self.guard(connection, sprint)
+                with self.writing(sprint):
+                    return
             except EventLogAway:
                 time.sleep(_LOOK_S)
-            else:
-                return
+
+    @contextmanager
+    def writing(self, sprint: str) -> Iterator[sa.Connection]:
+        """Yields a transaction that is guarded so. Blocks. Raises SprintLocked, EventLogAway."""
+        assert self._work is not None
+        with usable(), self._work.begin() as connection:
+            self.guard(connection, sprint)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Yields a connection to look. Blocks. Raises EventLogAway."""
+        assert self._work is not None
+        with usable(), self._work.connect() as connection:
+            yield connection
+
+    async def _claim_soon(self, sprint: str, wait_s: float) -> str | None:
+        try:
+            return await asyncio.to_thread(self._claim, sprint)
+        except EventLogAway as error:
+            if wait_s < math.inf:
+                raise
+            return error.message
 
     def _claim(self, sprint: str) -> str | None:
         """Takes the sprint if it is free, ours, or its holder is stale; else returns who holds it."""
         if self._engine is None:
             return None
-        theirs = sa.select(HOLDERS.c.token).where(HOLDERS.c.sprint == sprint, HOLDERS.c.token != self._token)
+        theirs = sa.select(HOLDERS.c.token).where(HOLDERS.c.sprint == sprint, HOLDERS.c.token != self.token)
         stale = sa.delete(DAEMONS).where(
-            DAEMONS.c.token.in_(theirs.scalar_subquery()), DAEMONS.c.seen < _stale_before(self._ttl_s)
+            DAEMONS.c.token.in_(theirs.scalar_subquery()), DAEMONS.c.seen < stale_before(self._ttl_s)
         )
         taken = (
             postgresql.insert(HOLDERS)
-            .values(sprint=sprint, token=self._token)
+            .values(sprint=sprint, token=self.token)
             .on_conflict_do_update(
                 index_elements=[HOLDERS.c.sprint],
-                set_={"token": self._token},
-                where=sa.or_(HOLDERS.c.token == self._token, HOLDERS.c.token.not_in(sa.select(DAEMONS.c.token))),
+                set_={"token": self.token},
+                where=sa.or_(HOLDERS.c.token == self.token, HOLDERS.c.token.not_in(sa.select(DAEMONS.c.token))),
             )
             .returning(HOLDERS.c.token)
         )
-        with usable(), self._engine.begin() as connection:
+        with _begun(self._engine) as connection:
             connection.execute(stale)
             if connection.execute(taken).first() is not None:
-                self._held.add(sprint)
                 return None
         return find_holder(self._engine, sprint) or "another process"
 
     def _release(self, sprint: str) -> None:
-        self._held.discard(sprint)
         if self._engine is None:
             return
-        mine = sa.delete(HOLDERS).where(HOLDERS.c.sprint == sprint, HOLDERS.c.token == self._token)
-        with suppress(ConfigError), usable(), self._engine.begin() as connection:  # it goes stale with the lease
+        mine = sa.delete(HOLDERS).where(HOLDERS.c.sprint == sprint, HOLDERS.c.token == self.token)
+        with suppress(ConfigError), _begun(self._engine) as connection:  # it goes stale with the lease
             connection.execute(mine)
 
     async def _take(self, engine: sa.Engine) -> None:
@@ -250,22 +278,22 @@ class Lease:
     def _try(self, engine: sa.Engine) -> str | None:
         """Take it if it is free, stale or ours already; else who holds it."""
         row = {
-            "executor_id": self.executor_id, "token": self._token, "host": socket.gethostname(), "pid": os.getpid(),
+            "executor_id": self.executor_id, "token": self.token, "host": socket.gethostname(), "pid": os.getpid(),
             "folder": self._folder, "place": _place(self._folder), "seen": _NOW,
         }  # fmt: skip
-        stale = DAEMONS.c.seen < _stale_before(self._ttl_s)
+        stale = DAEMONS.c.seen < stale_before(self._ttl_s)
         taken = (
             postgresql.insert(DAEMONS)
             .values(row)
             .on_conflict_do_update(
                 index_elements=[DAEMONS.c.executor_id],
                 set_={name: value for name, value in row.items() if name != "executor_id"},
-                where=sa.or_(stale, DAEMONS.c.token == self._token, DAEMONS.c.place == row["place"]),
+                where=sa.or_(stale, DAEMONS.c.token == self.token, DAEMONS.c.place == row["place"]),
             )
             .returning(DAEMONS.c.token)
         )
         query = sa.select(DAEMONS.c.host, DAEMONS.c.pid, DAEMONS.c.folder)
-        with usable(), engine.begin() as connection:
+        with _begun(engine) as connection:
             if connection.execute(taken).first() is not None:
                 return None
             held = connection.execute(query.where(DAEMONS.c.executor_id == self.executor_id)).first()
@@ -277,7 +305,7 @@ class Lease:
         why = ""
         while not why and not self._ending.wait(self._ttl_s / 4):
             try:
-                with usable(), engine.begin() as connection:
+                with _begun(engine) as connection:
                     if connection.execute(renewed).rowcount == 0:
                         why = f"another daemon has taken over as {self.executor_id}"
             except EventLogAway:  # an unavailable database does not end the lease
@@ -292,13 +320,13 @@ class Lease:
             self._lost(why)
 
     def _give_up(self, engine: sa.Engine) -> None:
-        with suppress(ConfigError), usable(), engine.begin() as connection:  # the lease expires by itself
-            connection.execute(sa.delete(HOLDERS).where(HOLDERS.c.token == self._token))
+        with suppress(ConfigError), _begun(engine) as connection:  # the lease expires by itself
+            connection.execute(sa.delete(HOLDERS).where(HOLDERS.c.token == self.token))
             connection.execute(sa.delete(DAEMONS).where(*self._mine()))
         engine.dispose()
 
     def _mine(self) -> tuple[sa.ColumnElement[Any], ...]:
-        return DAEMONS.c.executor_id == self.executor_id, DAEMONS.c.token == self._token
+        return DAEMONS.c.executor_id == self.executor_id, DAEMONS.c.token == self.token
 
 
 def find_holder(engine: sa.Engine, sprint: str) -> str | None:
@@ -306,7 +334,7 @@ def find_holder(engine: sa.Engine, sprint: str) -> str | None:
     query = (
         sa.select(DAEMONS.c.executor_id, DAEMONS.c.host, DAEMONS.c.pid)
         .join(HOLDERS, DAEMONS.c.token == HOLDERS.c.token)
-        .where(HOLDERS.c.sprint == sprint, DAEMONS.c.seen >= _stale_before(TTL_S))
+        .where(HOLDERS.c.sprint == sprint, DAEMONS.c.seen >= stale_before(TTL_S))
     )
     with usable(), engine.connect() as connection:
         if not sa.inspect(connection).has_table(HOLDERS.name):
@@ -318,7 +346,7 @@ def find_holder(engine: sa.Engine, sprint: str) -> str | None:
 def living_daemons(url: str) -> list[str]:
     """Returns the daemons of a database that are alive, for people. Blocks. Raises ConfigError."""
     query = sa.select(DAEMONS.c.executor_id, DAEMONS.c.host, DAEMONS.c.pid).where(
-        DAEMONS.c.seen >= _stale_before(TTL_S), DAEMONS.c.executor_id.startswith(SERVES)
+        DAEMONS.c.seen >= stale_before(TTL_S), DAEMONS.c.executor_id.startswith(SERVES)
     )
     engine = connected(url, writes=False)
     try:
@@ -330,7 +358,22 @@ def living_daemons(url: str) -> list[str]:
     return [f"{row.executor_id} (host {row.host}, pid {row.pid})" for row in rows]
 
 
-def _stale_before(ttl_s: float) -> sa.ColumnElement[Any]:
+@contextmanager
+def _begun(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Yields a transaction that is cut off when its process stands still, for others wait for it."""
+    with usable(), engine.begin() as connection:
+        connection.execute(sa.select(_NOT_IDLE))
+        yield connection
+
+
+def drop_stale(connection: sa.Connection, tokens: sa.ScalarSelect[Any]) -> None:
+    """Deletes the rows of those of these processes that were not seen for long: what they hold can be taken then."""
+    gone = sa.delete(DAEMONS).where(DAEMONS.c.token.in_(tokens), DAEMONS.c.seen < stale_before(TTL_S))
+    connection.execute(gone)
+
+
+def stale_before(ttl_s: float = TTL_S) -> sa.ColumnElement[Any]:
+    """Returns the time before which a process must have been seen last to count as gone."""
     return _NOW - sa.func.make_interval(0, 0, 0, 0, 0, 0, ttl_s)
 
 

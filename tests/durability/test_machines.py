@@ -16,6 +16,7 @@ from orchestrator.storage.commit_store import PostgresCommitStore
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath
+from tests.durability.team import STORIES
 from tests.durability.test_upgrade import release
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 from tests.zygote import Forked
@@ -103,6 +104,25 @@ def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     assert (ended.code, "taken over" in ended.stdout) == (70, True)
     assert second.until_done(other).code == 0
     assert second.aftermath(0) == undisturbed
+
+
+def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
+    tmp_path: Path, postgres: str, undisturbed: Aftermath
+) -> None:
+    machines = [Machine(tmp_path, name, postgres) for name in ("first", "second")]
+    processes = [machine.start() for machine in machines]
+    first = machines[0]
+    first.wait_for(lambda: bool(first.told("sprint_ended")), timeout=60)
+    for machine, process in zip(machines, processes, strict=True):
+        process.send_signal(signal.SIGTERM)
+        assert machine.ended(process).code == 0
+    # Replies lie where they were paid for.
+    theirs = [{story for story in STORIES if machine.journalled(story)} for machine in machines]
+    assert all(theirs)
+    assert set.union(*theirs) == set(STORIES)
+    assert set.intersection(*theirs) == set()
+    asyncio.run(first.fetch())
+    assert first.aftermath(0) == undisturbed
 
 
 @pytest.mark.soak

@@ -137,12 +137,12 @@ async def test_of_two_daemons_one_works_on_a_sprint_and_a_stale_one_is_fenced(po
             first.lease.expect_held("S1")
             async with second.lease.holding("S2"), thief.lease.holding("S1"):
                 for what in (first.lease.expect_held, first.lease.expect_held):
-                    with pytest.raises(SprintLocked, match="another daemon has taken over sprint S1"):
+                    with pytest.raises(SprintLocked, match="another daemon has taken over what first worked on"):
                         await asyncio.to_thread(what, "S1")
                 second.lease.expect_held("S2")
         async with second.lease.holding("S1"):
             second.lease.expect_held("S1")
-    assert (first.lost, second.lost) == (["another daemon has taken over sprint S1"], [])
+    assert (first.lost, second.lost) == (["another daemon has taken over what first worked on"], [])
 
 
 async def test_until_a_write_has_ended_nobody_takes_its_sprint(postgres: str) -> None:
