@@ -17,7 +17,7 @@ from orchestrator.backlogs.rows import ReadRows, Row, count_lines, decoded, miss
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.files.atomic_file import commit, is_read_only, stage
+from orchestrator.files.atomic_file import commit, is_read_only, remove_leftovers, stage
 
 BOM = b"\xef\xbb\xbf"
 # Possessive: a long cell without its closing quote must not be tried again from every place.
@@ -318,6 +318,8 @@ class CsvBacklog(SidecarBacklog):
                     beside.unlink(missing_ok=True)
                     raise _ChangedMeanwhile(errno.EAGAIN, "it is being changed by somebody else")
                 commit(beside, target)
+            else:
+                remove_leftovers(target)
         return remaining, gone
 
 

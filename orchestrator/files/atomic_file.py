@@ -72,15 +72,21 @@ def is_read_only(path: Path) -> bool:
     return False
 
 
+def remove_leftovers(path: Path) -> str:
+    """Removes what killed processes left of `path` beside it; returns how the names of such files begin."""
+    prefix = f".{path.name[:100]}."
+    for left in leftovers(path.parent, prefix):
+        with contextlib.suppress(OSError):  # another process removes it as well
+            left.unlink()
+    return prefix
+
+
 def stage(path: Path, data: bytes) -> Path:
     """Writes `data` to a new file beside `path`, synced, with the mode and owner of `path` if it exists.
 
     What killed processes left there of the same is removed. Raises OSError; nothing is left behind then.
     """
-    prefix = f".{path.name[:100]}."
-    for left in leftovers(path.parent, prefix):
-        with contextlib.suppress(OSError):  # another process removes it as well
-            left.unlink()
+    prefix = remove_leftovers(path)
     handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
     beside = Path(name)
     try:

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.storage.commit_store import PostgresCommitStore
+from orchestrator.storage.shared_state import SharedState
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath
@@ -33,7 +34,7 @@ class Machine(DaemonBench):
 
     def __init__(self, folder: Path, name: str, database: str) -> None:
         super().__init__(folder)
-        self.database = database
+        self.database: str = database
         self.state = folder / name
         self.mirror_folder = self.state / "mirrors"
         self.variables = {"ORCHESTRATOR_HOME": str(self.state)}
@@ -55,11 +56,14 @@ class Machine(DaemonBench):
             time.sleep(0.002)
 
     async def fetch(self) -> None:
-        """Has in the mirror what counts; the machine that made it may be gone."""
+        """Has in state folder and mirror what counts; the machine that made it may be gone."""
         folder = StateFolder(self.state)
+        state = SharedState(self.database, self.state)
+        await asyncio.to_thread(state.refresh)
+        state.close()
         workspace = GitWorkspace(
             mirror=folder.mirror(self.folder / "repo"), folder=folder.worktrees("S1"), sprint="S1", base="",
-            store=PostgresCommitStore(str(self.database)),
+            store=PostgresCommitStore(self.database),
         )  # fmt: skip
         await workspace.prepare()
         workspace.close()
