@@ -51,6 +51,7 @@ from orchestrator.storage.event_table import usable
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.storage.story_claims import StoryClaims
 from orchestrator.story.project_scan import build_surface, scan_paths
 
 LOOK_S = 0.1
@@ -356,6 +357,8 @@ class SprintCommands:
         url, one_time = event_url(self._environment, self._folder), f"command-{uuid.uuid4().hex[:12]}"
         lease = Lease(url, one_time, folder=str(self._folder.home), lost=lambda _why: None)
         async with SprintLock(self._folder.lock(sprint)) as lock, lease, lease.holding(sprint):
+            if lease.is_shared and await asyncio.to_thread(StoryClaims(lease).is_run_elsewhere, sprint):
+                raise SprintLocked(f"daemons run stories of {sprint}, and one of them is about to hold it", pid=0)
             record = await asyncio.to_thread(self._folder.record, sprint)
             if record is None:
                 raise ConfigError(f"the record of sprint {sprint} is gone")

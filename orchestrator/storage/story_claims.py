@@ -115,6 +115,13 @@ class StoryClaims:
             ]
             return Look({row.workflow_id: row for row in found}, tuple(connection.execute(others).scalars()))
 
+    def is_run_elsewhere(self, sprint: str) -> bool:
+        """Returns whether other living daemons run stories of a sprint, also where it has no daemon of its own now."""
+        with self._lease.reading() as connection:
+            if not sa.inspect(connection).has_table(STORIES.name):
+                return False
+        return any(row.sprint == sprint and row.is_held and not row.is_mine for row in self.look().stories.values())
+
     def offer(self, workflow_id: str, sprint: str, payload: str, limit: int) -> bool:
         """Offers a story, unless `limit` are at work over all; returns whether it is among the shared ones now."""
         with self._lease.writing(sprint) as connection:
