@@ -88,6 +88,7 @@ MEANS = {
     "settings_taken": "the daemon has read its settings again",
     "settings_refused": "the daemon could not take over its settings; those before stay",
     "sprint_ended": "every story of a sprint of the daemon has its outcome; the report is written",
+    "story_given_back": "a daemon cannot run another one's story now",
     "sprint_waits": "the daemon cannot work on a sprint or a backlog now and tries again",
     "control_settled": "what became of an order that people gave: pause, resume, cancel, retry, reset",
     "delivery_completed": "missing files were asked for and came",

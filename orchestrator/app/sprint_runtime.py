@@ -198,10 +198,11 @@ class Site:
         if self._paid is not None:
             await self._paid.close()
 
-    def admit(self) -> None:
+    async def admit(self) -> None:
         """Lets the sprint's workflows run here from now on."""
         if not self._admitted:
             self._admitted = True
+            await self.base.recall(self.settings)
             self._works.admit(self.record.sprint, self)
 
     def change(self, settings: Settings) -> None:
@@ -310,7 +311,7 @@ class SprintDriver:
         await self._report_start()
         sharing, sprint = self.site.sharing, self.site.record.sprint
         await self._works.engine.adopt(sprint, await sharing.take_over(sprint) if sharing is not None else ())
-        self.site.admit()
+        await self.site.admit()
 
     @property
     def held(self) -> str:
@@ -338,8 +339,6 @@ class SprintDriver:
         failed = await asyncio.to_thread(find_failed_before, site.equipment.environment, folder, record, histories)
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         is_resumed = any(history.started for history in histories.values())
-        if is_resumed:
-            await site.base.recall(settings)
         async with BacklogWriter(backlog, warn) as cells:
             supervisor = Supervisor(
                 record=record,

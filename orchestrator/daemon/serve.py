@@ -112,6 +112,7 @@ class Daemon:
         self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._sites = Sites(self)
+        self._shared: SharedStories | None = None
         self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
         """Those of settings before: calls under way end on the connections that they began on."""
@@ -136,7 +137,7 @@ class Daemon:
             self.works = self.equipment.works
             self._planner.lease, executor_id = self.works.lease, self.works.executor_id
             if self.works.claims is not None:
-                await stack.enter_async_context(self._share(self.works.claims))
+                self._shared = await stack.enter_async_context(self._share(self.works.claims))
             stack.push_async_callback(self._fleet.end)
             stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
@@ -183,6 +184,8 @@ class Daemon:
         await self.analyses.close()
         # Waits until sprints have stopped in an orderly way, unless the log cannot be written.
         await (run_within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
+        if self._shared is not None:
+            await self._shared.close()
         await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
         await run_within(self.emit("daemon_stopped", done, cut=cut))
@@ -214,6 +217,8 @@ class Daemon:
         await self._fleet.reap()
         if self._folder.shared is not None:  # one whose daemon has gone
             self.analyses.resume()
+        if self._shared is not None:
+            self._shared.expect_alive()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()

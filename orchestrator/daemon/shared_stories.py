@@ -149,6 +149,7 @@ class SharedStories:
         self._cannot: dict[str, float] = {}
         """Sprint that cannot be worked on here → when it may be tried again, on the loop's clock."""
         self._poller: asyncio.Task[None] | None = None
+        self._closing = False
         self.led: Callable[[], frozenset[str]] = frozenset
         """Returns the sprints that this daemon holds."""
 
@@ -159,12 +160,23 @@ class SharedStories:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Others take the stories once this process's lease has ended."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Runs nothing any more, before the engine ends. Others take the stories once this process's lease has ended.
+
+        May be called twice.
+        """
+        self._closing = True
         tasks = [task for task in (self._poller, *self._running.values()) if task is not None]
-        self._poller = None
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def expect_alive(self) -> None:
+        """Raises what has ended the looks, an error of ours: without them no story would go on."""
+        if self._poller is not None and self._poller.done() and not self._closing:
+            self._poller.result()
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Offers the story, as soon as `concurrency.stories` allows it, and returns its outcome."""
@@ -315,12 +327,15 @@ class SharedStories:
                     await place.workspace.take_over(payload["story"])
                     await engine.adopt_story(workflow_id)
                     self._here.add(workflow_id)
-                    place.site.admit()
-                    with suppress(Exception):  # the holder of the sprint meets it as well
+                    await place.site.admit()
+                    try:
                         await engine.run_story(workflow_id, payload)
+                    except Exception:  # the holder of the sprint meets an error of ours as well
+                        if not await engine.has_ended(workflow_id):
+                            raise
                     await self._do(self._claims.end, workflow_id)
                 except asyncio.CancelledError:
-                    if self._poller is not None:  # not at the end of the process
+                    if not self._closing:
                         await engine.give_up_story(workflow_id)
                         await place.workspace.settle()
                         await self._do(self._claims.give_back, workflow_id)

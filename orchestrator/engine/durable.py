@@ -454,6 +454,11 @@ class DurableEngine:
         self._unfinished.discard(workflow_id)
         return result
 
+    async def has_ended(self, workflow_id: str) -> bool:
+        """Returns whether the workflow has an outcome, or an error of ours in its place."""
+        status = await DBOS.get_workflow_status_async(workflow_id)
+        return status is not None and status.status not in {"PENDING", "ENQUEUED"}
+
     async def adopt(self, sprint: str, besides: Collection[str] = ()) -> None:
         """Takes over the unfinished workflows of a sprint from an engine that has ended, those `besides` excepted; they
         wait for their place.

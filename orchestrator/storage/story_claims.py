@@ -149,11 +149,10 @@ class StoryClaims:
             return _take(connection, self._lease.token, STORIES.c.workflow_id == workflow_id).first() is not None
 
     def claim_sprint(self, sprint: str) -> None:
-        """Takes every story of a sprint that nobody runs."""
+        """Takes the stories of a sprint whose daemons are gone; what its last holder wanted interrupted goes on."""
         with self._lease.writing(sprint) as connection:
-            _take(connection, self._lease.token, STORIES.c.sprint == sprint)
-            mine = STORIES.c.sprint == sprint, STORIES.c.token == self._lease.token
-            connection.execute(sa.update(STORIES).where(*mine).values(cut=False))
+            _take(connection, self._lease.token, STORIES.c.sprint == sprint, STORIES.c.token.is_not(None))
+            connection.execute(sa.update(STORIES).where(STORIES.c.sprint == sprint).values(cut=False))
 
     def cut(self, workflow_id: str) -> None:
         """Tells the holder of a story to interrupt it and to give it back."""

@@ -17,9 +17,10 @@ from orchestrator.storage.shared_state import SharedState
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath
-from tests.durability.team import STORIES
+from tests.durability.team import STORIES, team
 from tests.durability.test_upgrade import release
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
+from tests.support import Team
 from tests.zygote import Forked
 
 __all__ = ["release"]
@@ -32,8 +33,8 @@ SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 class Machine(DaemonBench):
     """One of several daemons over the same backlog and repository; what it keeps lies in a folder of its own."""
 
-    def __init__(self, folder: Path, name: str, database: str) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, name: str, database: str, *, script: Team | None = None) -> None:
+        super().__init__(folder, script=script)
         self.database: str = database
         self.state = folder / name
         self.mirror_folder = self.state / "mirrors"
@@ -67,6 +68,15 @@ class Machine(DaemonBench):
         )  # fmt: skip
         await workspace.prepare()
         workspace.close()
+
+    def runs(self) -> dict[str, str]:
+        """Story or, for the sprint itself, "" → the machine that works on it."""
+        held = "SELECT workflow_id, token FROM orchestrator_stories UNION SELECT '', token FROM orchestrator_holders"
+        held += " WHERE sprint = 'S1'"
+        query = f"SELECT workflow_id, folder FROM ({held}) AS held JOIN orchestrator_daemons USING (token)"
+        with psycopg.connect(self.database) as server:
+            rows = server.execute(query.encode()).fetchall()
+        return {str(workflow).removeprefix("S1/"): Path(folder).name for workflow, folder in rows}
 
     def vanish(self, process: Forked) -> None:
         """The end of the machine with all that it had; not inside a call, which may then be paid twice."""
@@ -127,6 +137,32 @@ def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
     assert set.intersection(*theirs) == set()
     asyncio.run(first.fetch())
     assert first.aftermath(0) == undisturbed
+
+
+def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postgres: str) -> None:
+    slow = {"script": team(latency_ms=900)}
+    machines = [Machine(tmp_path, name, postgres, **slow) for name in ("first", "second")]
+    processes = [machine.start() for machine in machines]
+    first = machines[0]
+    for machine, process in zip(machines, processes, strict=True):
+        machine.ready(process)
+
+    def there() -> str:
+        runs = first.runs()
+        return next((story for story in ("US-001", "US-002") if runs.get(story, runs.get("")) != runs.get("")), "")
+
+    first.wait_for(lambda: bool(there()), timeout=60)
+    story = there()
+    assert first.command("cancel", story).code == 0
+    calls = [call for call in first.calls() if story in call]
+    first.wait_for(lambda: bool(first.told("sprint_ended")), timeout=60)
+    for machine, process in zip(machines, processes, strict=True):
+        process.send_signal(signal.SIGTERM)
+        assert machine.ended(process).code == 0
+    ends = {event["story"]: event["data"]["status"] for event in first.log() if event["name"] == "story_finished"}
+    assert ends == dict.fromkeys(STORIES, "done") | {story: "cancelled"}
+    assert [call for call in first.calls() if story in call] == calls
+    assert first.runs() == {}
 
 
 @pytest.mark.soak
