@@ -5,8 +5,8 @@ import secrets
 import shlex
 import sqlite3
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -324,8 +324,7 @@ class GitWorkspace:
     @kept
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
-        waiting = "waiting for another story's merge and the tests that it runs"
-        async with acquired(self._merging, waiting), acquired(self._merge_turn(), waiting):
+        async with acquired(self._alone(), "waiting for another story's merge and the tests that it runs"):
             await self._mirror.mend()
             await self._fetch_result()
             _, head = await self._refs.ends(story_id)
@@ -400,6 +399,11 @@ class GitWorkspace:
     async def push(self, user_repo: Path, branch: str) -> None:
         """Creates or fast-forwards `branch` of the user's repository to the result; errors as `publish.push`."""
         await repository.push(self._mirror, await self._fetch_result(), user_repo, branch)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        async with self._merging, self._merge_turn():
+            yield
 
     async def _fetch_result(self) -> str:
         """Gets what other machines have merged; returns the ref of the result branch."""
