@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import typer
+
+from orchestrator.cli.main import COMMANDS, app
 from orchestrator.core.exchange import Case, CaseSource, Seen
 from orchestrator.storage.case_files import write_case
 from tests.support import plain_environment
@@ -97,6 +100,13 @@ def loaded_by(commands: list[str], cwd: Path, **variables: str) -> list[set[str]
     return [set(line.split()[1:]) for line in lines if line.startswith("loaded ")]
 
 
+def test_what_help_says_of_a_command_is_what_it_says_of_itself() -> None:
+    commands = typer.main.get_group(app)
+    for name, (_, told) in COMMANDS.items():
+        own = " ".join(commands.get_command(typer.Context(commands), name).help.split())
+        assert own.startswith(told.rstrip(".")), name
+
+
 def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text('{"a": 1}')
     (tmp_path / "delivery.txt").write_text('{"files": [{"path": "a.go", "content": "package a\\n"}]}')
@@ -104,6 +114,8 @@ def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(
     source = CaseSource(sprint="S", story="A", persona="mike", purpose="breakdown", turn=1)
     case = Case.model_construct(name="case", text='{"a": 1}', contract=None, seen=seen, source=source)
     write_case(tmp_path / "cases", case, seen.model_dump())
+    shown = loaded_by(["--help", "--version"], tmp_path)
+    assert all(loaded.isdisjoint({"pydantic", "sqlalchemy", "dbos", "anthropic", "openai"}) for loaded in shown)
     light = ["--help", "run --help", "extract answer.txt", "answers replay cases"]
     loaded = loaded_by([*light, "check delivery delivery.txt --repo ."], tmp_path)
     assert len(loaded) == 5

@@ -6,59 +6,66 @@ import traceback
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from orchestrator import __version__
-from orchestrator.core.errors import OrchestratorError
 
-MODULES = {
-    "init": "init",
-    "doctor": "doctor",
-    "run": "run",
-    "serve": "serve",
-    "demo": "run",
-    "status": "status",
-    "show": "show",
-    "logs": "logs",
-    "contract": "show",
-    "approve": "commands",
-    "reject": "commands",
-    "edit": "edit",
-    "replan": "commands",
-    "submit": "commands",
-    "pause": "commands",
-    "resume": "commands",
-    "cancel": "commands",
-    "retry": "commands",
-    "reset": "commands",
-    "prune": "maintenance",
-    "backup": "maintenance",
-    "restore": "maintenance",
-    "extract": "answers",
-    "apply": "apply",
-    "analyse": "analyse",
-    "check": "check",
-    "answers": "answers",
-}
-"""Command → the module here whose `app` has it, in the order of --help."""
+_TABLE = """
+init      init         Write a commented config.yaml, an example backlog.csv and a scripted team that builds it.
+doctor    doctor       Check configuration, keys, programs, disk, database and sandbox.
+run       run          Build the stories of a backlog in a git repository, until each has an outcome.
+serve     serve        Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
+demo      run          Run the packaged example from its backlog to a tested application. The team is scripted.
+status    status       Show where each story of a sprint is.
+show      show         Show a story.
+logs      logs         Print the event log of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
+contract  show         Show what a story's developer may write and depend on, who allowed it, and what was refused.
+approve   commands     Approve what a story asks about: its plan is built as it is, its conflict is overridden.
+reject    commands     Send the plan back to the architect with a comment.
+edit      edit         Change a story's plan in $VISUAL or $EDITOR; it is checked and then built.
+replan    commands     Plan a story again from the start; a conflict that it waits for or ended in is overridden.
+submit    commands     Submit a backlog to the daemon at --url (ORCHESTRATOR_URL).
+pause     commands     Pause a sprint or a story until `resume`.
+resume    commands     Resume a sprint or a story that was paused.
+cancel    commands     Cancel a story or a whole sprint: it ends as cancelled, what depends on it as blocked.
+retry     commands     Run again a story that ended without being done, and what it had blocked.
+reset     commands     Delete the branches of a story or a sprint and clear its cells.
+prune     maintenance  Delete what is kept of finished sprints and analyses.
+backup    maintenance  Back the state folder up into one file, also while sprints run in it.
+restore   maintenance  Restore a backup into an empty state folder.
+extract   answers      Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
+apply     apply        Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
+analyse   analyse      Analyse a repository stage by stage.
+check     check        Check one answer or many of them as a run does; exit 1 if one fails.
+answers   answers      Keep answers of models as cases, and replay them with a newer version.
+"""
+COMMANDS = {name: (module, told) for name, module, told in (line.split(None, 2) for line in _TABLE.split("\n")[1:-1])}
+"""Command → the module here whose `app` has it, and the beginning of its help, in the order of --help."""
 
 
 class _Commands(TyperGroup):
-    """Imports a command's module when it is asked for: those of the daemon and the parsers cost a second."""
+    """Imports a command's module when the command is used: those of the daemon and the parsers cost a second."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Part of click."""
-        return list(MODULES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Part of click."""
-        if cmd_name not in MODULES:
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"orchestrator.cli.{MODULES[cmd_name]}")
+        module = import_module(f"orchestrator.cli.{COMMANDS[cmd_name][0]}")
         return typer.main.get_group(module.app).commands[cmd_name]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Part of click; the process ends behind it, and no command is used."""
+        self.commands = {name: TyperCommand(name, help=told) for name, (_, told) in COMMANDS.items()}
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(
@@ -89,18 +96,20 @@ def main(program: Callable[[], object] = app) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         program()
-    except OrchestratorError as error:
-        _end(f"error: {error.message}")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the CLI top: a defect of ours is one message that says where it is
+        from orchestrator.core.errors import OrchestratorError
+
+        if isinstance(error, OrchestratorError):
+            _end(f"error: {error.message}")
         # The innermost place says most about a defect.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         _end(f"internal error, please report it: {type(error).__name__}: {error} ({place})")
 
 
-def _end(message: str) -> None:
+def _end(message: str) -> NoReturn:
     from orchestrator.cli.common import Exit, say
 
     say(message)

@@ -28,7 +28,7 @@ def prune_command(
     context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted and freed.")] = False,
 ) -> int:
-    """Delete what is kept of finished sprints and analyses that are too old or take too much disk space.
+    """Delete what is kept of finished sprints and analyses: what is too old or takes too much disk space.
 
     Record, report and result branch of a sprint stay, and so do the branches of stories that were not done. A sprint
     that is not finished, a backlog and your repository are never touched. A daemon uses its own settings, except for
