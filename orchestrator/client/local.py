@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from orchestrator.app.commands import SprintCommands
 from orchestrator.app.sprint_reader import Reader, find_history
 from orchestrator.app.views import read_contract, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
@@ -13,6 +13,9 @@ from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
 from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import Environment, Settings
+
+if TYPE_CHECKING:
+    from orchestrator.app.commands import SprintCommands
 
 
 class LocalFolder:
@@ -23,7 +26,13 @@ class LocalFolder:
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self.environment, self._settings = environment, settings
         self._reader = Reader(environment)
-        self._commands = SprintCommands(environment, settings)
+
+    @cached_property
+    def _commands(self) -> "SprintCommands":
+        # Imported here: it brings what reads plans, and most commands only look.
+        from orchestrator.app.commands import SprintCommands
+
+        return SprintCommands(self.environment, self._settings)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
         """Returns the named sprint, or the latest (that has `story`), as `status --json` prints it."""
