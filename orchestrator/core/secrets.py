@@ -5,9 +5,12 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
+_SHORT = 80
+"""Characters of a text for which the result of looking for secrets is kept."""
 MASK = "MASKED_SECRET_"
 """How the name begins that stands for a secret in prompts; see `domain.masking`."""
 
@@ -256,9 +259,17 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     for secret in known:
         if len(secret) >= SHORTEST_KNOWN:
             text = text.replace(secret, REDACTED)
+    return _redact_short(text) if len(text) <= _SHORT else _redact(text)
+
+
+def _redact(text: str) -> str:
     text = _SECRET.sub(REDACTED, text)
     found = (one for one in secrets_in(text) if not text.startswith(REDACTED, one.start))
     return _replaced(text, ((one, REDACTED) for one in found))
+
+
+# Names, states and ids, which stand in every event.
+_redact_short = lru_cache(maxsize=4096)(_redact)
 
 
 def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:

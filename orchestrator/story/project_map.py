@@ -212,7 +212,7 @@ def file_outline(path: str, text: str, about: str = "", limit: int = 1_400, *, w
         return whole_text(path, text)
     if not found:
         return ""
-    kept = _within([one.signature for one in found], [_weight(one, about) for one in found], limit)
+    kept = _within([one.signature for one in found], _weights(found, about), limit)
     return f"{name}:\n{kept}"
 
 
@@ -221,9 +221,14 @@ def whole_text(path: str, text: str) -> str:
     return f"{path if path.isprintable() else repr(path)}:\n{fence(text, language_of(path))}"
 
 
-def _weight(one: Definition, about: str) -> int:
-    """Returns how much a definition is meant: named, public at the margin, a member, private."""
-    if len(one.name) > 3 and re.search(rf"\b{re.escape(one.name)}\b", about):
+def _weights(found: Sequence[Definition], about: str) -> list[int]:
+    """Returns how much each definition is meant: named, public at the margin, a member, private."""
+    words = frozenset(re.findall(r"\w+", about))
+    return [_weight(one, one.name in words or (not one.name.isidentifier() and one.name in about)) for one in found]
+
+
+def _weight(one: Definition, is_named: bool) -> int:
+    if len(one.name) > 3 and is_named:
         return 3
     private = one.name.startswith(("_", "#")) and not one.name.startswith("__init__")
     return 0 if private else 1 if one.signature.startswith(" ") else 2
@@ -299,10 +304,10 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
     lines, found = text.splitlines(), outline(text, path)
     wanted = words_of(about)
     spread = Counter(word for one in found for word in words_of(one.name.replace("_", " ")))
+    weights = _weights(found, about)
     rank = {
-        one: 10 * (_weight(one, about) == 3)
-        + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
-        for one in found
+        one: 10 * (weight == 3) + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
+        for one, weight in zip(found, weights, strict=True)
     }
     room, kept = PART_TOKENS * CHARS_PER_TOKEN, list(first or [(1, 15)])
     # A word that more than three names share says nothing of any of them.
@@ -315,7 +320,7 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
     told = [f"{path} has {len(lines)} lines; these are parts of it, READ shows it whole."]
     if is_code(path):
         signatures = [f"{one.line}: {one.signature}" for one in found]
-        told.append("Outline:\n" + _within(signatures, [_weight(one, about) for one in found], 4_000))
+        told.append("Outline:\n" + _within(signatures, weights, 4_000))
     for start, end in _joined(kept):
         part = fence("\n".join(lines[start - 1 : end]), language_of(path))
         told.append(f"Lines {start} to {min(end, len(lines))}:\n{part}")
