@@ -6,7 +6,7 @@ from pathlib import Path
 from orchestrator.app.judge import CheckOptions, check, check_shell
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.core.delivery import Delivery, FileChange
-from tests.code.corpus_files import FOLDER, text_of
+from tests.code.corpus_files import FOLDER, broken, text_of
 
 SOUND = {
     "quotes.sh": 'f() (x)\ncase a in (b|c) d;; *) ;; esac\necho $((1+(2*3))) "${a:-$(b "c")}" \'it\'"\'"\'s\'\n',
@@ -23,13 +23,10 @@ def delivery(files: dict[str, str]) -> Delivery:
 
 
 def test_sound_scripts_pass_and_broken_ones_are_found_at_their_line() -> None:
-    sound = {path.name: text_of(path) for path in (FOLDER / "shell" / "sound").iterdir()}
-    assert check_shell(delivery(SOUND | sound)) == []
-    told = ("fence", "one_line", "patch")  # what is in no language needs no bash
-    files = [path for path in (FOLDER / "shell" / "broken").iterdir() if not path.stem.endswith(told)]
-    broken = {path.name: text_of(path) for path in files}
-    found = check_shell(delivery(broken | {"open.sh": "cat <<EOF\nx\n"}))
-    assert {finding.where.file for finding in found} == {*broken, "open.sh"}
+    assert check_shell(delivery(SOUND | {path.name: text_of(path) for path in FOLDER.glob("shell/*")})) == []
+    texts = {f"{number}-{path.name}": text for number, (path, text, _) in enumerate(broken("shell"))}
+    found = check_shell(delivery(texts | {"open.sh": "cat <<EOF\nx\n"}))
+    assert {finding.where.file for finding in found} == {*texts, "open.sh"}
     assert {(finding.code, finding.severity.blocks) for finding in found} == {("delivery.syntax", True)}
     assert all(finding.where.line for finding in found)
 
