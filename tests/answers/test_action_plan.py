@@ -14,7 +14,7 @@ from tests.answers import plans
 from tests.answers.action_plan_text import render_plan
 from tests.effort import examples
 
-SEEDS = 200
+SEEDS = examples(200)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.lists(
     st.sampled_from(plans.LINES), max_size=12
 ).map("\n".join)
@@ -77,7 +77,7 @@ def test_generated_plans_are_read_as_they_are() -> None:
 @pytest.mark.parametrize("name", plans.HARMLESS)
 def test_a_slip_that_leaves_no_doubt_is_accepted_and_told(name: str) -> None:
     told = 0
-    for seed in range(SEEDS // 4):
+    for seed in range(examples(50)):
         rng = random.Random(f"{name}{seed}")
         plan = plans.plan(rng)
         text = plans.HARMLESS[name](render_plan(plan), rng)

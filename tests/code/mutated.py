@@ -1,10 +1,14 @@
 """Mutations applied to a text, and chance that always falls the same way."""
 
+import os
 import random
 from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.code.mutations import Mutation
+
+WITHOUT_PLUGINS = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""A pytest that loads no plugin starts in a tenth of the time."""
 
 
 class First(random.Random):

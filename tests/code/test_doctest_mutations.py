@@ -9,6 +9,7 @@ from orchestrator.code.mutations import doctest_mutations
 from orchestrator.core.suite import CaseResult
 from orchestrator.test_runners.proof import mutate
 from orchestrator.test_runners.report import parse_junit
+from tests.code.mutated import WITHOUT_PLUGINS
 
 WORDS = '''"""Words.
 
@@ -48,7 +49,7 @@ FILES = {
 
 def run(root: Path) -> dict[str, CaseResult]:
     argv = [*(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1")]
-    subprocess.run([*argv, f"--junitxml={root}/r.xml", "."], cwd=root, capture_output=True)
+    subprocess.run([*argv, f"--junitxml={root}/r.xml", "."], cwd=root, capture_output=True, env=WITHOUT_PLUGINS)
     return {case.name: case.result for case in parse_junit((root / "r.xml").read_bytes())}
 
 

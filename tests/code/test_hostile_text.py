@@ -24,14 +24,14 @@ PIECES = [
 ]  # fmt: skip
 LARGE = {
     "nested brackets": "(" * 5_000,
-    "nested objects": '{"a":' * 5_000,
+    "nested objects": '{"a":' * 2_000,
     "nested lists": "[" * 5_000 + "]" * 5_000,
     "nested elements": "<div>" * 5_000,
     "nested groups": "{ " * 5_000,
     "nested substitutions": "$(" * 5_000,
     "nested doubles": '"$(' * 2000,
-    "nested conditions": "if a; then\n" * 5_000,
-    "indented": "".join(f"{' ' * depth}a:\n" for depth in range(1500)),
+    "nested conditions": "if a; then\n" * 2_000,
+    "indented": "".join(f"{' ' * depth}a:\n" for depth in range(800)),
     "quotes": "'" * 5_001,
     "one line": "a = 1; " * 10_000,
     "long word": "a" * 300_000,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.code.mutations import python_mutations
-from tests.code.mutated import First, changed
+from tests.code.mutated import WITHOUT_PLUGINS, First, changed
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def results(folder: Path, text: str) -> dict[str, set[str]]:
     (folder / "test_a.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=report.xml"]
     command += ["--basetemp=temporary", "test_a.py"]
-    subprocess.run(command, cwd=folder, check=False, capture_output=True)
+    subprocess.run(command, cwd=folder, check=False, capture_output=True, env=WITHOUT_PLUGINS)
     found: dict[str, set[str]] = {}
     for case in ElementTree.parse(folder / "report.xml").getroot().iter("testcase"):
         scope = case.attrib["classname"].removeprefix("test_a").removeprefix(".")
