@@ -35,7 +35,7 @@ for _name in list(os.environ):
 MAY_BLOCK = (
     ("orchestrator/storage/reply_journal.py", {"_record"}),  # a paid reply is written down before any await
     ("orchestrator/providers/scripted.py", {"write"}),  # the call log, for the same reason
-    ("orchestrator/code/sql/sqlite.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
+    ("orchestrator/code/sql/check.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
     ("dbos/_dbos.py", {"__new__", "__init__", "_launch"}),  # has to be launched on the loop it works for
     (
         "tests/daemon/test_serve.py",

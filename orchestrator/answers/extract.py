@@ -22,7 +22,7 @@ from orchestrator.answers.json.scan import Scan, fit
 from orchestrator.answers.json.shape import ANYTHING, Schema, Shape, shape_of
 from orchestrator.answers.json.views import ENCODINGS, LAYOUTS, View, hunks, joined_chunks, new_side, overlapping_chunks
 from orchestrator.answers.result import Change, Decoded, Extraction, Status, excerpt, listed, text_place
-from orchestrator.code.elision import stands_for_code
+from orchestrator.code.check import stands_for_code
 from orchestrator.core.finding import Finding, major, minor
 
 _HALF = re.compile(r"[\ud800-\udfff]")

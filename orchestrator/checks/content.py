@@ -8,8 +8,7 @@ from posixpath import basename, splitext
 
 from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
 from orchestrator.checks.paths import Around
-from orchestrator.code.check import check_syntax, target_of, unchecked_language
-from orchestrator.code.elision import OLD, THING, stands_for_code
+from orchestrator.code.check import OLD, THING, check_syntax, stands_for_code, target_of, unchecked_language
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.python import source
 from orchestrator.code.sql.check import Project

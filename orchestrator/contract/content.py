@@ -7,8 +7,7 @@ from posixpath import basename, dirname
 
 from orchestrator.code.installs import INSTALLERS, Installs, read_installs
 from orchestrator.code.manifests.declared import Found
-from orchestrator.code.manifests.locks import is_lock, read_lock
-from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.manifests.manifest import is_lock, read_lock, read_manifest
 from orchestrator.code.manifests.npm import is_npm_config, names_modules, read_npm_config, read_package_json
 from orchestrator.code.manifests.python import inline_requirements
 from orchestrator.code.python.imports import commands_of, is_python

@@ -16,7 +16,7 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from orchestrator.code.manifests.locks import is_lock
+from orchestrator.code.manifests.manifest import is_lock
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value

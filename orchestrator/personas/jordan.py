@@ -11,7 +11,7 @@ from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import suite_value
 from orchestrator.checks.paths import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
-from orchestrator.checks.whole_suites import holds_tests, suite_of_files, test_file_of, with_file_name
+from orchestrator.checks.whole_files import holds_tests, suite_of_files, test_file_of, with_file_name
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written

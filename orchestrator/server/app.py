@@ -1,24 +1,31 @@
 """The daemon's HTTP interface as one application."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Path
+from starlette.responses import Response
 
 from orchestrator import __version__
+from orchestrator.answers import extract
+from orchestrator.app.cases import schema_of
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, judged_json
+from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.server import (
     analysis_routes,
-    answer_routes,
     daemon_routes,
     events,
     maintenance_routes,
     sprint_routes,
 )
 from orchestrator.server.access import Access
-from orchestrator.server.limits import BodyLimit, Manners
+from orchestrator.server.limits import BodyLimit, Manners, read_body
 from orchestrator.server.metrics import Metrics
-from orchestrator.server.problems import handle_problems
-from orchestrator.server.service import Service
+from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
+from orchestrator.server.openapi import WRITES, describe
+from orchestrator.server.problems import Refused, handle_problems
+from orchestrator.server.service import Service, ServiceDep
 
 if TYPE_CHECKING:
     from orchestrator.daemon.serve import Daemon
@@ -69,7 +76,51 @@ def make_routes() -> FastAPI:
         analysis_routes.router,
         events.router,
         maintenance_routes.router,
-        answer_routes.router,
+        answers,
     ):
         app.include_router(router)
     return app
+
+
+# ---- reading and judging an answer by hand, as `extract` and `check` do: nothing is written and nothing run
+
+answers = APIRouter(prefix="/api/v1", tags=["answers"])
+Extract = Annotated[ExtractBody, Depends(read_body(ExtractBody))]
+Check = Annotated[CheckBody, Depends(read_body(CheckBody))]
+Kind = Annotated[Literal["breakdown", "plan", "delivery", "suite"], Path(description="What the answer is")]
+
+
+@answers.post(
+    "/extract", **describe("extract", "The value inside a model's text", Extracted, *WRITES, takes=ExtractBody)
+)
+async def extract_route(body: Extract, service: ServiceDep) -> Response:
+    """As `extract --json` prints it: `status` says whether it is whole, and `problems` why it is not."""
+
+    def extracted() -> dict[str, Any]:
+        schema = schema_of(body.contract) if body.contract is not None else None
+        found = extract(body.text, schema)
+        return {"value": found.value} | found.model_dump(mode="json", exclude={"value"})
+
+    return await service.answer(extracted, exact=True, alone=True)
+
+
+@answers.post(
+    "/check/{kind}",
+    **describe("check", "What the checks of a run say about an answer", Checked, *WRITES, takes=CheckBody),
+)
+async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
+    """As `check --json` prints it, without a repository: nothing of the daemon's machine is looked at."""
+
+    def checked() -> dict[str, Any]:
+        try:
+            options = CheckOptions(story=body.story, context=body.context, plan=body.breakdown, file=body.file)
+            if kind != "plan":
+                return judged_json(check(kind, body.text, options))
+            which, judged = check_any_plan(body.text, options)
+            return {"kind": which.value, **judged_json(judged)}
+        except UnknownName:
+            raise
+        except ConfigError as error:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+
+    return await service.answer(checked, alone=True)

@@ -7,9 +7,8 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.breakdown import ignored_files
+from orchestrator.checks.breakdown import doubts, ignored_files
 from orchestrator.checks.breakdown_rules import check_breakdown, mend
-from orchestrator.checks.conflict import doubts
 from orchestrator.checks.environment import build_failed, installing_cause, script_refused
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.contract.freeze import freeze, worth_freezing

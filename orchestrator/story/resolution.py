@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.checks.delivery import check_resolution
-from orchestrator.checks.joined_tests import joined
+from orchestrator.checks.kept_tests import joined
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing

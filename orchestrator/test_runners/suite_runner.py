@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from orchestrator.code.manifests.locks import is_lock
+from orchestrator.code.manifests.manifest import is_lock
 from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles
 from orchestrator.core.errors import WorkspaceError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks.conflict import doubts
+from orchestrator.checks.breakdown import doubts
 from orchestrator.core.breakdown import Breakdown
 from tests.support import breakdown, task
 

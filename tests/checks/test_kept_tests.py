@@ -1,8 +1,12 @@
-"""A longer test file keeps what it held: rows, members, tests and imports may be added, nothing may change."""
+"""A longer test file keeps what it held: rows, members, tests and imports may be added, nothing may change.
+
+One that two stories added to holds the additions of both; anything else is left to people.
+"""
 
 import pytest
 
-from orchestrator.checks.kept_tests import lost_parts
+from orchestrator.checks.kept_tests import joined, lost_parts
+from orchestrator.core.delivery import Conflict
 
 PYTHON = '''"""Tests."""
 
@@ -89,3 +93,48 @@ def test_node_that_only_grows() -> None:
 )
 def test_node_that_changes(old: str, new: str) -> None:
     assert lost_parts("test/shop.test.js", NODE, NODE.replace(old, new))
+
+
+BASE = "from shop import price\n\n\ndef test_price():\n    assert price() == 1\n"
+JOINED_NODE = "import test from 'node:test'\nimport { price } from '../shop.js'\n\ntest('a', () => {\n  price()\n})\n"
+
+
+def added(name: str) -> str:
+    return f"\n\ndef test_{name}():\n    assert {name}() == 1\n"
+
+
+def row(name: str) -> str:
+    return f"\ntest('{name}', () => {{\n  {name}()\n}})\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "result", "story", "expected"),
+    [
+        ("t.py", BASE, BASE + added("a"), BASE + added("b"), BASE + added("a") + added("b")),
+        (
+            "t.py",
+            BASE,
+            BASE.replace("price\n\n", "price, a\n\n") + added("a"),
+            BASE.replace("price\n\n", "price, b\n\n") + added("b"),
+            BASE.replace("price\n\n", "price, a\nfrom shop import price, b\n\n") + added("a") + added("b"),
+        ),
+        (
+            "t.test.js",
+            JOINED_NODE,
+            JOINED_NODE.replace("{ price }", "{ price, a }") + row("a"),
+            JOINED_NODE.replace("{ price }", "{ price, b }") + row("b"),
+            JOINED_NODE.replace("{ price }", "{ price, a, b }") + row("a") + row("b"),
+        ),
+        (
+            "t.py",
+            None,
+            "import pytest\n" + added("a"),
+            "import pytest\n" + added("b"),
+            "import pytest\n" + added("a") + added("b"),
+        ),
+        ("t.py", BASE, BASE + added("a"), BASE.replace("== 1", "== 2"), None),
+        ("t.py", BASE, BASE + added("a"), BASE + added("a").replace("1", "2"), None),
+    ],
+)
+def test_both_additions(path: str, base: str | None, result: str, story: str, expected: str | None) -> None:
+    assert joined(Conflict(path=path, base=base, result=result, story=story)) == expected

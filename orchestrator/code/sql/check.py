@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -9,7 +10,6 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.code.sql.sqlite import Said, SqliteGrammar
 from orchestrator.code.sql.tokens import (
     COLUMN_WORDS,
     NAME_KINDS,
@@ -23,6 +23,125 @@ from orchestrator.code.sql.tokens import (
     words,
 )
 from orchestrator.core.finding import Finding, Where, major, minor
+
+# ---- SQLite's own parser: asked in memory, nothing is run, and no table is needed
+
+_NEAR = re.compile(r'^near "(?P<word>.*)": syntax error$', re.DOTALL)
+_CUT = "incomplete input"
+_SURE = re.compile(
+    r"^(?:duplicate column name|table .* has more than one primary key|default value of column .* is not constant"
+    r"|all VALUES must have the same number of terms|unrecognized token|unknown column .* in foreign key definition"
+    r"|number of columns in foreign key|PRIMARY KEY missing on table|missing datatype for|unknown datatype for"
+    r"|foreign key on .* should reference only one column|SELECTs to the left and right of)",
+    re.IGNORECASE,
+)
+"""Errors of a statement alone, whatever tables there are."""
+_NEWER = (
+    ((3, 35), re.compile(r"\bRETURNING\b|\bMATERIALIZED\b|\bDROP\s+COLUMN\b", re.I)),
+    ((3, 37), re.compile(r"\bSTRICT\b", re.I)),
+    ((3, 38), re.compile(r"->")),
+    ((3, 39), re.compile(r"\b(?:RIGHT|FULL)\b|\bDISTINCT\s+FROM\b", re.I)),
+    ((3, 44), re.compile(r"\b(?!OVER\b)[A-Z_]\w*\s*\((?!\s*(?:SELECT|PARTITION)\b)[^()]*\bORDER\s+BY\b", re.I)),
+    ((3, 46), re.compile(r"\d_\d")),
+    ((3, 53), re.compile(r"\bALTER\s+TABLE\b.*\b(?:CONSTRAINT|ALTER|SET|CHECK)\b", re.I | re.S)),
+)
+"""Since when SQLite knows what: an older one here says nothing about it."""
+_BY_BUILD = re.compile(r"^\s*(?:UPDATE|DELETE)\b.*\b(?:ORDER|LIMIT)\b", re.I | re.S)
+"""Depends on how SQLite was built."""
+_COLUMN = "a column that no statement names"
+_DENIED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_PRAGMA, sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
+
+
+class Said(NamedTuple):
+    """The parser's word: `why` is empty when it takes the statement."""
+
+    why: str = ""
+    at: Token | None = None
+    """Where it stopped, when it says."""
+    cut: bool = False
+    """Whether the statement only lacks its end."""
+
+
+class SqliteGrammar:
+    """One connection to an empty database in memory. Statements are prepared to be explained, never carried out.
+
+    A query is refused by the authorizer once it is parsed, so that none is planned: planning can take forever.
+    """
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.set_authorizer(_authorized)
+        self._made: set[str] = set()
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self._connection.close()
+
+    def check(self, text: str, statement: Statement) -> Said | None:
+        """Returns what SQLite says of a statement of `text`; None when another version or build may know better."""
+        tokens = statement.tokens
+        explained = 0 if tokens[0].key != "EXPLAIN" else 3 if statement.words[1:3] == ("QUERY", "PLAN") else 1
+        if len(tokens) <= explained:
+            return Said()
+        start = tokens[explained].start
+        self._table_for(tokens)
+        whole = text[start : tokens[-1].end]
+        why = self._refusal(whole)
+        unsure = bool(_BY_BUILD.match(whole)) or any(
+            sqlite3.sqlite_version_info < since and words.search(whole) for since, words in _NEWER
+        )
+        if not why:
+            return Said()
+        near = _NEAR.match(why)
+        if near is None:
+            sure = why == _CUT or _SURE.match(why)
+            return (None if unsure else Said(why, None, why == _CUT)) if sure else Said()
+        return None if unsure else Said(why, self._place(text, start, tokens, near["word"]))
+
+    def _place(self, text: str, start: int, tokens: Sequence[Token], word: str) -> Token | None:
+        """The token it stumbled over: the first of those with this text up to which it already stumbles."""
+        candidates = [token for token in tokens if token.text == word]
+        low, high = 0, len(candidates) - 1
+        while low < high:
+            middle = (low + high) // 2
+            found = _NEAR.match(self._refusal(text[start : candidates[middle].end]))
+            low, high = (low, middle) if found else (middle + 1, high)
+        return candidates[low] if candidates else None
+
+    def _table_for(self, tokens: Sequence[Token]) -> None:
+        """A table of the name that ALTER TABLE or CREATE TRIGGER works on: without it neither is parsed whole."""
+        keys = [token.key for token in tokens[:40]]
+        if keys[:2] == ["ALTER", "TABLE"]:
+            at = 2
+        elif "TRIGGER" in keys[:3] and "ON" in keys:
+            at = keys.index("ON") + 1
+        else:
+            return
+        name = tokens[at].text.strip('"`[]') if at < len(tokens) else ""
+        if name and name.lower() not in self._made and re.fullmatch(r"[\w$ ]+", name):
+            self._made.add(name.lower())
+            kind = "VIEW" if "INSTEAD" in keys else "TABLE"
+            body = "AS SELECT 1" if kind == "VIEW" else f'("{_COLUMN}")'
+            self._run(f'CREATE {kind} IF NOT EXISTS "{name}" {body}')
+
+    def _refusal(self, sql: str) -> str:
+        return self._run(f"EXPLAIN {sql}")
+
+    def _run(self, sql: str) -> str:
+        try:
+            self._connection.execute(sql)
+        except sqlite3.ProgrammingError:
+            return ""  # it asks for values, so it was understood
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+            return str(error) or "?"
+        return ""
+
+
+def _authorized(action: int, *_of: object) -> int:
+    return sqlite3.SQLITE_DENY if action in _DENIED else sqlite3.SQLITE_OK
+
+
+# ---- judging a text
 
 OTHER = "other"
 """A dialect whose words are not known here: little is refused in its name."""
