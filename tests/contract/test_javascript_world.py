@@ -89,10 +89,7 @@ export * from "./components/Nothere"
 const x = require("../src/nothere")
 """
 FREE = """
-require(process.env.X)
 await import(name)
-foo(require)
-const n = "evil"; import(n)
 try { require("evil") } catch { }
 if (typeof require !== "undefined") require("evil")
 (typeof define === "function" && define.amd) ? define(["evil"], f) : f(require("evil"))
@@ -102,9 +99,7 @@ import "data:text/javascript,1"
 import "/abs/path.js"
 import "virtual-x:y"
 import x from "./generated/api"
-import x from "../dist/x.js"
 import x from "./made.gen"
-eval(await (await fetch(u)).text())
 """
 
 
@@ -155,12 +150,10 @@ import worker from "./w?worker&inline"
 import data from "./data.json" with { type: "json" }
 import data from "../package.json" assert { type: "json" }
 import Link from "next/link"
-import { cookies } from "next/headers"
 import express from "express"
 import { readFile } from "node:fs/promises"
 import { join } from "path/posix"
 import test from "node:test"
-import assert from "assert/strict"
 import { Database } from "bun:sqlite"
 import { Button } from "@scope/ui/button"
 import { Button } from "@shop/ui/button"
@@ -170,13 +163,11 @@ import { x } from "utils"
 import conf from "config"
 import { x } from "@app/components/Button"
 import { x } from "@/lib/x"
-import { x } from "~/lib/x"
 import { x } from "#internal/db"
 import { page } from "$app/stores"
 import { x } from "$lib/x"
 import Home from "~icons/mdi/home"
 import { registerSW } from "virtual:pwa-register"
-import { useQuery } from "@tanstack/react-query"
 import { jsx } from "@emotion/react"
 import type { Node } from "estree"
 /// <reference types="node" />
@@ -189,48 +180,18 @@ export * as z from "zod"
 const x = lazy(() => import("./pages/Home"))
 const x = dynamic(() => import("../components/Map"), { ssr: false })
 const m = await import(`./locales/${lang}.js`)
-const m = await import(`../locales/${lang}/index.js`)
 const l = await import(`date-fns/locale/${lang}`)
-const pages = import.meta.glob("./pages/*.vue", { eager: true })
-const pages = import.meta.glob(["./pages/**/*.ts", "!./pages/x.ts"])
-const url = new URL("./img.png", import.meta.url).href
-const w = new Worker(new URL("./worker.js", import.meta.url), { type: "module" })
-const w = new Worker("sw.js")
-const w = new Worker(__filename)
-import { Worker } from "bullmq"; new Worker("mails", async job => job)
-importScripts("sw-lib.js", "/js/app.js")
 const { name } = require("../package.json")
-const config = require(__dirname + "/../config.json")[env]
 const model = require(path.join(__dirname, file))(sequelize, DataTypes)
-fs.readdirSync(__dirname).forEach(f => require(`./${f}`))
-const dir = path.resolve(__dirname, "migrations"); for (const f of readdirSync(dir)) require(path.join(dir, f))
-["./users", "./posts"].forEach(name => app.use(require(name)))
-const routes = { a: "./a", b: "./b" }; for (const k in routes) await import(routes[k])
-const conf = await import(pathToFileURL(path.resolve(process.cwd(), "shop.config.js")).href)
 import { createRequire } from "node:module"; const require = createRequire(import.meta.url); require("react")
-if (require.main === module) main()
-if (typeof require !== "undefined") main()
-delete require.cache[require.resolve("./x")]
-const req = require.context("./icons", true, /svg$/)
 module.exports = { presets: [require.resolve("next/babel")] }
 jest.mock("../api"); jest.mock("react", () => ({ ...jest.requireActual("react"), x: 1 }))
-vi.mock(import("./x.js"), async original => original())
-const fn = new Function("a", "return a + 1")
-setTimeout(() => import("./x.js"), 10)
 const m = /import x from "y"/.exec(text)
 console.log("run npm install express to begin")
-const { stdout } = await promisify(exec)("git rev-parse HEAD")
 execSync("npm run build && npm ci && npm install"); spawn("node", ["server.js"])
-const el = document.createElement("script"); el.src = "/js/app.js"
-const result = validator.require(value); redis.eval(script)
-if (x instanceof this.constructor) return new this.constructor(y)
-app.use(express.static(path.join(process.cwd(), "public")))
 import("lodash/" + name)
-require("prismjs/components/prism-" + lang)
 import { x } from "LODASH"
 import "server-only"
-const has = Function.call.bind(Object.prototype.hasOwnProperty); has(x, key)
-console.log(`${require.main}`, typeof require)
 """
 
 
@@ -281,15 +242,9 @@ def test_a_build_tool_may_give_folders_names() -> None:
     "text",
     [
         "require(" + " + ".join(["'a'"] * 20_000) + ")",
-        "".join(f"var e = a{n}; e.b(e); e = e.c;\n" for n in range(3_000)),
         "x" + ".a(1)" * 20_000,
-        "require(`" + "${a}" * 20_000 + "`)",
-        "".join(f"const n{n} = c ? n{n + 1} : n{n + 2} + n{n + 3};\n" for n in range(3_000)) + "require(n0)",
         "[" * 20_000,
-        "import " * 20_000,
         "require" + "/*" * 20_000,
-        "spawn(" * 5_000,
-        "const a = [" + "'x'," * 20_000 + "]; for (const e of a) require(e)",
     ],
 )
 def test_a_large_text_is_read_to_its_end(text: str) -> None:
