@@ -16,9 +16,9 @@ from orchestrator.answers.action_plan_actions import (
     action_heading,
     actions_of,
     mark_of,
-    path_of,
 )
 from orchestrator.answers.markdown import Block, Source, TooManyBlocks, blocks_of, field_of, source_of, words
+from orchestrator.answers.paths import path_of
 from orchestrator.answers.result import Extraction, Repair, Status
 from orchestrator.core.action_plan import ActionPlan, Verb
 from orchestrator.core.finding import Finding, Where, blocking, major, minor

@@ -7,17 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import unquote
-
-from rapidfuzz import process
 
 from orchestrator.answers.markdown import Block, Field, Piece, field_of, lines_of, looks_like_path, pieces_of, words
+from orchestrator.answers.paths import path_in_info, path_of
 from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, Verb, is_url
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.value import Value
 
-LIKELY = 80
-"""Per cent of likeness from which a field's name counts as another's, written wrongly."""
 NUMBER = re.compile(r"^(?:(?:step|action)\s*)?#?\d{1,3}\s*[.:)\-–—]\s*|^(?:step|action)\s*[:\-–—]\s*", re.IGNORECASE)
 """A number before a heading's words."""
 MARKS = " \t:;.,*_`#-–—!→"
@@ -288,14 +284,8 @@ class _Body:
         where = place_at(found.line)
         if name is None or name not in _TAKEN[self.verb]:
             taken = sorted(_TAKEN[self.verb])
-            near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
-            fix = f"Fields of {self.verb}: {', '.join(taken)}."
-            if near is not None:  # `Overwrit: true` must not be passed over
-                message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
-                self.say(major("plan.field_unknown", message, where=where, fix=fix))
-            else:
-                message = f"`{found.key}` is no field of {self.verb}"
-                self.say(minor("plan.field_unknown", message, where=where, fix=fix))
+            message, fix = f"`{found.key}` is no field of {self.verb}", f"Fields of {self.verb}: {', '.join(taken)}."
+            self.say(minor("plan.field_unknown", message, where=where, fix=fix))
             return None
         if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
             message = f"the field `{name}` is written otherwise: `{found.key}`"
@@ -326,67 +316,6 @@ class _Body:
         message = f"words in the action at line {self.line} are no part of the plan"
         fix = "Say such things in `## Rationale` or in a Description."
         self.say(minor("plan.stray", message, where=place_at(line), fix=fix))
-
-
-class Path(NamedTuple):
-    """A path as it was meant; `problem` says why it cannot be known."""
-
-    path: str = ""
-    linked: bool = True
-    """Whether it stood in a link or in backticks."""
-    problem: str = ""
-
-
-def path_of(raw: str) -> Path:
-    """Returns the path or address in a field: a link, a code span, or plain text. One leading `/` is the root."""
-    pieces = pieces_of(raw.replace("\n", " "))
-    marked = [piece for piece in pieces if piece.kind != "text"]
-    around = "".join(piece.text for piece in pieces if piece.kind == "text").strip(" *_")
-    if len(marked) > 1:
-        return Path(problem="names more than one path")
-    if marked and around and not around.startswith(("(", "–", "—", "-", "←", "#")):
-        return Path(problem="holds more than a path")
-    return _marked(marked[0]) if marked else _plain(around)
-
-
-def _marked(piece: Piece) -> Path:
-    shown, target = _rooted(piece.text.strip("*")), _rooted(piece.target)
-    if piece.kind == "code" or not shown or not target:
-        return Path(shown or target) if shown or target else Path(problem="is empty")
-    bare = target.partition("#")[0]
-    if shown in {target, bare, unquote(target)}:
-        return Path(shown)
-    if is_url(target) and not looks_like_path(shown):
-        return Path(target)
-    if bare.endswith(f"/{shown}") and not is_url(bare):
-        return Path(bare)
-    return Path(problem=f"names two paths: `{shown[:80]}`, and `{target[:80]}` in its link")
-
-
-def _plain(text: str) -> Path:
-    text = text.strip("\"'`* ")
-    if text.startswith("[") and text.endswith(")") and "](" in text:  # a link that blanks have broken
-        shown, _, target = text[1:-1].partition("](")
-        same = _rooted(shown) == _rooted(target)
-        return Path(_rooted(shown), linked=False) if same else Path(problem="is a link that cannot be read")
-    path = _rooted(text)
-    if not path:
-        return Path(problem="is empty")
-    if text.count("[") != text.count("]") or text.count("(") != text.count(")") or re.search(r'[`*?<>|"]', path):
-        return Path(problem="is no path that could be read")
-    if re.search(r"[,;]\s|\s(?:and|or|&)\s", path):
-        return Path(problem="names more than one path")
-    if " " in path and not (re.search(r"\.[A-Za-z0-9_]{1,16}$", path) and path.count(" ") <= 4):
-        return Path(problem="holds more than a path")
-    return Path(path, linked=False)
-
-
-def _rooted(path: str) -> str:
-    """Returns the path from the root: without `./`, or the one `/` that stands for the root."""
-    path = path.strip()
-    while path.startswith("./") and len(path) > 2:
-        path = path[2:]
-    return path.removeprefix("/")
 
 
 def _built(body: _Body) -> Action:
@@ -430,13 +359,6 @@ def _path(body: _Body, name: str) -> str:
     if not found.linked and name != "cwd" and not is_url(found.path):
         body.say(minor("plan.path_form", f"`{name}` is no link", where=where, fix=form))
     return found.path
-
-
-def path_in_info(block: Block) -> str:
-    """Returns the one path that stands behind a block's bar: ```` ```python src/a.py ````, ```` ```src/a.py ````."""
-    said = (word.strip("\"'") for word in block.info.replace(":", " ").replace("=", " ").split())
-    found = [word for word in said if looks_like_path(word)]
-    return found[0].removeprefix("./").removeprefix("/") if len(found) == 1 else ""
 
 
 def _one_block(body: _Body, what: str) -> Block:

@@ -49,20 +49,20 @@ class TooManyBlocks(ValueError):
     """The text has more blocks than are read."""
 
 
-def blocks_of(text: str, first_line: int = 1, most: int = MAX_BLOCKS) -> tuple[Block, ...]:
+def blocks_of(text: str, first_line: int = 1) -> tuple[Block, ...]:
     """The blocks of a text with LF line ends; `first_line` is the number of its first one. What is quoted is one block.
 
-    Linear in the text. Raises TooManyBlocks for more than `most`.
+    Linear in the text. Raises TooManyBlocks for more than MAX_BLOCKS.
     """
     source = text if text.endswith("\n") else f"{text}\n"
-    tokens = _PARSER.parse(source, {"most": most})
+    tokens = _PARSER.parse(source, {})
     return tuple(_Walk(source.split("\n"), first_line).blocks(tokens))
 
 
 def _counted(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Counts blocks: a rule of the parser that is asked first at every block, and takes none."""
     state.env["blocks"] = state.env.get("blocks", 0) + 1
-    if state.env["blocks"] > state.env["most"]:
+    if state.env["blocks"] > MAX_BLOCKS:
         raise TooManyBlocks
     return False
 

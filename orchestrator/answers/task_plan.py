@@ -16,11 +16,11 @@ from orchestrator.answers.markdown import (
     TooManyBlocks,
     blocks_of,
     field_of,
-    looks_like_path,
     pieces_of,
     source_of,
     words,
 )
+from orchestrator.answers.paths import NOTHING, paths_of
 from orchestrator.core.breakdown import PlannedTask, TaskPlan
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 
@@ -127,21 +127,12 @@ def _groups(blocks: Sequence[Block], tasks: Sequence[int], at: int) -> bool:
     return number is not None and following is not None and following[0].startswith(f"{number[1]}.")
 
 
-_LINES = r"~?L?\d+(?:\s*[-–—,:]\s*~?L?\d+)*\+?"
-# Line numbers behind a path.
-_SUFFIX = re.compile(rf"(?::\s*{_LINES}|#{_LINES}|\s*\(?\blines?\s+{_LINES}\)?)$", re.IGNORECASE)
-_BETWEEN = re.compile(r"(?:[\s,;&+|/]|\band\b|\bor\b|\bplus\b)*", re.IGNORECASE)
-# A remark behind a path.
-_REMARK = re.compile(r"\s+(?:\(|[–—-]+\s|#\s|//|<-|←|→)|\s*\[(?:new|modify|edit)\]", re.IGNORECASE)
-_NONE = frozenset({"", "none", "nothing", "n/a", "na", "no", "-", "–", "—", "null", "nil"})
 # `Task 2`, `#2`, `Tasks 1-3`.
 _TASK = re.compile(
     r"(?P<word>tasks?\s+)?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*#?(?P<to>\d+))?(?P<rest>.*)",
     re.IGNORECASE,
 )
 _BEHIND_NUMBER = frozenset({"", " ", ":", "–", "—", "-"})
-_REMARKS = re.compile(r"(?<!\])\([^()]*\)")
-"""Parentheses that are no target of a link."""
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _TEST_RUN = re.compile(
     r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv)\s+run\s+|npx\s+|(?:npm|pnpm|yarn|bun)\s+(?:exec\s+|run\s+)?"
@@ -150,60 +141,8 @@ _TEST_RUN = re.compile(
     r"|cargo\s+test|go\s+test|(?:mvnw?|gradlew?)\s+test|dotnet\s+test|make\s+(?:test|check))(?:\s|$)",
     re.IGNORECASE,
 )
-MAX_SUFFIX = 60
-"""Characters at the end of a path that may be line numbers."""
 MAX_RANGE = 50
 """Tasks that `Tasks 1-N` may stand for."""
-
-
-def paths_of(values: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns every path in these lines, marked or with commas between, and texts that may hold one and are none."""
-    paths: dict[str, None] = {}
-    unread: list[str] = []
-    for value in values:
-        found = _marked(value)
-        for path in found if found is not None else _plain_value(value):
-            bare = _bare(path)
-            if found is None and " " in bare:
-                unread.append(bare)
-            elif bare and bare.casefold() not in _NONE:
-                paths[bare] = None
-    return tuple(paths), tuple(unread)
-
-
-def _marked(value: str) -> list[str] | None:
-    """Returns the paths in backticks or links with which a line begins; None when it does not begin with one."""
-    found: list[str] = []
-    for piece in pieces_of(_REMARKS.sub(" ", value).strip().strip("*").strip()):
-        outside = piece.text.replace("*", "").strip()
-        if piece.kind != "text":
-            target = piece.target.partition("#")[0]
-            shown = piece.text.strip()
-            own = piece.kind == "code" or (looks_like_path(shown) and not target.endswith(f"/{shown}"))
-            found.append(shown if own else target)
-        elif outside and not found:
-            return None
-        elif not _BETWEEN.fullmatch(outside):
-            break
-    return found or None
-
-
-def _plain_value(value: str) -> Iterator[str]:
-    for part in re.split(r"[,;]\s|\s(?:and|&)\s", _unlined(" ".join(value.split()).strip("* "))):
-        yield _REMARK.split(part.strip(), maxsplit=1)[0].strip("\"'* ")
-
-
-def _bare(path: str) -> str:
-    """Without line numbers behind it, and the `./` before it that means nothing."""
-    path = _unlined(path.strip())
-    while path.startswith("./") and len(path) > 2:
-        path = path[2:]
-    return path
-
-
-def _unlined(path: str) -> str:
-    match = _SUFFIX.search(path, max(0, len(path) - MAX_SUFFIX))
-    return path[: match.start()].rstrip() if match else path
 
 
 def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
@@ -222,7 +161,7 @@ def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
             if match is not None and (match["word"] or found or not named_only) and match["rest"][:1] in _BEHIND_NUMBER:
                 found.update(dict.fromkeys(_numbers(match)))
                 titled = bool(match["rest"].strip())
-            elif not named_only and not titled and part.split(" ")[0].casefold() not in _NONE:
+            elif not named_only and not titled and part.split(" ")[0].casefold() not in NOTHING:
                 found[part] = None
     return tuple(found)
 
@@ -242,7 +181,7 @@ def packages_of(values: Sequence[str]) -> tuple[str, ...]:
             part = part.strip(" `*\"'")
             if found and part[:1] in set("<>=!~") and part:
                 found[-1] += f",{part}"  # `flask>=2,<4` is one requirement
-            elif part.casefold() not in _NONE and part.split(" ")[0].casefold() != "none":
+            elif part.casefold() not in NOTHING and part.split(" ")[0].casefold() != "none":
                 found.append(part)
     return tuple(dict.fromkeys(found))
 
@@ -251,7 +190,7 @@ def command_of(values: Sequence[str], code: str) -> tuple[str | None, bool]:
     """Returns the shell command in a field, and whether it only runs tests and so is no command of a task."""
     spans = [piece.text for value in values for piece in pieces_of(value) if piece.kind == "code"]
     said = (spans[0] if spans else code or " ".join(values)).strip().removeprefix("$ ")
-    if said.casefold().rstrip(".") in _NONE:
+    if said.casefold().rstrip(".") in NOTHING:
         return None, False
     parts = [part.strip() for part in re.split(r"&&|;|\n", said) if not part.strip().startswith("cd ")]
     return (None, True) if all(_TEST_RUN.match(part) for part in parts) else (said, False)
@@ -373,8 +312,6 @@ def _lines(blocks: Sequence[Block]) -> Iterator[_Line]:
                     yield _Line(part, line, number, block.depth, block.kind)
 
 
-MAX_BLOCKS = 100_000
-"""Blocks of a plan that are read; a person's may be long."""
 _OTHER_FILES = frozenset({"files", "file", "update", "updates", "edit", "edits", "change", "changes", "new", "add"}) | {
     "delete", "deletes", "remove", "removes", "rename", "renames", "move", "moves",
 }  # fmt: skip
@@ -399,7 +336,7 @@ def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
             TaskPlan(path=path), (major("task_plan.encoding", "the plan holds half a character", where=where, fix=fix),)
         )
     try:
-        blocks = blocks_of(source.text, source.first_line, MAX_BLOCKS)
+        blocks = blocks_of(source.text, source.first_line)
     except TooManyBlocks:
         fix = "Bring a plan of one story; give each story its own."
         too_long = major("task_plan.too_long", "the plan has too many parts", where=Where(file=path or None), fix=fix)

@@ -11,7 +11,7 @@ from posixpath import splitext
 from typing import Any, NamedTuple
 
 from orchestrator.answers.action_plan import without_thoughts
-from orchestrator.answers.action_plan_actions import NUMBER, action_heading, mark_of, path_in_info, path_of
+from orchestrator.answers.action_plan_actions import NUMBER, action_heading, mark_of
 from orchestrator.answers.markdown import (
     Block,
     TooManyBlocks,
@@ -22,6 +22,7 @@ from orchestrator.answers.markdown import (
     pieces_of,
     source_of,
 )
+from orchestrator.answers.paths import path_in_info, path_of, rooted
 from orchestrator.answers.result import Change, Extraction, Status, text_place
 from orchestrator.core.action_plan import Verb
 from orchestrator.core.finding import blocking, major
@@ -164,7 +165,7 @@ def _label(before: Sequence[Block], block: Block, wanted: Sequence[str]) -> tupl
         if one.kind != "item" or field_of(one.text, one.line) is None:  # a bullet of an action says more of it
             break
     comment = _FIRST_COMMENT.match(block.text)
-    path = _rooted(comment[1]) if comment is not None else ""
+    path = rooted(comment[1]) if comment is not None else ""
     return (path, False) if path in wanted else ("", False)
 
 
@@ -199,11 +200,7 @@ def _spoken(text: str) -> Iterator[str]:
     """Yields the words of a sentence that may be paths."""
     for piece in pieces_of(text.replace("\n", " ")):
         for word in piece.text.split():
-            yield _rooted(word.strip("\"'`*_,;:()[]!?").rstrip("."))
-
-
-def _rooted(path: str) -> str:
-    return path.removeprefix("./").removeprefix("/")
+            yield rooted(word.strip("\"'`*_,;:()[]!?").rstrip("."))
 
 
 def _files(found: Sequence[_Labelled], wanted: Wanted) -> dict[str, Block] | None:

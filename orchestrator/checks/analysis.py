@@ -7,10 +7,9 @@ from typing import Any
 
 from rapidfuzz import process
 
-from orchestrator.checks.paths import tidy
 from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import unsafe_reason
+from orchestrator.core.paths import tidy, unsafe_reason
 from orchestrator.core.value import MAX_TITLE, one_line, printable
 
 _FOUR = ", ".join(TaskPriority)

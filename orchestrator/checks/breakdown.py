@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from orchestrator.checks.breakdown_rules import numbered, renamed_task
-from orchestrator.checks.paths import tidy
 from orchestrator.code.packages import read_packages
 from orchestrator.core.breakdown import (
     AcceptanceTest,
@@ -22,6 +21,7 @@ from orchestrator.core.breakdown import (
     task_number,
 )
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
+from orchestrator.core.paths import tidy
 
 T = TypeVar("T")
 _CONFLICT_TEXTS = ("current_architecture", "story_requirement", "conflict_reason", "recommended_action")

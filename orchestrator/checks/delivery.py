@@ -7,10 +7,10 @@ from orchestrator.checks.content import CODE as MANIFEST
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import CODE as LOST
 from orchestrator.checks.lost_exports import lost_exports
-from orchestrator.checks.paths import Around, tidy
+from orchestrator.checks.paths import Around
 from orchestrator.core.delivery import Conflict, Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
-from orchestrator.core.paths import RepoPath, spelling, unsafe_reason
+from orchestrator.core.paths import RepoPath, spelling, tidy, unsafe_reason
 
 __all__ = ["PLACEHOLDER", "check_content", "check_whole", "read_delivery"]
 

@@ -43,14 +43,6 @@ class PathProblem(NamedTuple):
     reason: str
 
 
-def tidy(path: str) -> str:
-    """Returns the path without the blanks around it and the `./` before it that mean nothing."""
-    path = path.strip()
-    while path.startswith("./") and len(path) > 2:
-        path = path[2:]
-    return path
-
-
 def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -> PathProblem | None:
     """Why a task may not name `path`, or None. `existing`: tracked files; `folders`: their folders (see folders_of)."""
     if path.endswith("/") and not unsafe_reason(path.rstrip("/")):

@@ -12,7 +12,6 @@ from posixpath import basename
 from types import MappingProxyType
 
 from orchestrator.checks.kept_tests import lost_parts
-from orchestrator.checks.paths import tidy
 from orchestrator.checks.suite_place import beside
 from orchestrator.code.check import check_syntax
 from orchestrator.code.grammar import Node
@@ -23,7 +22,7 @@ from orchestrator.code.python.source import dotted
 from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
-from orchestrator.core.paths import RepoPath, is_test_file, unsafe_reason
+from orchestrator.core.paths import RepoPath, is_test_file, tidy, unsafe_reason
 from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 
 

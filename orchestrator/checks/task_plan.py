@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
-from orchestrator.checks.paths import tidy
 from orchestrator.code.packages import read_packages, requirement
 from orchestrator.core.breakdown import (
     ArchitecturalConflict,
@@ -21,7 +20,7 @@ from orchestrator.core.breakdown import (
     task_name,
 )
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import is_test_file
+from orchestrator.core.paths import is_test_file, tidy
 
 _FIXES = {
     "breakdown.no_work": "Name its files as - Create: `src/shop/prices.py` or - Modify: `src/shop/prices.py`, "

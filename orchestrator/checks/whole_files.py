@@ -8,7 +8,6 @@ from posixpath import basename, splitext
 from typing import Any
 
 from orchestrator.checks.lost_exports import PYTHON, lost_exports
-from orchestrator.checks.paths import tidy
 from orchestrator.checks.suite import is_suite
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.javascript.tree import SUFFIXES as JAVASCRIPT
@@ -17,7 +16,7 @@ from orchestrator.code.python.tests import test_functions
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Edit
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import RepoPath, folders_of, is_test_file, unsafe_reason
+from orchestrator.core.paths import RepoPath, folders_of, is_test_file, tidy, unsafe_reason
 
 _GIVEN = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__builtins__", "__class__",

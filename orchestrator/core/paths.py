@@ -41,6 +41,14 @@ def _segment_problem(segment: str) -> str | None:
     return None
 
 
+def tidy(path: str) -> str:
+    """Returns the path without the blanks around it and the `./` before it that mean nothing."""
+    path = path.strip()
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:]
+    return path
+
+
 def unsafe_reason(path: object) -> str | None:
     """Returns why `path` must never be written below a repository root, or None when it may.
 

@@ -159,7 +159,6 @@ FIND, REPLACE = "#### FIND:\n\n```\na\n```\n\n", "#### REPLACE:\n\n```\nb\n```\n
         (HEAD + A.replace("```python", "```python src/b.py"), "plan.path", 13),
         (HEAD + A.replace("\n\n```", "\n- **Path:** [b.py](/b.py)\n\n```", 1), "plan.field_twice", 12),
         (HEAD + A.replace("\n\n```", "\n- **Overwrite:** maybe\n\n```", 1), "plan.field_value", 12),
-        (HEAD + A.replace("\n\n```", "\n- **Overwrit:** true\n\n```", 1), "plan.field_unknown", 12),
         (HEAD + B.replace("DELETE", "EXECUTE") + "\n```sh\nls\n```\n\n```sh\nls\n```\n", "plan.block", 17),
         (HEAD + "### `EXECUTE`\n\n- **Timeout:** soon\n\n```sh\nls\n```\n", "plan.field_value", 11),
         (HEAD + "### `EXECUTE`\n\n- **env:** 1=2\n\n```sh\nls\n```\n", "plan.field_value", 11),
