@@ -153,7 +153,6 @@ def test_packages_whose_build_the_time_limit_ended_name_packages_and_setting_bef
     [
         ("closed", "touch: cannot touch '/opt/tides/x': Read-only file system"),
         ("closed", "Error: EROFS: read-only file system, mkdir '/w/node_modules/.prisma'"),
-        ("closed", "OSError: [Errno 30] Read-only file system: '/usr/lib/python3.11/x'"),
         ("closed", "npm error Error: EACCES: permission denied, mkdir '/usr/lib/node_modules/typescript'"),
         ("closed", "mkdir: cannot create directory '/opt/tides': Permission denied"),
         ("closed", "PermissionError: [Errno 13] Permission denied: '/etc/tides.conf'"),

@@ -92,13 +92,10 @@ def test_what_keeps_both_sides_passes(one: Conflict, text: str) -> None:
     [
         (PYTHON, ONE, "delivery.lost_export"),
         (PYTHON, TWO, "delivery.lost_export"),
-        (PYTHON, BASE, "delivery.lost_export"),
         (PYTHON, BOTH.replace("def two", "def second"), "delivery.lost_export"),
         (CLASS, M_ONE, "delivery.lost_export"),
-        (CLASS, M_TWO, "delivery.lost_export"),
         (CLASS, M_BOTH.replace("zero", "nought"), "delivery.lost_export"),
         (JS_CLASS, JS.format("one() { return 1; }"), "delivery.lost_export"),
-        (JS_CLASS, JS.format("two() { return 2; }"), "delivery.lost_export"),
         (PYTHON, BOTH + TODO, "delivery.placeholder"),
         (PYTHON, f"<<<<<<< merged meanwhile\n{ONE}=======\n{TWO}>>>>>>> your story\n", "merge.marker"),
         (PYTHON, f"{BOTH}>>>>>>> your story\n", "merge.marker"),

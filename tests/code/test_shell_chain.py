@@ -51,17 +51,12 @@ def test_the_step_that_failed_is_named(command: str, code: int, step: str, outpu
     ("step", "ready"),
     [
         ("npm install", True),
-        ("npm install --no-audit --no-fund", True),
         ("npm ci --omit=dev", True),
-        ("pnpm i --frozen-lockfile", True),
         ("yarn", True),
-        ("yarn install --immutable", True),
         ("npm install express", False),
-        ("npm install --save-dev vitest", False),
         ("npm i -g", False),
         ("npm install --prefix web", False),
         ("npm run build", False),
-        ("yarn build", False),
         ("npm install $(cat names)", False),
     ],
 )
