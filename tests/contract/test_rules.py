@@ -1,4 +1,4 @@
-"""One refused and one accepted example for every rule of the closed world."""
+"""One refused and one accepted example for the rules of the closed world; those of each language stand beside."""
 
 import pytest
 
@@ -46,12 +46,6 @@ def codes(findings: list[Finding]) -> set[str]:
 
 
 TEXTS = [
-    (
-        "app/new.py",
-        "if False:\n    import numpy",
-        "import",
-        "try:\n    import yaml\nexcept ImportError:\n    yaml = None",
-    ),
     ("app/new.py", "import google.cloud.storage", "import", "import app.store, json"),
     ("packages/core/src/core/x.py", "import ui", "import", "import core"),
     ("packages/app/src/y.py", "import numpy", "import", "import core, app"),
@@ -61,13 +55,6 @@ TEXTS = [
     ("web/new.ts", "import type { A } from 'types-only'", "import", "import type { A } from '@app/a'"),
     ("web/new.ts", "import { A } from 'estree'", "import", "import type { A } from 'estree'"),
     ("app/page.vue", "<script>\nimport x from 'left-pad'\n</script>", "import", "<script>\nimport 'react'\n</script>"),
-    ("app/new.py", "import os\nos.system('pip install left-pad')", "dependency", "print('pip install left-pad')"),
-    (
-        "app/new.py",
-        "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'evil'])",
-        "dependency",
-        "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'flask'])",
-    ),
     ("package.json", '{"peerDependencies": {"left-pad": "1"}}', "dependency", '{"peerDependencies": {"express": "4"}}'),
     ("package.json", '{"optionalDependencies": {"a": "1"}}', "dependency", '{"optionalDependencies": {"Rich": "1"}}'),
     ("package.json", '{"bundleDependencies": ["left-pad"]}', "dependency", '{"bundledDependencies": ["express"]}'),
@@ -80,22 +67,10 @@ TEXTS = [
         '{"dependencies": {"express": "^4.1"}}',
     ),
     ("package.json", '{"dependencies": {"express": "user/evil"}}', "source", '{"dependencies": {"express": ">=4 <6"}}'),
-    (
-        "package.json",
-        '{"dependencies": {"rich": "file:../../x"}}',
-        "source",
-        '{"dependencies": {"rich": "workspace:*"}}',
-    ),
     ("requirements.txt", "flask @ https://host/flask.whl\n", "source", "flask==3\n"),
     ("requirements.txt", "-r ../requirements.txt\n", "dependency", "-r requirements-dev.txt\n"),
     ("requirements-dev.txt", "-c https://host/c.txt\n", "dependency", "-c constraints.txt\nPyYAML\n"),
     ("pyproject.toml", '[project]\ndependencies = ["evil"]', "dependency", '[project]\ndependencies = ["Flask>=2"]'),
-    (
-        "pyproject.toml",
-        '[project.optional-dependencies]\nx = ["evil"]',
-        "dependency",
-        '[dependency-groups]\nx = ["rich"]',
-    ),
     (
         "pyproject.toml",
         '[dependency-groups]\nx = ["evil"]',
@@ -110,18 +85,6 @@ TEXTS = [
     ),
     ("pyproject.toml", '[build-system]\nrequires = ["evil"]', "dependency", '[build-system]\nrequires = ["hatchling"]'),
     (
-        "pyproject.toml",
-        "[tool.uv.sources]\nflask = {git = 'https://h/x'}",
-        "source",
-        "[tool.uv.sources]\nx = {workspace = true}",
-    ),
-    (
-        "pyproject.toml",
-        "[tool.setuptools.dynamic]\ndependencies = {file = ['x.txt']}",
-        "dependency",
-        "[tool.setuptools.dynamic]\ndependencies = {file = ['requirements.txt']}",
-    ),
-    (
         "setup.cfg",
         "[options]\nsetup_requires = evil",
         "dependency",
@@ -129,13 +92,10 @@ TEXTS = [
     ),
     (
         "setup.cfg",
-        "[options.extras_require]\nx = flask; evil",
+        "[options]\ninstall_requires = flask; evil",
         "dependency",
-        '[options]\ninstall_requires = flask; python_version > "3"',
+        "[options]\ninstall_requires = flask; rich",
     ),
-    ("setup.py", "setup(install_requires=['evil'])", "dependency", "setup(install_requires=['flask'])"),
-    ("Pipfile", "[packages]\nevil = '*'", "dependency", "[packages]\nflask = '*'"),
-    (".npmrc", "registry=https://host/", "source", "save-exact=true"),
     (".gitattributes", "*.bin filter=evil", "git_settings", "*.txt text eol=lf"),
     (".gitmodules", '[submodule "x"]', "git_settings", ""),
     ("Dockerfile", 'RUN ["npm", "i", "evil"]', "dependency", "RUN npm ci && npm run build"),
