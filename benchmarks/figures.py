@@ -4,6 +4,7 @@ Lines are physical lines; a line of code holds a token that is neither a comment
 """
 
 import ast
+import gc
 import io
 import re
 import tokenize
@@ -36,10 +37,14 @@ class Module:
 def read_modules(package: str) -> list[Module]:
     """Returns the modules below a package; a corpus holds samples, some of them broken on purpose."""
     found = []
-    for path in sorted(path for path in (ROOT / package).rglob("*.py") if "corpus" not in path.parts):
-        text = path.read_text(encoding="utf-8")
-        name, folder = (".".join(part.relative_to(ROOT).parts) for part in (path.with_suffix(""), path.parent))
-        found.append(Module(name.removesuffix(".__init__"), folder, text, ast.parse(text), len(text.splitlines())))
+    gc.disable()  # trees are many objects, and none of them is garbage: looking for some takes most of the time
+    try:
+        for path in sorted(path for path in (ROOT / package).rglob("*.py") if "corpus" not in path.parts):
+            text = path.read_text(encoding="utf-8")
+            name, folder = (".".join(part.relative_to(ROOT).parts) for part in (path.with_suffix(""), path.parent))
+            found.append(Module(name.removesuffix(".__init__"), folder, text, ast.parse(text), len(text.splitlines())))
+    finally:
+        gc.enable()
     return found
 
 

@@ -29,11 +29,10 @@ WATCHED = {"socket.connect", "socket.bind", "subprocess.Popen", "os.mkdir", "os.
            "os.system", "os.fork", "os.posix_spawn", "shutil.rmtree", "os.chdir", "sqlite3.connect", "signal.signal"}
 
 def hook(event, args):
-    if "__pycache__" in str(args):
-        return
+    # Most events are none of these, and their arguments cost much to be written out.
     if event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
-        seen.append(f"open {args[0]}")
-    elif event in WATCHED:
+        seen.extend([f"open {args[0]}"] if "__pycache__" not in str(args[0]) else [])
+    elif event in WATCHED and "__pycache__" not in str(args):
         seen.append(f"{event} {args}")
 
 environment, threads, files = dict(os.environ), threading.active_count(), sorted(os.listdir())
