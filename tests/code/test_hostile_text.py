@@ -25,8 +25,8 @@ PIECES = [
 LARGE = {
     "nested brackets": "(" * 5_000,
     "nested objects": '{"a":' * 2_000,
-    "nested lists": "[" * 5_000 + "]" * 5_000,
-    "nested elements": "<div>" * 5_000,
+    "nested lists": "[" * 2_000 + "]" * 2_000,
+    "nested elements": "<div>" * 2_000,
     "nested groups": "{ " * 5_000,
     "nested substitutions": "$(" * 5_000,
     "nested doubles": '"$(' * 2000,
@@ -50,7 +50,8 @@ LARGE = {
 @settings(max_examples=examples(60))
 def test_no_text_makes_a_parser_raise(name: str, pieces: list[str]) -> None:
     text = "".join(pieces)
-    for target in (Target(), Target(python=(3, 9)), Target(python=(3, 30))):
+    targets = (Target(python=(3, 9)), Target(python=(3, 30))) if language_of(name) == "Python" else ()
+    for target in (Target(), *targets):
         found = check_syntax(name, text, target=target)
         assert len(found) <= 3
         lines = text.count("\n") + text.count("\r") + text.count("\f") + 2

@@ -140,7 +140,7 @@ def test_sqlite_itself_says_the_same_of_thousands_of_slips() -> None:
     right = [source(statement) for statement in statements(SQLITE)]
     assert len(right) >= 60
     taken = refused = found = 0
-    for _ in range(4000):
+    for _ in range(2000):
         text = slips(chance.choice(right), chance)
         if len(list(statements(text))) != 1:
             continue
@@ -150,7 +150,7 @@ def test_sqlite_itself_says_the_same_of_thousands_of_slips() -> None:
         else:
             taken += 1
             assert [f.message for f in majors if not LOST.search(f.message)] == [], text
-    assert (taken > 500, refused > 1500) == (True, True)
+    assert (taken > 250, refused > 750) == (True, True)
     assert found >= 0.95 * refused
 
 
@@ -164,7 +164,7 @@ def test_nothing_makes_it_raise(text: str) -> None:
     "text",
     ["(" * 100_000, "'" * 100_001, "SELECT " + "(SELECT " * 3000, "/*" * 50_000, "{{" * 50_000, "$a$" + "$b" * 50_000,
      "SELECT 1" + " + 1" * 50_000, "CREATE TABLE t (" + "a INT," * 20_000 + "b INT)", ";" * 100_000, "\x00", "\ud800",
-     "INSERT INTO t (a) VALUES " + "(1)," * 200_000 + "(2);",
+     "INSERT INTO t (a) VALUES " + "(1)," * 50_000 + "(2);",
      "WITH a AS (SELECT 1), " + ", ".join(f"a{n} AS (SELECT * FROM a, a)" for n in range(200)) + " SELECT 1",
      "\n" * 200_000, "DELIMITER //\n" * 10_000],
     ids=range(15),
