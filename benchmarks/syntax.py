@@ -2,12 +2,11 @@
 
 import time
 from itertools import chain, cycle, zip_longest
-from pathlib import Path
 
 from benchmarks.measure import Figure, Result, median_ms, peak_rss_mb
 from orchestrator.code.check import check_syntax
+from tests.code.corpus_files import SOUND, broken, text_of
 
-CORPUS = Path(__file__).parent.parent / "tests" / "syntax" / "corpus"
 CHARACTERS = 200_000
 """A story of twenty files; here they are smaller and more."""
 
@@ -16,22 +15,20 @@ File = tuple[str, str]
 
 def run(rounds: int = 5) -> Result:
     """Measure stories of CHARACTERS characters: one in all languages, and one per language; broken ones too."""
-    sound = {folder.name: _files(folder / "sound") for folder in sorted(CORPUS.iterdir()) if folder.is_dir()}
-    broken = [file for name in sound for file in _files(CORPUS / name / "broken")]
+    sound: dict[str, list[File]] = {}
+    for path in SOUND:
+        sound.setdefault(path.parent.name, []).append((path.name, text_of(path)))
+    worse = [(path.name, text) for language in sound for path, text, _ in broken(language)]
     figures = []
     started = time.perf_counter()
     for files in sound.values():
         check_syntax(*files[0])
     figures.append(Figure(name="first file of every language", value=(time.perf_counter() - started) * 1000, unit="ms"))
     mixed = [file for file in chain.from_iterable(zip_longest(*sound.values())) if file is not None]
-    for name, files in {"in all languages": mixed, "all broken": broken, **sound}.items():
+    for name, files in {"in all languages": mixed, "all broken": worse, **sound}.items():
         figures.append(Figure(name=f"story {name}", value=_story(files, rounds), unit="ms"))
     figures.append(Figure(name="memory peak", value=peak_rss_mb(), unit="MB"))
     return Result(name="syntax", about=f"files of {CHARACTERS // 1000} kB together", figures=tuple(figures))
-
-
-def _files(folder: Path) -> list[File]:
-    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())]
 
 
 def _story(files: list[File], rounds: int) -> float:
