@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,10 +77,12 @@ class Forked:
 class Zygote:
     """The process that forks; one per process of the tests and source tree, which it does not outlive."""
 
-    def __init__(self, source: Path) -> None:
-        """`source` holds the packages `orchestrator` and `tests` that its commands run."""
+    def __init__(self, source: Path, variables: Mapping[str, str]) -> None:
+        """`source` holds the packages `orchestrator` and `tests` that its commands run; `variables` are of this process
+        alone, for what the loader reads."""
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(source), "PYTHONWARNINGS": "default"}
+        environment |= variables
         with theirs:
             command = [sys.executable, "-m", "tests.zygote"]
             self._process = subprocess.Popen(command, stdin=theirs, cwd=source, env=environment)
@@ -100,14 +103,15 @@ class Zygote:
         self._process.wait()
 
 
-_ZYGOTES: dict[Path, Zygote] = {}
+_ZYGOTES: dict[tuple[Path, frozenset[tuple[str, str]]], Zygote] = {}
 
 
-def zygote(source: Path = ROOT) -> Zygote:
+def zygote(source: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})) -> Zygote:
     """Returns the one of this process for the sources in a folder."""
-    if source not in _ZYGOTES:
-        _ZYGOTES[source] = Zygote(source)
-    return _ZYGOTES[source]
+    key = source, frozenset(variables.items())
+    if key not in _ZYGOTES:
+        _ZYGOTES[key] = Zygote(source, variables)
+    return _ZYGOTES[key]
 
 
 def close_zygotes() -> None:
@@ -137,7 +141,8 @@ def main() -> None:
             continue
         request, fds, _, _ = socket.recv_fds(asked, REQUEST, 3)
         if not request:
-            os._exit(0)
+            asked.close()
+            return  # as any program ends: a preloaded library may have something to put away
         out, err, told = fds
         if (pid := os.fork()) == 0:
             asked.detach()

@@ -6,6 +6,9 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -17,8 +20,10 @@ from orchestrator.storage.shared_state import SharedState
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath
+from tests.durability.faults import Clock, small_disk
 from tests.durability.team import STORIES, team
 from tests.durability.test_upgrade import release
+from tests.forwarder import Forwarder
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 from tests.support import Team
 from tests.zygote import Forked
@@ -26,6 +31,8 @@ from tests.zygote import Forked
 __all__ = ["release"]
 
 pytestmark = pytest.mark.timeout(300)
+ONE_STORY = {"NFR-001": "None"}
+DISK_MB = 64
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "5"))
 SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 
@@ -33,12 +40,22 @@ SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 class Machine(DaemonBench):
     """One of several daemons over the same backlog and repository; what it keeps lies in a folder of its own."""
 
-    def __init__(self, folder: Path, name: str, database: str, *, script: Team | None = None) -> None:
-        super().__init__(folder, script=script)
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        database: str,
+        network: Forwarder | None = None,
+        stories: Mapping[str, str] = STORIES,
+        script: Team | None = None,
+    ) -> None:
+        super().__init__(folder, stories, script=script)
         self.database: str = database
         self.state = folder / name
         self.mirror_folder = self.state / "mirrors"
         self.variables = {"ORCHESTRATOR_HOME": str(self.state)}
+        if network is not None:
+            self.variables["DATABASE_URL"] = network.url
 
     def ready(self, process: Forked) -> None:
         """Until it answers."""
@@ -49,7 +66,8 @@ class Machine(DaemonBench):
         kept = b"SELECT count(*) FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
         for _ in range(200):
             process.send_signal(signal.SIGSTOP)
-            with psycopg.connect(str(self.database)) as server:
+            count = 0
+            with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
                 (count,) = server.execute(kept).fetchone() or (0,)
             if len(self.calls()) == count:
                 return
@@ -165,6 +183,30 @@ def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postg
     assert first.runs() == {}
 
 
+def test_one_that_was_cut_off_from_the_database_changes_nothing_when_it_comes_back(
+    tmp_path: Path, postgres: str, undisturbed: Aftermath
+) -> None:
+    with Forwarder(postgres) as network:
+        first = Machine(tmp_path, "first", postgres, network, ONE_STORY)
+        second = Machine(tmp_path, "second", postgres, stories=ONE_STORY)
+        lost = first.start()
+        first.wait_for(lambda: first.journalled("NFR-001") >= 1, lost)
+        first._hold_between_calls(lost)
+        network.cut()
+        lost.send_signal(signal.SIGCONT)
+        other = second.start()
+        second.ready(other)
+        second.wait_for(lambda: second.journalled("NFR-001") >= 2, other, timeout=60)
+        assert lost.poll() is None
+        network.mend(resets=False)  # what it has sent meanwhile arrives now
+        ended = first.ended(lost)
+    assert (ended.code, "taken over" in ended.stdout) == (70, True)
+    assert second.until_done(other).code == 0
+    left = second.aftermath(0)
+    assert left.calls == {call for call in undisturbed.calls if " NFR-001 " in call}
+    assert left.events == {"NFR-001": undisturbed.events["NFR-001"]}
+
+
 @pytest.mark.soak
 def test_a_folder_of_the_release_before_goes_on_and_another_machine_after_it(
     tmp_path: Path, postgres: str, release: Path, undisturbed: Aftermath
@@ -185,6 +227,66 @@ def test_a_folder_of_the_release_before_goes_on_and_another_machine_after_it(
         assert getattr(left, name) == getattr(undisturbed, name), name
 
 
+class FailingMachine:
+    """A machine whose network, disk and clock fail, and its daemon, which is started whenever it has ended."""
+
+    def __init__(self, stack: ExitStack, folder: Path, name: str, database: str) -> None:
+        self.name = name
+        self.network = stack.enter_context(Forwarder(database))
+        self.disk = stack.enter_context(small_disk(folder / f"{name}-disk", DISK_MB))
+        self.clock = Clock(folder / f"{name}-clock")
+        self.machine = Machine(folder, f"{name}-disk/state", database, self.network)
+        self.machine.loader = self.clock.loader
+        self.machine.variables |= self.clock.variables
+        self.machine.is_one_clock = False
+        self.machine.settings = ("serve.min_disk_mb=1",)
+        self.mend: Callable[[], None] | None = None
+        """Ends the fault that it has."""
+        self.mended_at = 0.0
+        self.process = self.machine.start()
+        stack.callback(lambda: self.process.kill())
+
+    def fail(self, fault: str, chance: random.Random) -> None:
+        """Have a fault, most of them until `mended_at`."""
+        machine, process = self.machine, self.process
+        length = chance.uniform(1, 50)
+        print(f"{time.monotonic():.1f} {self.name} {fault} {length:.1f}", flush=True)
+        match fault:
+            case "kill":
+                machine._hold_between_calls(process)
+                process.kill()
+                process.communicate(timeout=30)
+            case "vanish":
+                machine.vanish(process)
+            case "clock":
+                self.clock.jump(chance.randint(-100_000, 100_000))
+            case "sleep":
+                machine._hold_between_calls(process)
+                process.send_signal(signal.SIGSTOP)
+                self.mend = partial(process.send_signal, signal.SIGCONT)
+            case "partition":
+                # A call in flight would be paid twice.
+                machine._hold_between_calls(process)
+                self.network.cut()
+                process.send_signal(signal.SIGCONT)
+                self.mend = partial(self.network.mend, resets=chance.random() < 0.5)
+            case "disk" if self.disk is not None:
+                self.disk.fill()
+                self.mend = self.disk.empty
+        self.mended_at = time.monotonic() + length
+
+    def go_on(self, *, now: bool = False) -> None:
+        """End a fault whose time has come, and start a daemon that ended."""
+        if self.mend is not None and (now or time.monotonic() >= self.mended_at):
+            print(f"{time.monotonic():.1f} {self.name} is mended", flush=True)
+            self.mend()
+            self.mend = None
+        if self.process.poll() is not None:
+            if self.process.returncode != -signal.SIGKILL:
+                print(f"{time.monotonic():.1f} {self.name} ended", self.machine.ended(self.process), flush=True)
+            self.process = self.machine.start()
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_machines_and_the_database_come_and_go_at_random(
@@ -192,38 +294,35 @@ def test_machines_and_the_database_come_and_go_at_random(
 ) -> None:
     chance = random.Random(SEED)
     print(f"KILL_SEED={SEED}")
+    faults = ("kill", "vanish", "sleep", "partition", "partition", "disk", "clock")
     for number in range(ROUNDS):
+        print(f"round {number}", flush=True)
         folder, database = tmp_path / str(number), postgres_server.fresh()
-        machines = {name: Machine(folder, name, database) for name in ("first", "second")}
-        alive = {name: machine.start() for name, machine in machines.items()}
-        some = machines["first"]
-        for _ in range(40):
-            time.sleep(chance.uniform(0.2, 4))
-            if some.told("sprint_ended"):
-                break
-            name = chance.choice([*machines])
-            machine, process = machines[name], alive[name]
-            match chance.choice(("kill", "vanish", "sleep", "database", "database")):
-                case "kill":
-                    machine._hold_between_calls(process)
-                    process.kill()
-                    process.communicate(timeout=30)
-                case "vanish":
-                    machine.vanish(process)
-                case "sleep":
-                    machine._hold_between_calls(process)
-                    time.sleep(chance.uniform(10, 60))
-                    process.send_signal(signal.SIGCONT)
-                case "database":
+        with ExitStack() as stack:
+            places = [FailingMachine(stack, folder, name, database) for name in ("first", "second")]
+            some = places[0].machine
+            for _ in range(40):
+                time.sleep(chance.uniform(0.2, 4))
+                if some.told("sprint_ended"):
+                    break
+                if chance.random() < 0.25:
+                    print(f"{time.monotonic():.1f} database", flush=True)
                     postgres_server.stop(chance.choice((FAST, IMMEDIATE)))
                     time.sleep(chance.choice((0.0, 0.3, 3.0)))
                     postgres_server.start()
-            for name, machine in machines.items():
-                if alive[name].poll() is not None:
-                    alive[name] = machine.start()
-        some.wait_for(lambda some=some: bool(some.told("sprint_ended")), timeout=240)
-        for name, machine in machines.items():
-            alive[name].send_signal(signal.SIGTERM)
-            machine.ended(alive[name])
-        asyncio.run(some.fetch())
-        assert some.aftermath(0) == undisturbed
+                else:
+                    place = chance.choice(places)
+                    if place.mend is None:
+                        place.fail(chance.choice(faults), chance)
+                for place in places:
+                    place.go_on()
+            for place in places:
+                place.go_on(now=True)
+            some.wait_for(lambda some=some: bool(some.told("sprint_ended")), timeout=240)
+            for place in places:
+                place.go_on()
+                place.machine.ready(place.process)
+                place.process.send_signal(signal.SIGTERM)
+                place.machine.ended(place.process)
+            asyncio.run(some.fetch())
+            assert some.aftermath(0) == undisturbed
