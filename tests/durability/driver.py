@@ -148,15 +148,19 @@ class Bench:
         assert ended.code == (-number if number == signal.SIGKILL else 130), ended
         return ended
 
-    def _hold_between_calls(self, process: Forked) -> None:
-        """Stop the process where every logged call is in the journal: a kill between the two may repeat that one."""
+    def _hold_between_calls(self, process: Forked) -> bool:
+        """Stop the process where every logged call is in the journal: a kill between the two may repeat that one.
+
+        Returns whether there was such a moment; else it goes on.
+        """
         for _ in range(200):
             process.send_signal(signal.SIGSTOP)
             stories = (self.state / "replies" / SPRINT).glob("*")
             if len(self.calls()) == sum(self.journalled(story.name) for story in stories):
-                return
+                return True
             process.send_signal(signal.SIGCONT)
             time.sleep(0.002)
+        return False
 
     def die_at(self, deed: int) -> Ended:
         """The command, killed by itself at its `deed`-th deed; it may end before."""

@@ -61,7 +61,7 @@ class Machine(DaemonBench):
         """Until it answers."""
         self.wait_for(lambda: self._listens(process), process)
 
-    def _hold_between_calls(self, process: Forked) -> None:
+    def _hold_between_calls(self, process: Forked) -> bool:
         """See the bench; here a reply counts once other machines have it."""
         kept = b"SELECT count(*) FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
         for _ in range(200):
@@ -70,9 +70,10 @@ class Machine(DaemonBench):
             with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
                 (count,) = server.execute(kept).fetchone() or (0,)
             if len(self.calls()) == count:
-                return
+                return True
             process.send_signal(signal.SIGCONT)
             time.sleep(0.002)
+        return False
 
     async def fetch(self) -> None:
         """Has in state folder and mirror what counts; the machine that made it may be gone."""
@@ -251,9 +252,11 @@ class FailingMachine:
         machine, process = self.machine, self.process
         length = chance.uniform(1, 50)
         print(f"{time.monotonic():.1f} {self.name} {fault} {length:.1f}", flush=True)
+        # A call that is in flight would be paid twice.
+        if fault not in {"clock", "disk"} and not machine._hold_between_calls(process):
+            return
         match fault:
             case "kill":
-                machine._hold_between_calls(process)
                 process.kill()
                 process.communicate(timeout=30)
             case "vanish":
@@ -261,12 +264,8 @@ class FailingMachine:
             case "clock":
                 self.clock.jump(chance.randint(-100_000, 100_000))
             case "sleep":
-                machine._hold_between_calls(process)
-                process.send_signal(signal.SIGSTOP)
                 self.mend = partial(process.send_signal, signal.SIGCONT)
             case "partition":
-                # A call in flight would be paid twice.
-                machine._hold_between_calls(process)
                 self.network.cut()
                 process.send_signal(signal.SIGCONT)
                 self.mend = partial(self.network.mend, resets=chance.random() < 0.5)
