@@ -99,10 +99,12 @@ def main(program: Callable[[], object] = app) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the CLI top: a defect of ours is one message that says where it is
-        from orchestrator.core.errors import OrchestratorError
+        from orchestrator.core.errors import OrchestratorError, says_full
 
         if isinstance(error, OrchestratorError):
             _end(f"error: {error.message}")
+        if says_full(error):  # of a disk
+            _end(f"error: nothing can be written: {error}")
         # The innermost place says most about a defect.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"

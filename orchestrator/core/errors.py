@@ -1,5 +1,6 @@
 """One family of errors, sorted by what the caller does next. Data stands in attributes; code branches on types."""
 
+import errno
 from collections.abc import Sequence
 from typing import Any
 
@@ -143,3 +144,8 @@ class ContractViolation(OrchestratorError):
 
 class WorkspaceError(OrchestratorError):
     """git or the file system did not do what was asked; the message names the operation."""
+
+
+def says_full(error: BaseException) -> bool:
+    """Returns whether the error says that there is no room on a disk."""
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}

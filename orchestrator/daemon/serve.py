@@ -15,7 +15,7 @@ from orchestrator import __version__
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, UserError
+from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, UserError, says_full
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
@@ -168,7 +168,12 @@ class Daemon:
         pruning = asyncio.create_task(self._prune_regularly(), name="pruning")
         try:
             while not self._stopping.is_set():
-                await run_within(self._tick(), self._stopping)
+                try:
+                    await run_within(self._tick(), self._stopping)
+                except OSError as error:  # without room for a lock or a record nothing begins, and all else goes on
+                    if not says_full(error):
+                        raise
+                    await self._look_at_disk()
                 await self._nap()
         finally:
             beside = [pruning] if self._beginning is None else [pruning, self._beginning]

@@ -4,7 +4,6 @@ A full disk is waited for: it ends no story, and costs nothing that was paid for
 """
 
 import asyncio
-import errno
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -23,6 +22,7 @@ from orchestrator.core.errors import (
     ProviderError,
     TransientProviderError,
     concerns_all,
+    says_full,
 )
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.ports import Provider, TurnJournal
@@ -39,7 +39,6 @@ PATIENCE_S = 3600.0
 _NOBODY_HOLDS = Ticket(None, "", "", "")
 # The last one repeats: a person frees disk space within minutes, or within the hour.
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
@@ -72,8 +71,7 @@ async def with_room(
         try:
             result = await work()
         except (OSError, OrchestratorError) as error:
-            said_so = isinstance(error, OSError) and error.errno in _FULL
-            if time.monotonic() >= until or not (said_so or await is_full()):
+            if time.monotonic() >= until or not (says_full(error) or await is_full()):
                 raise
             why = str(error)
         else:

@@ -5,7 +5,6 @@ make beside those of the repository are kept elsewhere, and put back.
 """
 
 import asyncio
-import errno
 import hashlib
 import json
 import os
@@ -21,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, says_full
 from orchestrator.core.event import activity
 from orchestrator.core.suite import CommandResult
 from orchestrator.core.value import shortened
@@ -87,7 +86,7 @@ def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
             try:
                 fd = open_folder(root_fd, place.rstrip("/"), made=[] if folders else None)
             except OSError as error:
-                if error.errno == errno.ENOSPC:
+                if says_full(error):
                     raise
                 continue  # there is no such folder, or something else has its name
             try:

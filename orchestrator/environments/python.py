@@ -1,7 +1,6 @@
 """Python environments: one per key for projects with dependencies, our own interpreter for the others."""
 
 import asyncio
-import errno
 import functools
 import os
 import re
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, says_full
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import NO_ROOM, Access, NewPackages
 from orchestrator.core.value import Value
@@ -133,7 +132,7 @@ class PythonEnvironments:
             except ConfigError as error:
                 return EnvironmentResult(python=None, problem=str(error))
             except OSError as error:
-                if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                if not says_full(error):
                     raise
                 where = error.filename or self._folder
                 return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")

@@ -228,6 +228,28 @@ def test_a_folder_of_the_release_before_goes_on_and_another_machine_after_it(
         assert getattr(left, name) == getattr(undisturbed, name), name
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a small disk")
+def test_one_whose_disk_is_full_goes_on_with_what_another_one_held_once_there_is_room(
+    tmp_path: Path, postgres: str, undisturbed: Aftermath
+) -> None:
+    with small_disk(tmp_path / "disk", DISK_MB) as disk:
+        assert disk is not None
+        first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "disk/second", postgres)
+        second.settings = ("serve.min_disk_mb=1",)
+        lost = first.start()
+        first.wait_for(lambda: first.journalled("NFR-001") >= 1, lost)
+        other = second.start()
+        second.ready(other)
+        disk.fill()
+        first.vanish(lost)
+        time.sleep(25)  # until it has tried
+        assert other.poll() is None, other.communicate()
+        disk.empty()
+        assert second.until_done(other).code == 0
+        assert second.aftermath(0) == undisturbed
+
+
 class FailingMachine:
     """A machine whose network, disk and clock fail, and its daemon, which is started whenever it has ended."""
 
