@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import random
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,21 @@ class Sites:
         return Place(site=site, workspace=workspace, secrets=secrets, head=found.base, stack=stack)
 
 
+def choose_story(look: Look, running: Container[str], is_open: Callable[[str], bool]) -> StoryRow | None:
+    """Returns a story that this daemon should take, beside those that it runs; `is_open`: whether one of a sprint may
+    be taken on."""
+
+    def is_ours(row: StoryRow) -> bool:
+        if row.workflow_id in running or row.cut or row.state == "ended" or (row.is_held and not row.is_mine):
+            return False
+        if row.is_mine:  # it was taken over with its sprint
+            return True
+        return is_open(row.sprint) and (look.is_behind or row.age_s > LEFT_S)
+
+    # Not the oldest: all daemons would try to claim the same one, one after the other, and all but one for nothing.
+    return random.choice([row for row in look.stories.values() if is_ours(row)] or [None])
+
+
 class SharedStories:
     """Runs stories that this daemon has claimed, and follows those of its sprints that others run (`StoryRunner`).
 
@@ -142,6 +158,7 @@ class SharedStories:
         self._look = Look()
         self._looked, self._wanted = asyncio.Event(), asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._offering = asyncio.Lock()
         self._here: set[str] = set()
         """Stories whose branch is here: their workflows may run."""
         self._followed: dict[str, asyncio.Task[Any]] = {}
@@ -249,9 +266,14 @@ class SharedStories:
         while True:
             row = self._look.stories.get(workflow_id)
             if row is None:
-                if not await self._do(self._claims.offer, workflow_id, payload["sprint"], text, self._limit):
-                    await asyncio.sleep(POLL_S)
-                self._wanted.set()
+                # One at a time, and none while all places are taken: every story that waits for one comes here.
+                async with self._offering:
+                    if has_room := self._look.at_work < self._limit:
+                        await self._do(self._claims.offer, workflow_id, payload["sprint"], text, self._limit)
+                        await self._look_now()
+                if has_room:
+                    self._wanted.set()
+                    continue
             elif row.state == "ended":
                 return
             elif row.state == "waiting" and not row.is_mine:
@@ -295,27 +317,22 @@ class SharedStories:
                 # Its own daemon says so, and waits for a person, if it fares no better.
                 self._cannot[row.sprint] = asyncio.get_running_loop().time() + AGAIN_S
                 task.cancel()
-        for row in sorted(self._look.stories.values(), key=lambda row: -row.age_s):
-            if row.workflow_id not in self._running and self._is_ours_to_run(row):
-                payload = await self._do(self._claims.claim, row.workflow_id)
-                if payload is not None:
-                    work = self._run(row.workflow_id, row.sprint, json.loads(payload))
-                    self._running[row.workflow_id] = task = asyncio.create_task(work, name=f"story-{row.workflow_id}")
-                    task.add_done_callback(lambda _task: self._wanted.set())
-                return True
-        return False
+        row = choose_story(self._look, self._running, self._may_take)
+        if row is None:
+            return False
+        payload = await self._do(self._claims.claim, row.workflow_id)
+        if payload is not None:
+            work = self._run(row.workflow_id, row.sprint, json.loads(payload))
+            self._running[row.workflow_id] = task = asyncio.create_task(work, name=f"story-{row.workflow_id}")
+            task.add_done_callback(lambda _task: self._wanted.set())
+        return True
 
     def _is_refused(self, sprint: str) -> bool:
         place = self._sites.place(sprint)
         return place is not None and bool(place.site.board.refused)
 
-    def _is_ours_to_run(self, row: StoryRow) -> bool:
-        if row.cut or row.state == "ended" or (row.is_held and not row.is_mine):
-            return False
-        if row.is_mine:  # it was taken over with its sprint
-            return True
-        may = self._cannot.get(row.sprint, 0.0) <= asyncio.get_running_loop().time()
-        return may and self._is_open() and (self._look.is_behind or row.age_s > LEFT_S)
+    def _may_take(self, sprint: str) -> bool:
+        return self._is_open() and self._cannot.get(sprint, 0.0) <= asyncio.get_running_loop().time()
 
     async def _run(self, workflow_id: str, sprint: str, payload: dict[str, Any]) -> None:
         """Runs a claimed story to its outcome, or gives it back."""

@@ -6,6 +6,7 @@ its own until it gives it back or its lease is gone (see `leases`), so that a lo
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import sqlalchemy as sa
@@ -38,7 +39,7 @@ TURNS = sa.Table(
 State = Literal["offered", "at work", "waiting", "ended"]
 _AT_WORK = ("offered", "at work")
 """States in which a story counts for `concurrency.stories`; one that waits for a person does not."""
-_STORY_LOCK, _TURN_LOCK = 3157034517263092, 3157034517263093
+STORY_LOCK, TURN_LOCK = 3157034517263092, 3157034517263093
 """Of transactions that count before they write."""
 
 
@@ -66,6 +67,11 @@ class Look:
     others: tuple[int, ...] = ()
 
     @property
+    def at_work(self) -> int:
+        """Returns how many stories are at work over all."""
+        return sum(row.state in _AT_WORK for row in self.stories.values())
+
+    @cached_property
     def is_behind(self) -> bool:
         """Returns whether no other daemon has fewer stories at work than this one."""
         mine = sum(row.is_mine and row.state in _AT_WORK for row in self.stories.values())
@@ -125,7 +131,7 @@ class StoryClaims:
     def offer(self, workflow_id: str, sprint: str, payload: str, limit: int) -> bool:
         """Offers a story, unless `limit` are at work over all; returns whether it is among the shared ones now."""
         with self._lease.writing(sprint) as connection:
-            _lock(connection, _STORY_LOCK)
+            _lock(connection, STORY_LOCK)
             if connection.execute(sa.select(STORIES.c.state).where(STORIES.c.workflow_id == workflow_id)).first():
                 return True
             if not _has_room(connection, limit):
@@ -170,7 +176,7 @@ class StoryClaims:
     def return_(self, workflow_id: str, limit: int) -> bool:
         """Gives it a place again; returns False while `limit` are at work."""
         with self._lease.writing("*") as connection:
-            _lock(connection, _STORY_LOCK)
+            _lock(connection, STORY_LOCK)
             if not _has_room(connection, limit):
                 return False
             change = sa.update(STORIES).where(STORIES.c.workflow_id == workflow_id, STORIES.c.state == "waiting")
@@ -191,14 +197,13 @@ class StoryClaims:
         under_way = sa.select(sa.func.coalesce(sa.func.sum(TURNS.c.calls), 0)).join(
             DAEMONS, DAEMONS.c.token == TURNS.c.token
         )
-        mine = postgresql.insert(TURNS).values(token=self._lease.token, calls=1)
+        has_room = under_way.where(DAEMONS.c.seen >= stale_before()).scalar_subquery() < limit
+        first = sa.select(sa.literal(self._lease.token), sa.literal(1)).where(has_room)
+        mine = postgresql.insert(TURNS).from_select(["token", "calls"], first)
         counted = mine.on_conflict_do_update(index_elements=[TURNS.c.token], set_={"calls": TURNS.c.calls + 1})
         with self._lease.writing("*") as connection:
-            _lock(connection, _TURN_LOCK)
-            if connection.execute(under_way.where(DAEMONS.c.seen >= stale_before())).scalar_one() >= limit:
-                return False
-            connection.execute(counted)
-        return True
+            _lock(connection, TURN_LOCK)
+            return connection.execute(counted.returning(TURNS.c.calls)).first() is not None
 
     def end_call(self) -> None:
         """Takes one off."""
