@@ -11,7 +11,7 @@ help:
 	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
 	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
 	@echo "make check     ruff and mypy"
-	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found"
+	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"

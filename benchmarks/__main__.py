@@ -14,6 +14,7 @@ from benchmarks import (
     demo,
     engine,
     environments,
+    fleet,
     prompts,
     recall,
     refusals,
@@ -25,17 +26,18 @@ from benchmarks import (
 from benchmarks.measure import Result, machine
 
 OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "prompts", "sandbox", "sql", "syntax")
-NAMES = (*OFFLINE, "environments", "refusals", "recall")
+NAMES = (*OFFLINE, "environments", "fleet", "refusals", "recall")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
-    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git and backlog")
+    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog and fleet")
+    parser.add_argument("--replicas", type=int, default=64, metavar="N", help="fleet: simulated daemons")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="engine: calls at once")
-    parser.add_argument("--database", metavar="URL", help="engine and daemon: a Postgres that is theirs, not SQLite")
+    parser.add_argument("--database", metavar="URL", help="fleet, engine, daemon: a Postgres for them")
     options = parser.parse_args()
     # `refusals CORPUS=DIR`: a make variable's list of arguments reads best that way.
     options.given = dict(name.split("=", 1) for name in options.names if "=" in name)
@@ -43,6 +45,8 @@ def _options() -> argparse.Namespace:
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(NAMES)}")
+    if "fleet" in options.names and options.database is None:
+        parser.error("fleet needs --database URL: a Postgres on which it may make databases")
     return options
 
 
@@ -60,6 +64,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "sql": sql.run,
         "syntax": syntax.run,
         "environments": environments.run,
+        "fleet": partial(fleet.run, fleet.Fleet(**size, replicas=options.replicas), options.database),
         "refusals": partial(refusals.run, options.given),
         "recall": partial(recall.run, options.given),
     }

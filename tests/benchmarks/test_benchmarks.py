@@ -1,13 +1,14 @@
 """Benchmarks stay runnable and count what they claim to; their times are nobody's business here."""
 
 import json
+import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, engine
+from benchmarks import demo, engine, fleet
 from benchmarks.measure import Result
 
 pytestmark = pytest.mark.docs
@@ -26,6 +27,32 @@ def test_the_engine_runs_every_story_and_call() -> None:
     assert said["ideal critical path"] == 12 * 0.005 / 2
     assert said["wall"] >= said["ideal critical path"]
     assert 0 < said["processor time per call"] < 10_000
+
+
+def test_a_fleet_runs_every_story_once_within_its_limits(postgres: str) -> None:
+    ran = fleet.simulate(fleet.Fleet(replicas=4, stories=12, calls=2, processes=2), postgres)  # raises otherwise
+    numbers = {name: cost.number for name, cost in ran.costs.items()}
+    assert {name: numbers[name] for name in ("end_call", "end", "delete", "wait")} == {
+        "end_call": 24, "end": 12, "delete": 12, "wait": 2,
+    }  # fmt: skip
+    assert fleet.Forecast(ran=ran, alone=ran).most(lambda replicas: replicas / 10) == 10
+
+
+def test_a_fleet_needs_a_database() -> None:
+    argv = [sys.executable, "-m", "benchmarks", "fleet"]
+    ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
+    assert (ended.returncode, "--database URL" in ended.stderr) == (2, True)
+
+
+def test_a_fault_of_a_fleet_is_found() -> None:
+    size = fleet.Fleet(replicas=1, stories=2, at_once=1)
+    tally = fleet.Tally(multiprocessing.get_context("spawn"), size)
+    for story in (0, 1, 1):
+        tally.count(tally.claimed, story)
+        tally.count(tally.ended, story)
+        tally.change_places(1)
+    with pytest.raises(RuntimeError, match=r"story 1 was taken 2 times.*3 stories were at work, and 1 is the limit"):
+        tally.check()
 
 
 def test_one_story_cannot_be_faster_than_its_own_calls() -> None:
