@@ -30,6 +30,8 @@ LATENCY_MS = 200
 AT_ONCE = 16
 """Stories, and calls, of all daemons together."""
 PATIENCE_S = 300.0
+IDLE_S = 5.0
+"""How long each is watched before it has something to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,8 @@ class Shared:
     wall_s: float
     cpu_s: float
     """Of the daemons, from the moment the backlog was there; git's not counted."""
+    idle_s: float
+    """Processor time a second of a daemon that has nothing to do."""
     connections: int
     """The most that were open, of all daemons."""
 
@@ -74,6 +78,8 @@ async def _serve(folder: Path, number: int, database: str) -> None:
     async with daemon:
         running = asyncio.create_task(daemon.run())
         await asyncio.sleep(1)
+        with metered() as idle:
+            await asyncio.sleep(IDLE_S)
         (folder / f"ready-{number}").touch()
         while not (folder / "backlog.csv").exists():
             await asyncio.sleep(0.1)
@@ -83,6 +89,7 @@ async def _serve(folder: Path, number: int, database: str) -> None:
         daemon.stop()
         await running
     found = {"stories": len(stories), "calls": len(calls), "cpu_s": meter.cpu_s, "wall_s": meter.wall_s}
+    found["idle_s"] = idle.cpu_s / idle.wall_s
     (folder / f"found-{number}").write_text(json.dumps(found))
 
 

@@ -506,6 +506,7 @@ def run(fleet: Fleet, server: str) -> Result:
         Figure(name="daemons: processor time per call, one", value=one.call_ms, unit="ms"),
         Figure(name="daemons: processor time per call, four", value=four.call_ms, unit="ms"),
         Figure(name="daemons: four / one", value=four.call_ms / one.call_ms),
+        Figure(name="daemons: processor time of an idle one, per second", value=one.idle_s * 1000, unit="ms"),
         Figure(name="daemons: connections, one", value=one.connections),
         Figure(name="daemons: connections, four", value=four.connections),
     )
