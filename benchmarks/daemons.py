@@ -133,6 +133,7 @@ def share(daemons: int, stories: int, server: str) -> Shared:
     return Shared(
         stories=tuple(one["stories"] for one in found), calls=calls, wall_s=max(one["wall_s"] for one in found),
         cpu_s=sum(one["cpu_s"] for one in found), connections=most[0],
+        idle_s=sum(one["idle_s"] for one in found) / daemons,
     )  # fmt: skip
 
 
