@@ -13,6 +13,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -65,11 +66,14 @@ async def _serve(folder: Path, number: int, database: str) -> None:
     settings, environment = load(None, words, variables, folder)
     calls: set[str] = set()
     stories: set[str] = set()
+    faults: list[str] = []
 
     def listen(event: Event) -> None:
         if event.name == "turn_finished" and event.id not in calls:
             calls.add(event.id)
             stories.add(event.story or "")
+        elif event.name == "story_finished" and event.data["status"] != "done":
+            faults.append(event.message)
         elif event.name == "sprint_ended":
             (folder / "ended").touch()
 
@@ -88,7 +92,8 @@ async def _serve(folder: Path, number: int, database: str) -> None:
                 await asyncio.sleep(0.1)
         daemon.stop()
         await running
-    found = {"stories": len(stories), "calls": len(calls), "cpu_s": meter.cpu_s, "wall_s": meter.wall_s}
+    found: dict[str, Any] = {"stories": len(stories), "calls": len(calls), "cpu_s": meter.cpu_s, "wall_s": meter.wall_s}
+    found["faults"] = faults
     found["idle_s"] = idle.cpu_s / idle.wall_s
     (folder / f"found-{number}").write_text(json.dumps(found))
 
@@ -127,6 +132,8 @@ def share(daemons: int, stories: int, server: str) -> Shared:
             for worker in workers:
                 worker.kill()
                 worker.join()
+    if faults := [fault for one in found for fault in one["faults"]]:
+        raise RuntimeError(f"{len(faults)} stories are not done: {faults[0]}")
     calls = sum(one["calls"] for one in found)
     if calls != stories * 3:
         raise RuntimeError(f"{daemons} daemons made {calls} calls for {stories} stories, and {stories * 3} are right")
