@@ -17,6 +17,7 @@ from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
+from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
@@ -33,6 +34,10 @@ from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.storage.story_claims import StoryClaims
 
+TABLES = "(tables)"
+"""Held by the process that makes or updates the engine's tables."""
+TABLES_S = 60.0
+"""How long that is waited for."""
 TURN_POLL_S = 0.25
 """Seconds between two attempts to begin a call while as many as may be are under way."""
 
@@ -133,7 +138,7 @@ class Works:
         self.turns = TurnTaker(provider, settings, lanes)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
-        url = event_url(environment, self.folder)
+        self._url = url = event_url(environment, self.folder)
         self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER, guard=lease.guard)
         if (shared := self.folder.shared) is not None:
             shared.guard, shared.patience_s = lease.guard, FOREVER
@@ -153,6 +158,9 @@ class Works:
         async with AsyncExitStack() as stack:
             if self.claims is not None:
                 await asyncio.to_thread(self.claims.prepare)
+                # The engine's own lock for it is one of a session, which a pooler may give to another.
+                async with self.lease.holding(TABLES, wait_s=TABLES_S):
+                    await asyncio.to_thread(make_tables, self._url)
             # The engine starts last and ends first, because its workflows use the other resources.
             if self.folder.shared is not None:
                 stack.callback(self.folder.shared.stop_waiting)

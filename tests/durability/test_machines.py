@@ -24,6 +24,7 @@ from tests.durability.faults import Clock, small_disk
 from tests.durability.team import STORIES, team
 from tests.durability.test_upgrade import release
 from tests.forwarder import Forwarder
+from tests.pgbouncer import PGBOUNCER, pooled
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 from tests.support import Team
 from tests.zygote import Forked
@@ -206,6 +207,25 @@ def test_one_that_was_cut_off_from_the_database_changes_nothing_when_it_comes_ba
     left = second.aftermath(0)
     assert left.calls == {call for call in undisturbed.calls if " NFR-001 " in call}
     assert left.events == {"NFR-001": undisturbed.events["NFR-001"]}
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed on this machine")
+def test_a_pooler_may_lend_connections_for_a_transaction(tmp_path: Path, postgres: str, undisturbed: Aftermath) -> None:
+    # Two would not do if any transaction waited for a second connection.
+    with pooled(tmp_path / "pgbouncer.ini", postgres, 2) as address:
+        machines = [Machine(tmp_path, name, postgres) for name in ("first", "second")]
+        for machine in machines:
+            machine.variables["DATABASE_URL"] = address
+        lost, other = (machine.start() for machine in machines)
+        first, second = machines
+        first.wait_for(lambda: len(first.told("task_finished")) >= 2, lost)
+        first.vanish(lost)
+        assert second.until_done(other).code == 0
+        for words in (("status",), ("logs",), ("prune", "--dry-run")):
+            assert second.command(*words).code == 0
+    asyncio.run(second.fetch())
+    assert second.aftermath(0) == undisturbed
 
 
 @pytest.mark.soak
