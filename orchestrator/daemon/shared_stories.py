@@ -35,6 +35,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 POLL_S = 0.5
 """Seconds between two looks at the shared stories."""
+IDLE_S = 1.0
+"""The same while no story is at work anywhere."""
 LEFT_S = 3.0
 """How long a story is left to the daemons with the fewest; then any takes it."""
 AGAIN_S = 30.0
@@ -290,7 +292,7 @@ class SharedStories:
                 if await self._act():
                     continue
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_S):
+                async with asyncio.timeout(POLL_S if self._look.stories else IDLE_S):
                     await self._wanted.wait()
             self._wanted.clear()
 

@@ -57,6 +57,11 @@ _NOW = sa.func.clock_timestamp()
 _NOT_IDLE = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
 
 
+_HELD = (
+    sa.select(DAEMONS.c.token, _NOT_IDLE)
+    .where(DAEMONS.c.executor_id == sa.bindparam("id"), DAEMONS.c.token == sa.bindparam("mine"))
+    .with_for_update(read=True, key_share=True)
+)
 SERVES = "serve-"
 """How the executor id of a daemon begins."""
 
@@ -178,8 +183,7 @@ class Lease:
             return
         # The renewal of the row is no change of its key, and is not held up by this; whoever takes over is, as long as
         # we do not stand still.
-        mine = sa.select(DAEMONS.c.token, _NOT_IDLE).where(*self._mine()).with_for_update(read=True, key_share=True)
-        if connection.execute(mine).first() is None:
+        if connection.execute(_HELD, {"id": self.executor_id, "mine": self.token}).first() is None:
             why = f"another daemon has taken over what {self.executor_id} worked on"
             self._lose(why)
             raise SprintLocked(why, pid=0)

@@ -43,6 +43,22 @@ STORY_LOCK, TURN_LOCK = 3157034517263092, 3157034517263093
 """Of transactions that count before they write."""
 
 
+# Made once: every daemon looks twice a second.
+_ALIVE = sa.and_(DAEMONS.c.token.is_not(None), DAEMONS.c.seen >= stale_before())
+_AGE = sa.extract("epoch", sa.func.clock_timestamp() - STORIES.c.offered)
+_ROWS = sa.select(
+    STORIES.c.workflow_id, STORIES.c.sprint, STORIES.c.state, STORIES.c.cut, STORIES.c.token,
+    _ALIVE.label("alive"), _AGE.label("age"),
+).select_from(STORIES.outerjoin(DAEMONS, DAEMONS.c.token == STORIES.c.token))  # fmt: skip
+_OTHERS = (
+    sa.select(sa.func.count(STORIES.c.workflow_id).filter(STORIES.c.state.in_(_AT_WORK)))
+    .select_from(DAEMONS.outerjoin(STORIES, DAEMONS.c.token == STORIES.c.token))
+    .where(DAEMONS.c.seen >= stale_before(), DAEMONS.c.executor_id.startswith(SERVES))
+    .where(DAEMONS.c.token != sa.bindparam("mine"))
+    .group_by(DAEMONS.c.token)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class StoryRow:
     """A story as it was at the last look."""
@@ -93,19 +109,6 @@ class StoryClaims:
 
     def look(self) -> Look:
         """Returns how it is now."""
-        alive = sa.and_(DAEMONS.c.token.is_not(None), DAEMONS.c.seen >= stale_before())
-        age = sa.extract("epoch", sa.func.clock_timestamp() - STORIES.c.offered)
-        names = STORIES.c.workflow_id, STORIES.c.sprint, STORIES.c.state, STORIES.c.cut, STORIES.c.token
-        rows = sa.select(*names, alive.label("alive"), age.label("age"))
-        rows = rows.select_from(STORIES.outerjoin(DAEMONS, DAEMONS.c.token == STORIES.c.token))
-        at_work = sa.func.count(STORIES.c.workflow_id).filter(STORIES.c.state.in_(_AT_WORK))
-        others = (
-            sa.select(at_work)
-            .select_from(DAEMONS.outerjoin(STORIES, DAEMONS.c.token == STORIES.c.token))
-            .where(DAEMONS.c.seen >= stale_before(), DAEMONS.c.executor_id.startswith(SERVES))
-            .where(DAEMONS.c.token != self._lease.token)
-            .group_by(DAEMONS.c.token)
-        )
         with self._lease.reading() as connection:
             found = [
                 StoryRow(
@@ -117,9 +120,10 @@ class StoryClaims:
                     is_held=row.alive,
                     age_s=float(row.age),
                 )
-                for row in connection.execute(rows)
+                for row in connection.execute(_ROWS)
             ]
-            return Look({row.workflow_id: row for row in found}, tuple(connection.execute(others).scalars()))
+            others = connection.execute(_OTHERS, {"mine": self._lease.token}).scalars()
+            return Look({row.workflow_id: row for row in found}, tuple(others))
 
     def is_run_elsewhere(self, sprint: str) -> bool:
         """Returns whether other living daemons run stories of a sprint, also where it has no daemon of its own now."""
