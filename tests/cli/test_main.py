@@ -7,14 +7,14 @@ import typer
 from typer.testing import CliRunner
 
 from orchestrator.cli.common import Exit, explain, fail, print_json, report_errors
-from orchestrator.cli.main import MODULES, app, main
+from orchestrator.cli.main import COMMANDS, app, main
 from orchestrator.core.errors import BacklogError, ConfigError, WorkspaceError
 from orchestrator.core.finding import Where, major
 
 GROUPS = {"answers": ("export", "replay"), "check": ("breakdown", "delivery", "suite", "plan")}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_has_an_example(name: str) -> None:
     for words in [[name, one] for one in GROUPS.get(name, ())] or [[name]]:
         shown = CliRunner().invoke(app, [*words, "--help"])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from orchestrator.cli.main import MODULES
+from orchestrator.cli.main import COMMANDS
 from orchestrator.core.errors import ConfigError
 from orchestrator.settings import load
 from tests.deploy.recipe import ROOT, railway
@@ -64,10 +64,10 @@ def test_settings_and_files_that_are_named_exist(name: str) -> None:
 
 def test_commands_that_are_named_exist() -> None:
     named = set(re.findall(r"\borchestrator ([a-z]+)\b", GUIDE))
-    assert {"serve", "submit", "logs", "backup"} <= named <= set(MODULES)
+    assert {"serve", "submit", "logs", "backup"} <= named <= set(COMMANDS)
     answers = re.search(r"`show`, (.*?) go to the daemon", GUIDE.replace("\n", " "))
     assert answers is not None
-    assert set(re.findall(r"`(\w+)`", answers[1])) <= set(MODULES)
+    assert set(re.findall(r"`(\w+)`", answers[1])) <= set(COMMANDS)
 
 
 def test_its_numbers_are_those_of_the_files() -> None:
