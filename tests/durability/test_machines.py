@@ -3,31 +3,22 @@
 import asyncio
 import os
 import random
-import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from orchestrator.git.workspace import GitWorkspace
-from orchestrator.storage.commit_store import PostgresCommitStore
-from orchestrator.storage.shared_state import SharedState
-from orchestrator.storage.state_folder import StateFolder
-from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath
 from tests.durability.faults import Clock, small_disk
-from tests.durability.team import STORIES, team
+from tests.durability.machines import Machine
 from tests.durability.test_upgrade import release
 from tests.forwarder import Forwarder
 from tests.pgbouncer import PGBOUNCER, pooled
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
-from tests.support import Team
-from tests.zygote import Forked
 
 __all__ = ["release"]
 
@@ -36,77 +27,6 @@ ONE_STORY = {"NFR-001": "None"}
 DISK_MB = 64
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "5"))
 SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
-
-
-class Machine(DaemonBench):
-    """One of several daemons over the same backlog and repository; what it keeps lies in a folder of its own."""
-
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        database: str,
-        network: Forwarder | None = None,
-        stories: Mapping[str, str] = STORIES,
-        script: Team | None = None,
-    ) -> None:
-        super().__init__(folder, stories, script=script)
-        self.database: str = database
-        self.state = folder / name
-        self.mirror_folder = self.state / "mirrors"
-        self.variables = {"ORCHESTRATOR_HOME": str(self.state)}
-        if network is not None:
-            self.variables["DATABASE_URL"] = network.url
-
-    def ready(self, process: Forked) -> None:
-        """Until it answers."""
-        self.wait_for(lambda: self._listens(process), process)
-
-    def _hold_between_calls(self, process: Forked) -> bool:
-        """See the bench; here a reply counts once other machines have it."""
-        kept = b"SELECT count(*) FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
-        for _ in range(200):
-            process.send_signal(signal.SIGSTOP)
-            count = 0
-            with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
-                (count,) = server.execute(kept).fetchone() or (0,)
-            if len(self.calls()) == count:
-                return True
-            process.send_signal(signal.SIGCONT)
-            time.sleep(0.002)
-        return False
-
-    async def fetch(self) -> None:
-        """Has in state folder and mirror what counts; the machine that made it may be gone."""
-        folder = StateFolder(self.state)
-        state = SharedState(self.database, self.state)
-        await asyncio.to_thread(state.refresh)
-        state.close()
-        workspace = GitWorkspace(
-            mirror=folder.mirror(self.folder / "repo"), folder=folder.worktrees("S1"), sprint="S1", base="",
-            store=PostgresCommitStore(self.database),
-        )  # fmt: skip
-        await workspace.prepare()
-        workspace.close()
-
-    def runs(self) -> dict[str, str]:
-        """Story or, for the sprint itself, "" → the machine that works on it."""
-        held = "SELECT workflow_id, token FROM orchestrator_stories UNION SELECT '', token FROM orchestrator_holders"
-        held += " WHERE sprint = 'S1'"
-        query = f"SELECT workflow_id, folder FROM ({held}) AS held JOIN orchestrator_daemons USING (token)"
-        with psycopg.connect(self.database) as server:
-            rows = server.execute(query.encode()).fetchall()
-        return {str(workflow).removeprefix("S1/"): Path(folder).name for workflow, folder in rows}
-
-    def vanish(self, process: Forked) -> None:
-        """The end of the machine with all that it had; not inside a call, which may then be paid twice."""
-        self._hold_between_calls(process)
-        process.kill()
-        for pid, line in list(self._processes()):
-            if str(self.state) in line:
-                os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=30)
-        shutil.rmtree(self.state)
 
 
 def test_what_a_lost_machine_held_is_done_by_another_one(tmp_path: Path, postgres: str, undisturbed: Aftermath) -> None:
@@ -138,51 +58,6 @@ def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     assert (ended.code, "taken over" in ended.stdout) == (70, True)
     assert second.until_done(other).code == 0
     assert second.aftermath(0) == undisturbed
-
-
-def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
-    tmp_path: Path, postgres: str, undisturbed: Aftermath
-) -> None:
-    machines = [Machine(tmp_path, name, postgres) for name in ("first", "second")]
-    processes = [machine.start() for machine in machines]
-    first = machines[0]
-    first.wait_for(lambda: bool(first.told("sprint_ended")), timeout=60)
-    for machine, process in zip(machines, processes, strict=True):
-        process.send_signal(signal.SIGTERM)
-        assert machine.ended(process).code == 0
-    # Replies lie where they were paid for.
-    theirs = [{story for story in STORIES if machine.journalled(story)} for machine in machines]
-    assert all(theirs)
-    assert set.union(*theirs) == set(STORIES)
-    assert set.intersection(*theirs) == set()
-    asyncio.run(first.fetch())
-    assert first.aftermath(0) == undisturbed
-
-
-def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postgres: str) -> None:
-    slow = {"script": team(latency_ms=900)}
-    machines = [Machine(tmp_path, name, postgres, **slow) for name in ("first", "second")]
-    processes = [machine.start() for machine in machines]
-    first = machines[0]
-    for machine, process in zip(machines, processes, strict=True):
-        machine.ready(process)
-
-    def there() -> str:
-        runs = first.runs()
-        return next((story for story in ("US-001", "US-002") if runs.get(story, runs.get("")) != runs.get("")), "")
-
-    first.wait_for(lambda: bool(there()), timeout=60)
-    story = there()
-    assert first.command("cancel", story).code == 0
-    calls = [call for call in first.calls() if story in call]
-    first.wait_for(lambda: bool(first.told("sprint_ended")), timeout=60)
-    for machine, process in zip(machines, processes, strict=True):
-        process.send_signal(signal.SIGTERM)
-        assert machine.ended(process).code == 0
-    ends = {event["story"]: event["data"]["status"] for event in first.log() if event["name"] == "story_finished"}
-    assert ends == dict.fromkeys(STORIES, "done") | {story: "cancelled"}
-    assert [call for call in first.calls() if story in call] == calls
-    assert first.runs() == {}
 
 
 def test_one_that_was_cut_off_from_the_database_changes_nothing_when_it_comes_back(
