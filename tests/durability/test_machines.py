@@ -161,6 +161,7 @@ class FailingMachine:
         self.mend: Callable[[], None] | None = None
         """Ends the fault that it has."""
         self.mended_at = 0.0
+        self.partitions = 0
         self.process = self.machine.start()
         stack.callback(lambda: self.process.kill())
 
@@ -184,6 +185,7 @@ class FailingMachine:
                 self.mend = partial(process.send_signal, signal.SIGCONT)
             case "partition":
                 self.network.cut()
+                self.partitions += 1
                 process.send_signal(signal.SIGCONT)
                 self.mend = partial(self.network.mend, resets=chance.random() < 0.5)
             case "disk" if self.disk is not None:
@@ -241,4 +243,8 @@ def test_machines_and_the_database_come_and_go_at_random(
                 place.process.send_signal(signal.SIGTERM)
                 place.machine.ended(place.process)
             asyncio.run(some.fetch())
+            # What was in flight when a network was cut is answered where nobody learns of it: a call for each story.
+            repeated = len(some.calls()) - len(set(some.calls()))
+            assert repeated <= 2 * sum(place.partitions for place in places)
+            some.forget_repeated()
             assert some.aftermath(0) == undisturbed
