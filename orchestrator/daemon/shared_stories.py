@@ -21,6 +21,7 @@ from orchestrator.core.errors import (
     RepositoryError,
     SprintLocked,
     WorkspaceError,
+    says_full,
 )
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import SprintRecord, StoryOutcome
@@ -362,9 +363,11 @@ class SharedStories:
                 finally:
                     self._here.discard(workflow_id)
                     slots.release(workflow_id)
-        except NOT_NOW as error:
+        except (*NOT_NOW, OSError) as error:
+            if isinstance(error, OSError) and not says_full(error):
+                raise
             self._cannot[sprint] = asyncio.get_running_loop().time() + AGAIN_S
-            told = f"stories of {sprint} cannot be run here now, and are left to other daemons: {error.message}"
+            told = f"stories of {sprint} cannot be run here now, and are left to other daemons: {error}"
             await self._works.emit("", "story_given_back", told, "", level=Level.WARN, what=workflow_id)
             await self._do(self._claims.give_back, workflow_id)
         finally:

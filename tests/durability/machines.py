@@ -38,7 +38,9 @@ class Machine(DaemonBench):
         self.database: str = database
         self.state = folder / name
         self.mirror_folder = self.state / "mirrors"
-        self.variables = {"ORCHESTRATOR_HOME": str(self.state)}
+        self._scratch = folder / "tmp" / name.replace("/", "-")
+        self._scratch.mkdir()
+        self.variables = {"ORCHESTRATOR_HOME": str(self.state), "TMPDIR": str(self._scratch)}
         if network is not None:
             self.variables["DATABASE_URL"] = network.url
 
@@ -91,3 +93,5 @@ class Machine(DaemonBench):
                 os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=30)
         shutil.rmtree(self.state)
+        shutil.rmtree(self._scratch)
+        self._scratch.mkdir()
