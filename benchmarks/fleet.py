@@ -28,7 +28,7 @@ from benchmarks.measure import Figure, Result, metered
 from orchestrator.daemon.shared_stories import POLL_S, choose_story
 from orchestrator.storage.event_table import LOG_LOCK
 from orchestrator.storage.leases import SERVES, Lease
-from orchestrator.storage.story_claims import STORY_LOCK, TURN_LOCK, Look, StoryClaims
+from orchestrator.storage.story_claims import CALL_LOCK, STORY_LOCK, Look, StoryClaims
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -267,7 +267,7 @@ class Replica:
                 run.is_waiting = False
         elif run.is_calling:
             tally.change_calls(-1)
-            do(claims.end_call)
+            do(claims.end_calls, [workflow_id])
             run.is_calling, run.calls = False, run.calls - 1
         elif not run.calls:
             tally.change_places(-1)
@@ -278,7 +278,7 @@ class Replica:
             tally.change_places(-1)
             do(claims.wait, workflow_id)
             run.is_waiting = run.has_waited = True
-        elif do(claims.begin_call, self._fleet.turns):
+        elif do(claims.begin_call, workflow_id, self._fleet.turns):
             tally.change_calls(1)
             run.is_calling = True
 
@@ -435,7 +435,7 @@ class Forecast:
         once = sum(self._ms(name, what) for name in ("offer", "claim", "end", "delete"))
         return (
             self.calls
-            * (self._ms("begin_call", what) + self._ms("end_call", what) + once / self.ran.fleet.calls)
+            * (self._ms("begin_call", what) + self._ms("end_calls", what) + once / self.ran.fleet.calls)
             / 1000
         )
 
@@ -476,7 +476,7 @@ def run(fleet: Fleet, server: str) -> Result:
     }
     if ran.server_s:
         limits["one processor of the server"] = forecast.most(forecast.server)
-    locks = {STORY_LOCK: "the lock of places", TURN_LOCK: "the lock of calls", LOG_LOCK: "the lock of the event log"}
+    locks = {STORY_LOCK: "the lock of places", CALL_LOCK: "the lock of calls", LOG_LOCK: "the lock of the event log"}
     calls = fleet.stories * fleet.calls
     figures = (
         Figure(name="simulated: stories per second", value=fleet.stories / ran.wall_s),

@@ -2,13 +2,14 @@
 
 import asyncio
 import tempfile
+import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from anyio import CapacityLimiter
 
@@ -34,6 +35,8 @@ from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.storage.story_claims import StoryClaims
 
+P = ParamSpec("P")
+T = TypeVar("T")
 TABLES = "(tables)"
 """Held by the process that makes or updates the engine's tables."""
 TABLES_S = 60.0
@@ -75,36 +78,61 @@ class Sharing(Protocol):
         ...
 
 
-class SharedTurns:
-    """`concurrency.turns` over all processes of a database. An async context manager for each call."""
+async def run_to_end(call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """Returns the result of a blocking call; when cancelled, only after it has ended, so that what it does is undone
+    by what follows."""
+    running = asyncio.ensure_future(asyncio.to_thread(call, *args, **named))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
 
-    def __init__(self, lanes: CapacityLimiter, claims: StoryClaims, limit: Callable[[], int]) -> None:
-        """`lanes` are those of this process."""
-        self._lanes, self._claims, self._limit = lanes, claims, limit
+
+class SharedTurns:
+    """`concurrency.turns` over all processes of a database. An async context manager for the calls of all tasks."""
+
+    def __init__(self, lanes: CapacityLimiter, claims: StoryClaims) -> None:
+        """`lanes` are those of this process; they have the limit."""
+        self._lanes, self._claims = lanes, claims
+        self._calls: dict[asyncio.Task[Any] | None, str] = {}
+        self._over: set[str] = set()
+        """Calls that have ended and are counted still, as the database was away."""
 
     async def __aenter__(self) -> None:
         await self._lanes.acquire()
+        self._calls[asyncio.current_task()] = call = uuid.uuid4().hex
         try:
-            await self._begin()
+            await self._begin(call)
         except BaseException:
-            self._lanes.release()
+            await self._end()
             raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._end()
+
+    async def _begin(self, call: str) -> None:
+        while True:
+            with suppress(EventLogAway):  # tried again
+                await self._forget()
+                if await run_to_end(self._claims.begin_call, call, int(self._lanes.total_tokens)):
+                    return
+            await asyncio.sleep(TURN_POLL_S)
+
+    async def _end(self) -> None:
+        self._over.add(self._calls.pop(asyncio.current_task()))
         try:
-            with suppress(EventLogAway):  # it is counted until this process has ended
-                await asyncio.to_thread(self._claims.end_call)
+            with suppress(EventLogAway):  # the next call does it
+                await self._forget()
         finally:
             self._lanes.release()
 
-    async def _begin(self) -> None:
-        while True:
-            with suppress(EventLogAway):  # tried again
-                if await asyncio.to_thread(self._claims.begin_call, self._limit()):
-                    return
-            await asyncio.sleep(TURN_POLL_S)
+    async def _forget(self) -> None:
+        if over := frozenset(self._over):
+            await run_to_end(self._claims.end_calls, over)
+            self._over -= over
 
 
 class Works:
@@ -134,7 +162,7 @@ class Works:
         """Where the stories of a sprint run on several daemons."""
         lanes: AbstractAsyncContextManager[object] = self._lanes
         if self.claims is not None:
-            lanes = SharedTurns(self._lanes, self.claims, lambda: int(self._lanes.total_tokens))
+            lanes = SharedTurns(self._lanes, self.claims)
         self.turns = TurnTaker(provider, settings, lanes)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""

@@ -21,8 +21,8 @@ from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
-from orchestrator.daemon.shared_stories import NOT_NOW, SharedStories, Sites
-from orchestrator.daemon.sprint_registry import Fleet
+from orchestrator.daemon.shared_stories import SharedStories, Sites
+from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon, open_shared_repository
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk

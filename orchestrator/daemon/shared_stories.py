@@ -10,19 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from orchestrator.app.runtime import Works
+from orchestrator.app.runtime import Works, run_to_end
 from orchestrator.app.secrets import find_secrets
 from orchestrator.app.sprint_runtime import Equipment, Site
 from orchestrator.app.sprints import workspace_of
-from orchestrator.core.errors import (
-    BacklogError,
-    ConfigError,
-    EventLogAway,
-    RepositoryError,
-    SprintLocked,
-    WorkspaceError,
-    says_full,
-)
+from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import SprintRecord, StoryOutcome
 from orchestrator.git.repositories import SharedRepository
@@ -42,8 +34,6 @@ LEFT_S = 3.0
 """How long a story is left to the daemons with the fewest; then any takes it."""
 AGAIN_S = 30.0
 """Seconds until a sprint that could not be worked on is tried again."""
-NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
-"""Errors that may pass by themselves, or after a person's action."""
 
 
 class Host(Protocol):
@@ -363,9 +353,7 @@ class SharedStories:
                 finally:
                     self._here.discard(workflow_id)
                     slots.release(workflow_id)
-        except (*NOT_NOW, OSError) as error:
-            if isinstance(error, OSError) and not says_full(error):
-                raise
+        except Exception as error:  # noqa: BLE001 - a story's task boundary: one that cannot be run here is left to others
             self._cannot[sprint] = asyncio.get_running_loop().time() + AGAIN_S
             told = f"stories of {sprint} cannot be run here now, and are left to other daemons: {error}"
             await self._works.emit("", "story_given_back", told, "", level=Level.WARN, what=workflow_id)
@@ -384,6 +372,6 @@ class SharedStories:
         """Returns the result of a call of the database, as soon as that can be reached."""
         while True:
             try:
-                return await asyncio.to_thread(call, *args, **named)
+                return await run_to_end(call, *args, **named)
             except EventLogAway:
                 await asyncio.sleep(POLL_S)

@@ -9,11 +9,18 @@ from orchestrator.app.sprint_reader import save_report
 from orchestrator.app.sprint_runtime import Site, SprintDriver
 from orchestrator.app.sprints import read_histories
 from orchestrator.core.daemon import SprintState
-from orchestrator.core.errors import BaseUnusable, SprintLocked
+from orchestrator.core.errors import (
+    BacklogError,
+    BaseUnusable,
+    ConfigError,
+    RepositoryError,
+    SprintLocked,
+    WorkspaceError,
+)
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.daemon.shared_stories import AGAIN_S, NOT_NOW, Host, Place, Sites
+from orchestrator.daemon.shared_stories import AGAIN_S, Host, Place, Sites
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.reports.report import exit_code
 from orchestrator.settings import Settings
@@ -115,6 +122,8 @@ class ServedSprint:
         )  # fmt: skip
 
 
+NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
+"""Errors that may pass by themselves, or after a person's action."""
 MOMENT_S = 1.0
 """The same where another process has the sprint's lock: to apply an order there takes a moment."""
 

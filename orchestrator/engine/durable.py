@@ -1,10 +1,7 @@
 """Stories as durable workflows on dbos, and the steps of one. The only module that launches and ends the engine."""
 
 import asyncio
-import base64
-import json
 import logging
-import zlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import TypeAdapter
 
-from orchestrator.core import errors
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
@@ -28,76 +24,10 @@ from orchestrator.engine.activities import SLOW_S, Announcer, told_end
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.step_results import pack, restored, storable, unpack
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
 
 T = TypeVar("T")
-
-
-# Below, deflating saves less than the row itself takes.
-LARGE = 16 * 1024
-"""Bytes of JSON from which data is deflated."""
-# Exceptions lose their class when a durable step is replayed (decisions.md#errors): they are recorded as data.
-_CLASSES: dict[str, type[OrchestratorError]] = {
-    cls.__name__: cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, OrchestratorError)
-}
-
-_DETAILS: dict[type[OrchestratorError], tuple[str, ...]] = {
-    errors.FromProvider: ("provider_name", "original_message"),
-    ProviderError: ("kind", "code"),
-    errors.TransientProviderError: ("retry_after_s",),
-    errors.SprintLocked: ("pid",),
-}
-"""Further attributes of an error family besides message and findings."""
-
-
-def pack(error: OrchestratorError) -> dict[str, Any]:
-    """Returns the class name, message, findings and details of `error`, JSON-able."""
-    packed: dict[str, Any] = {"class": type(error).__name__, "message": error.message}
-    packed["findings"] = [finding.model_dump(mode="json") for finding in error.findings]
-    return packed | {name: getattr(error, name) for name in _details(type(error))}
-
-
-def unpack(packed: dict[str, Any]) -> OrchestratorError:
-    """Returns the error that `pack` was given, as the same class."""
-    cls = _CLASSES.get(packed["class"], OrchestratorError)
-    findings = [Finding.model_validate(finding) for finding in packed["findings"]]
-    # An older record may lack some.
-    details = {name: packed[name] for name in _details(cls) if name in packed}
-    return cls(packed["message"], findings=findings, **details)
-
-
-def _details(cls: type[OrchestratorError]) -> list[str]:
-    return [name for family, names in _DETAILS.items() if issubclass(cls, family) for name in names]
-
-
-def storable(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON-able `data` in a form that the engine's database takes; `restored` gives it back.
-
-    A model's text may hold half a surrogate pair, which no database takes as UTF-8 and the engine's serializer does not
-    escape: such data travels as escaped JSON text. What is large, as what a scan tells of a project after each story,
-    travels deflated: to about a sixth.
-    """
-    text = json.dumps(data, ensure_ascii=False)
-    try:
-        encoded = text.encode()
-    except UnicodeEncodeError:
-        text = json.dumps(data)
-        encoded, data = text.encode(), {"escaped": text}
-    if len(encoded) <= LARGE:
-        return data
-    return {"deflated": base64.b64encode(zlib.compress(encoded, level=1)).decode("ascii")}
-
-
-def restored(data: dict[str, Any]) -> dict[str, Any]:
-    """Returns what `storable` was given."""
-    if set(data) == {"escaped"}:
-        text = data["escaped"]
-    elif set(data) == {"deflated"}:
-        text = zlib.decompress(base64.b64decode(data["deflated"]))
-    else:
-        return data
-    original: dict[str, Any] = json.loads(text)
-    return original
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ The daemon that holds a sprint offers its stories here; any daemon claims one an
 its own until it gives it back or its lease is gone (see `leases`), so that a look at the own row is all the fencing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -29,17 +29,17 @@ STORIES = sa.Table(
     sa.Column("offered", sa.DateTime(timezone=True), nullable=False),
 )
 """Stories that were begun and have not ended, by workflow id, with the input of the workflow as JSON."""
-TURNS = sa.Table(
-    "orchestrator_turns",
+CALLS = sa.Table(
+    "orchestrator_calls",
     _TABLES,
-    sa.Column("token", sa.Text, primary_key=True),
-    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),
 )
-"""Calls of a provider that each process has under way."""
+"""Calls of a provider that are under way, and the process of each."""
 State = Literal["offered", "at work", "waiting", "ended"]
 _AT_WORK = ("offered", "at work")
 """States in which a story counts for `concurrency.stories`; one that waits for a person does not."""
-STORY_LOCK, TURN_LOCK = 3157034517263092, 3157034517263093
+STORY_LOCK, CALL_LOCK = 3157034517263092, 3157034517263093
 """Of transactions that count before they write."""
 
 
@@ -105,7 +105,7 @@ class StoryClaims:
         with self._lease.writing("") as connection:
             lock(connection)
             _TABLES.create_all(connection)
-            connection.execute(sa.delete(TURNS).where(TURNS.c.token.not_in(sa.select(DAEMONS.c.token))))
+            connection.execute(sa.delete(CALLS).where(CALLS.c.token.not_in(sa.select(DAEMONS.c.token))))
 
     def look(self) -> Look:
         """Returns how it is now."""
@@ -196,24 +196,25 @@ class StoryClaims:
         with self._lease.writing("*") as connection:
             connection.execute(sa.delete(STORIES).where(STORIES.c.workflow_id == workflow_id))
 
-    def begin_call(self, limit: int) -> bool:
-        """Counts a call of ours; returns False, and counts none, while `limit` are under way over all."""
-        under_way = sa.select(sa.func.coalesce(sa.func.sum(TURNS.c.calls), 0)).join(
-            DAEMONS, DAEMONS.c.token == TURNS.c.token
-        )
-        has_room = under_way.where(DAEMONS.c.seen >= stale_before()).scalar_subquery() < limit
-        first = sa.select(sa.literal(self._lease.token), sa.literal(1)).where(has_room)
-        mine = postgresql.insert(TURNS).from_select(["token", "calls"], first)
-        counted = mine.on_conflict_do_update(index_elements=[TURNS.c.token], set_={"calls": TURNS.c.calls + 1})
-        with self._lease.writing("*") as connection:
-            _lock(connection, TURN_LOCK)
-            return connection.execute(counted.returning(TURNS.c.calls)).first() is not None
+    def begin_call(self, call: str, limit: int) -> bool:
+        """Counts a call of ours; returns False, and counts none, while `limit` are under way over all.
 
-    def end_call(self) -> None:
-        """Takes one off."""
+        May be repeated after an answer that was lost.
+        """
+        alive = sa.select(sa.func.count()).select_from(CALLS).join(DAEMONS, DAEMONS.c.token == CALLS.c.token)
+        under_way = alive.where(DAEMONS.c.seen >= stale_before(), CALLS.c.id != call).scalar_subquery()
+        row = sa.select(sa.literal(call), sa.literal(self._lease.token)).where(under_way < limit)
+        counted = postgresql.insert(CALLS).from_select(["id", "token"], row)
+        # An update of nothing, for the row is told then too.
+        again = counted.on_conflict_do_update(index_elements=[CALLS.c.id], set_={"token": self._lease.token})
         with self._lease.writing("*") as connection:
-            mine = sa.update(TURNS).where(TURNS.c.token == self._lease.token)
-            connection.execute(mine.values(calls=TURNS.c.calls - 1))
+            _lock(connection, CALL_LOCK)
+            return connection.execute(again.returning(CALLS.c.id)).first() is not None
+
+    def end_calls(self, calls: Collection[str]) -> None:
+        """Counts these no more; may be repeated."""
+        with self._lease.writing("*") as connection:
+            connection.execute(sa.delete(CALLS).where(CALLS.c.id.in_(calls)))
 
     def _change(self, workflow_id: str, *, mine: bool = False, **values: object) -> None:
         change = sa.update(STORIES).where(STORIES.c.workflow_id == workflow_id)

@@ -32,8 +32,8 @@ def test_the_engine_runs_every_story_and_call() -> None:
 def test_a_fleet_runs_every_story_once_within_its_limits(postgres: str) -> None:
     ran = fleet.simulate(fleet.Fleet(replicas=4, stories=12, calls=2, processes=2), postgres)  # raises otherwise
     numbers = {name: cost.number for name, cost in ran.costs.items()}
-    assert {name: numbers[name] for name in ("end_call", "end", "delete", "wait")} == {
-        "end_call": 24, "end": 12, "delete": 12, "wait": 2,
+    assert {name: numbers[name] for name in ("end_calls", "end", "delete", "wait")} == {
+        "end_calls": 24, "end": 12, "delete": 12, "wait": 2,
     }  # fmt: skip
     assert fleet.Forecast(ran=ran, alone=ran).most(lambda replicas: replicas / 10) == 10
 

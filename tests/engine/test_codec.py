@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core import errors
 from orchestrator.core.finding import Finding, Severity, Where
-from orchestrator.engine.durable import LARGE, pack, restored, storable, unpack
+from orchestrator.engine.step_results import LARGE, pack, restored, storable, unpack
 
 CLASSES = [cls for cls in vars(errors).values() if inspect.isclass(cls) and issubclass(cls, errors.OrchestratorError)]
 texts = st.text(st.characters(exclude_categories=())) | st.text(min_size=480, max_size=600)

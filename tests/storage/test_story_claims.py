@@ -6,10 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import psycopg
 import pytest
+from anyio import CapacityLimiter
 
+from orchestrator.app.runtime import SharedTurns
 from orchestrator.core.errors import SprintLocked
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.story_claims import StoryClaims, StoryRow
+from tests.postgres import PostgresServer
 
 
 @asynccontextmanager
@@ -91,8 +94,28 @@ async def test_stories_and_calls_are_counted_over_all_that_live(postgres: str) -
         assert two.return_("S/1", 2)
         assert row(one, "S/1").state == "at work"
 
-        assert [one.begin_call(3), one.begin_call(3), two.begin_call(3), two.begin_call(3)] == [True, True, True, False]
-        one.end_call()
-        assert two.begin_call(3)
+        assert [one.begin_call("a", 3), one.begin_call("b", 3), two.begin_call("c", 3)] == [True] * 3
+        assert not two.begin_call("d", 3)
+        assert one.begin_call("b", 3), "a repeated call after a lost answer"
+        for _ in range(2):
+            one.end_calls(["a"])
+        assert two.begin_call("d", 3)
         forget(postgres, "two")  # its two calls count no more
-        assert [one.begin_call(2), one.begin_call(2)] == [True, False]
+        assert [one.begin_call("e", 2), one.begin_call("f", 2)] == [True, False]
+
+
+async def test_an_outage_at_the_end_of_a_call_takes_no_place_for_ever(postgres_server: PostgresServer) -> None:
+    url = postgres_server.fresh()
+    async with AsyncExitStack() as stack:
+        one, two = [await stack.enter_async_context(daemon(url, name)) for name in ("one", "two")]
+        first, second = (SharedTurns(CapacityLimiter(1), claims) for claims in (one, two))
+        async with first:
+            waits = asyncio.create_task(second.__aenter__())
+            await asyncio.sleep(0.5)
+            assert not waits.done()
+            await asyncio.to_thread(postgres_server.stop)
+        await asyncio.to_thread(postgres_server.start)
+        async with asyncio.timeout(20):
+            async with first:  # the one that ended is counted no more
+                pass
+            await waits
