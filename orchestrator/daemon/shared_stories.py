@@ -78,6 +78,8 @@ class Sites:
                     place = await self._open(record, stack)
                     place.stack = stack.pop_all()
                 self._places[name] = place
+                if place.site.settings != self._host.settings:  # they were read again while it was opened
+                    place.site.change(self._host.settings)
             place.users += 1
         try:
             yield place

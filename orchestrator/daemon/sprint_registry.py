@@ -55,19 +55,20 @@ class ServedSprint:
                     return
                 repository = self._host.repository
                 await repository.check_push(place.workspace, self.record)
+                looked_at = self._looked_at(place)  # the settings may change while it is tried
                 try:
                     await self._work(place.site)
                 except BaseUnusable as error:
-                    self._works.refused[sprint] = (self._looked_at(place.head), error.message)
+                    self._works.refused[sprint] = (looked_at, error.message)
                     raise
                 finally:
                     self.driver = None
                 if not self.record.cleared:
                     await self._conclude(place, repository)
 
-    def _looked_at(self, head: str) -> object:
+    def _looked_at(self, place: Place) -> object:
         """Returns what a sprint whose base cannot be run waits for another one of."""
-        return head, self._content, self._host.settings
+        return place.head, self._content, place.site.settings
 
     async def _moved(self, place: Place) -> bool:
         """Returns whether the sprint starts from another commit, as its base could not be run and there is a newer one.
@@ -84,7 +85,7 @@ class ServedSprint:
             del self._works.refused[record.sprint]
             return True
         looked_at, why = refused
-        if looked_at == self._looked_at(head):
+        if looked_at == self._looked_at(place):
             raise BaseUnusable(why)
         return False
 

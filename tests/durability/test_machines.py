@@ -43,6 +43,7 @@ def test_what_a_lost_machine_held_is_done_by_another_one(tmp_path: Path, postgre
     assert second.aftermath(0) == undisturbed
 
 
+@pytest.mark.soak
 def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     tmp_path: Path, postgres: str, undisturbed: Aftermath
 ) -> None:

@@ -4,11 +4,14 @@ import asyncio
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.durability.driver import Aftermath
 from tests.durability.machines import Machine
 from tests.durability.team import STORIES, team
 
 
+@pytest.mark.soak
 def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
     tmp_path: Path, postgres: str, undisturbed: Aftermath
 ) -> None:
@@ -42,6 +45,7 @@ def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postg
 
     first.wait_for(lambda: bool(there()), timeout=60)
     story = there()
+    first.wait_for(lambda: any(machine.journalled(story) for machine in machines))
     assert first.command("cancel", story).code == 0
     calls = [call for call in first.calls() if story in call]
     first.wait_for(lambda: bool(first.told("sprint_ended")), timeout=60)
@@ -51,4 +55,9 @@ def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postg
     ends = {event["story"]: event["data"]["status"] for event in first.log() if event["name"] == "story_finished"}
     assert ends == dict.fromkeys(STORIES, "done") | {story: "cancelled"}
     assert [call for call in first.calls() if story in call] == calls
+    assert len(set(first.calls())) == len(first.calls())
+    # Replies lie where they were paid for.
+    theirs = [{story for story in STORIES if machine.journalled(story)} for machine in machines]
+    assert all(theirs)
+    assert set.intersection(*theirs) == set()
     assert first.runs() == {}
