@@ -19,6 +19,7 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 # dbos works in up to 64 threads.
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
@@ -175,11 +176,21 @@ _CHUNK = 500  # ids per statement: SQLite limits variables
 
 @contextmanager
 def _client(url: str) -> Iterator[DBOSClient]:
-    client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer(), retry_connection_errors=False)
+    parsed, engine = sa.make_url(url), None
+    if parsed.get_backend_name() != "sqlite":
+        # A statement that is prepared on one connection is not there on the next one of a pooler.
+        parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={"prepare_threshold": None})
+    client = DBOSClient(
+        system_database_url=url, system_database_engine=engine, serializer=DBOSPortableJSONSerializer(),
+        retry_connection_errors=False,
+    )  # fmt: skip
     try:
         yield client
     finally:
         client.destroy()
+        if engine is not None:
+            engine.dispose()
 
 
 def workflows_of(client: DBOSClient, run: str) -> list[str]:
@@ -201,6 +212,10 @@ def forget_workflows(url: str, run: str) -> int:
     return len(ids)
 
 
+@retry(
+    retry=retry_if_exception(lambda error: isinstance(error, sa.exc.DBAPIError) and _passes(error.orig or error)),
+    wait=wait_fixed(_PAUSE_S), stop=stop_after_delay(60), reraise=True,
+)  # fmt: skip
 def make_tables(url: str) -> None:
-    """Make or update them in the database at `url`. Blocks."""
+    """Make or update them in the database at `url`, which may be away for a minute meanwhile. Blocks."""
     DBOS.migrate(url)
