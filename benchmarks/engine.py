@@ -1,14 +1,17 @@
-"""The real engine under many calls: everything of a sprint but git and the test runner."""
+"""The real engine under many calls: all of a sprint but git and tests; bare dbos before and after it."""
 
 import asyncio
 import resource
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks import databases, samples
+from benchmarks.bare import run as bare_calls
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
@@ -153,6 +156,14 @@ def _alone_ms(load_: Load) -> float:
     return (turns[-1] - turns[0]).total_seconds() * 1000 / (len(turns) - 1)
 
 
+def _bare(load_: Load) -> Meter:
+    """The same calls in a process of their own: dbos runs once in each."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(
+            bare_calls, load_.stories, load_.tasks + 2, load_.latency_ms, load_.turns, load_.database
+        ).result()
+
+
 async def _measured(sprint: Sprint) -> tuple[Meter, Lag]:
     lag = Lag()
     probe = asyncio.create_task(lag.probe())
@@ -166,6 +177,8 @@ async def _measured(sprint: Sprint) -> tuple[Meter, Lag]:
 def run(load_: Load) -> Result:
     """Run one sprint of this size and say what it cost. Raises RuntimeError when a story is not done."""
     alone_ms = _alone_ms(load_)
+    ideal_s = max(load_.ideal_s, 0.001)
+    bare = [_bare(load_)]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, databases.fresh(load_.database) as database:
         sprint = Sprint.make(Path(folder), replace(load_, database=database))
         before_mb = peak_rss_mb()
@@ -174,16 +187,20 @@ def run(load_: Load) -> Result:
         done, calls, events = sprint.outcomes()
         if (done, calls) != (load_.stories, load_.calls):
             raise RuntimeError(f"{done} of {load_.stories} stories are done after {calls} of {load_.calls} calls")
+        bare.append(_bare(load_))
+        call_ms = (meter.cpu_s + meter.children_cpu_s) / calls * 1000
+        bare_ms = sum(meter.cpu_s for meter in bare) / len(bare) / calls * 1000
         figures = (
             Figure(name="stories done", value=done),
             Figure(name="calls", value=calls),
             Figure(name="wall", value=meter.wall_s, unit="s"),
-            Figure(name="ideal critical path", value=load_.ideal_s, unit="s"),
-            Figure(name="wall / ideal", value=meter.wall_s / load_.ideal_s if load_.ideal_s else 0.0),
+            Figure(name="ideal critical path", value=ideal_s, unit="s"),
+            Figure(name="wall / ideal", value=meter.wall_s / ideal_s),
             Figure(name="processor time", value=meter.cpu_s + meter.children_cpu_s, unit="s"),
-            Figure(
-                name="processor time per call", value=(meter.cpu_s + meter.children_cpu_s) / calls * 1000, unit="ms"
-            ),
+            Figure(name="processor time per call", value=call_ms, unit="ms"),
+            Figure(name="bare dbos: wall / ideal", value=sum(m.wall_s for m in bare) / len(bare) / ideal_s),
+            Figure(name="bare dbos: processor time per call", value=bare_ms, unit="ms"),
+            Figure(name="processor time / bare dbos", value=call_ms / bare_ms),
             Figure(name="one turn after another, at no latency", value=alone_ms, unit="ms"),
             Figure(name="loop lag p50", value=lag.percentile(50), unit="ms"),
             Figure(name="loop lag p99", value=lag.percentile(99), unit="ms"),
