@@ -29,7 +29,7 @@ from orchestrator.providers.routing import RoutedProvider
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
 from orchestrator.storage.event_store import FOREVER, EventStore
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_table import sqlite_url, usable
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
@@ -188,14 +188,16 @@ class Works:
                 await asyncio.to_thread(self.claims.prepare)
                 # The engine's own lock for it is one of a session, which a pooler may give to another.
                 async with self.lease.holding(TABLES, wait_s=TABLES_S):
-                    await asyncio.to_thread(make_tables, self._url)
+                    with usable():
+                        await asyncio.to_thread(make_tables, self._url)
             # The engine starts last and ends first, because its workflows use the other resources.
             if self.folder.shared is not None:
                 stack.callback(self.folder.shared.stop_waiting)
             for part in (self.sink, self.gates, self.switchboard):
                 await stack.enter_async_context(part)
             stack.push_async_callback(self.halt)
-            await self._running.enter_async_context(self.engine)
+            with usable():
+                await self._running.enter_async_context(self.engine)
             self._stack = stack.pop_all()
         return self
 

@@ -19,7 +19,6 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 # dbos works in up to 64 threads.
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
@@ -212,10 +211,6 @@ def forget_workflows(url: str, run: str) -> int:
     return len(ids)
 
 
-@retry(
-    retry=retry_if_exception(lambda error: isinstance(error, sa.exc.DBAPIError) and _passes(error.orig or error)),
-    wait=wait_fixed(_PAUSE_S), stop=stop_after_delay(60), reraise=True,
-)  # fmt: skip
 def make_tables(url: str) -> None:
-    """Make or update them in the database at `url`, which may be away for a minute meanwhile. Blocks."""
+    """Make or update them in the database at `url`. Blocks."""
     DBOS.migrate(url)

@@ -5,14 +5,11 @@ import random
 import shutil
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from orchestrator.core.command import GATE_OPENED
-from orchestrator.engine.database import make_tables
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, UnhurriedTeam
@@ -131,16 +128,3 @@ def test_restarted_and_killed_by_the_clock(
         process.communicate(timeout=30)
         ended = bench.finish()
         assert bench.aftermath(ended.code) == undisturbed
-
-
-def test_tables_are_made_when_the_server_is_back(postgres_server: PostgresServer) -> None:
-    url = postgres_server.fresh()
-    postgres_server.stop()
-    with ThreadPoolExecutor() as threads:
-        made = threads.submit(make_tables, url)
-        time.sleep(1)
-        assert not made.done()
-        postgres_server.start()
-        made.result(60)
-    with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT count(*) FROM dbos.workflow_status").fetchone() == (0,)
