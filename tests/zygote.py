@@ -25,7 +25,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
-    "orchestrator.cli.main", "orchestrator.app.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
+    "orchestrator.cli.main", *(f"orchestrator.cli.{name}" for name in ("logs", "run", "serve", "show", "status")),
+    "orchestrator.app.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
     "orchestrator.daemon.serve", "orchestrator.server.app", "orchestrator.server.listen",
 )  # fmt: skip
 """Nothing of these does anything when it is imported (tests/test_imports.py)."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def prompt_library(settings: Settings, environment: Environment) -> PromptLibrar
     return PromptLibrary(load_prompts(packaged("system_prompts"), override))
 
 
+@cache
 def schema_texts() -> Mapping[str, str]:
     """Schema name → compact JSON text, as prompts show it."""
     return {name: json.dumps(model.model_json_schema(), ensure_ascii=False) for name, model in WIRE_SCHEMAS.items()}

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
@@ -212,6 +213,7 @@ def _check_slots(name: str, found: Iterable[str], expected: frozenset[str], what
         raise ConfigError(f"prompt {name}.md: {what[1]} slot {{{{{slot}}}}}")
 
 
+@lru_cache(maxsize=64)
 def _parse(name: str, text: str) -> dict[str, tuple[_Section, ...]]:
     """Segment → its sections."""
     raw = _split(name, text)

@@ -255,5 +255,6 @@ def test_machines_and_the_database_come_and_go_at_random(
             # What was in flight when a network was cut is answered where nobody learns of it: a call for each story.
             repeated = len(some.calls()) - len(set(some.calls()))
             assert repeated <= 2 * sum(place.partitions for place in places)
+            print(*(event for event in some.log() if event["level"] in {"warn", "error"}), sep="\n", flush=True)
             some.forget_repeated()
             assert some.aftermath(0) == undisturbed
