@@ -37,6 +37,8 @@ IsFull = Callable[[], Awaitable[bool]]
 PATIENCE_S = 3600.0
 """Limit of the wait: a person has to notice and free disk space."""
 _NOBODY_HOLDS = Ticket(None, "", "", "")
+WATCH_S = 0.5
+"""Between two looks at the disk during a work."""
 # The last one repeats: a person frees disk space within minutes, or within the hour.
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
@@ -62,25 +64,37 @@ async def with_room(
 ) -> T:
     """Returns what `work` returns; it is done again, as after a crash, once there is room on the disk.
 
-    Where none is left, neither an error nor a result counts: programs that cannot write fail in ways of their own, and
-    tests with them. `full` is awaited when that happens first. After the patience what came last counts.
+    Where none was left meanwhile, neither an error nor a result counts: programs that cannot write fail in ways of
+    their own, and tests with them. `full` is awaited when that happens first. After the patience what came last counts.
     """
     until, told = time.monotonic() + patience_s, False
     while True:
-        why = ""
+        why, lacked = "", asyncio.Event()
+        watching = asyncio.create_task(_watch(is_full, lacked), name="watch the disk")
         try:
             result = await work()
         except (OSError, OrchestratorError) as error:
-            if time.monotonic() >= until or not (says_full(error) or await is_full()):
+            if time.monotonic() >= until or not (says_full(error) or lacked.is_set() or await is_full()):
                 raise
             why = str(error)
         else:
-            if time.monotonic() >= until or not await is_full():
+            if time.monotonic() >= until or not (lacked.is_set() or await is_full()):
                 return result
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         if not told:
             await full(why or "nothing can be written")
             told = True
         await _room(is_full, until)
+
+
+async def _watch(is_full: IsFull, lacked: asyncio.Event) -> None:
+    """Someone may make room before a program that could not write ends."""
+    while not lacked.is_set():
+        await asyncio.sleep(WATCH_S)
+        if await is_full():
+            lacked.set()
 
 
 async def _room(is_full: IsFull, until: float) -> None:

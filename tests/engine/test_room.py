@@ -1,5 +1,6 @@
 """A full disk is waited for, whatever it made of the work; nothing else is."""
 
+import asyncio
 import errno
 
 import pytest
@@ -32,6 +33,23 @@ async def test_neither_an_error_nor_a_result_counts_while_the_disk_is_full() -> 
     disk = Disk(WorkspaceError("git read-tree: unable to write"), "red", "green", full="f-ff-")
     assert await with_room(disk.work, disk.tell, disk.is_full) == "green"
     assert (disk.told, disk.outcomes) == (["git read-tree: unable to write"], [])
+
+
+async def test_room_that_is_made_before_the_work_ends_does_not_make_its_result_count() -> None:
+    disk, was_full = Disk("red", "green", full="-f"), asyncio.Event()
+
+    async def work() -> object:
+        if not was_full.is_set():
+            await was_full.wait()
+        return await disk.work()
+
+    async def is_full() -> bool:
+        if await disk.is_full():
+            was_full.set()
+            return True
+        return False
+
+    assert await with_room(work, disk.tell, is_full) == "green"
 
 
 async def test_what_says_so_itself_is_believed() -> None:
