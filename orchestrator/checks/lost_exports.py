@@ -33,7 +33,7 @@ def used_names(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 def _used_by_python(tree: ast.Module, path: str) -> Iterator[tuple[str, str]]:
     modules: dict[str, str] = {}
-    nodes = list(ast.walk(tree))
+    nodes = python_source.walk(tree)
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = (node.module or "").replace(".", "/")
@@ -199,7 +199,7 @@ def _bound(path: str, text: str) -> set[str]:
         elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(statement.name)
         else:
-            found.update(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            found.update(node.id for node in python_source.walk(statement) if isinstance(node, ast.Name))
     return found
 
 

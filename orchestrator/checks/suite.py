@@ -18,7 +18,7 @@ from orchestrator.code.grammar import Node
 from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests, test_names
 from orchestrator.code.javascript.tree import root
 from orchestrator.code.python import source
-from orchestrator.code.python.source import dotted
+from orchestrator.code.python.source import dotted, statements
 from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
@@ -320,7 +320,7 @@ def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
     for name, line in doubled_names(tree):
         message = f"`{name}` is defined again further down, which hides this one"
         found.append(major("suite.duplicate_test", message, where=_at(where, line), fix=_OWN_NAME))
-    tests = (node for node in ast.walk(tree) if isinstance(node, Function) and node.name.startswith("test"))
+    tests = (node for node in statements(tree) if isinstance(node, Function) and node.name.startswith("test"))
     return [*found, *(finding for test in tests for finding in _suspicions(test, where))]
 
 
@@ -363,7 +363,7 @@ def _expects_error(context: ast.expr) -> bool:
 
 
 def _asserts(body: Iterable[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.Assert) for statement in body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Assert) for statement in body for node in statements(statement))
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:

@@ -11,7 +11,7 @@ from orchestrator.checks.lost_exports import PYTHON, lost_exports
 from orchestrator.checks.suite import is_suite
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.javascript.tree import SUFFIXES as JAVASCRIPT
-from orchestrator.code.python.source import parse_python
+from orchestrator.code.python.source import parse_python, walk
 from orchestrator.code.python.tests import test_functions
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Edit
 from orchestrator.core.delivery import Delivery, FileChange
@@ -130,19 +130,19 @@ def _uses_itself(path: str, text: str) -> bool:
 def _undefined(path: str, text: str) -> set[str]:
     """Returns the names that a Python text uses and nothing in it defines; a star import may bring any."""
     tree = parse_python(text) if path.lower().endswith(PYTHON) else None
-    if tree is None or any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree)):
+    if tree is None or any(isinstance(node, ast.alias) and node.name == "*" for node in walk(tree)):
         return set()
     return _used(tree) - _bound(tree) - _GIVEN
 
 
 def _used(tree: ast.Module) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {node.id for node in walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def _bound(tree: ast.Module) -> set[str]:
     """Returns every name that a module binds, wherever in it."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             names.add(node.id)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

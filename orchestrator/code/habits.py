@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from orchestrator.code.python.source import parse_python
+from orchestrator.code.python.source import parse_python, statements
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Patterns = Mapping[str, re.Pattern[str]]
@@ -83,7 +83,7 @@ def habits(text: str, path: str) -> Counter[str]:
     if tree is None:
         return Counter()
     found = _counted(_PYTHON, text) + Counter({"modules": 1, "tabs": int("\n\t" in text)})
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, _Function):
             given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             untyped = [one for one in given if one.annotation is None and one.arg not in {"self", "cls"}]

@@ -14,7 +14,7 @@ from posixpath import basename, splitext
 from orchestrator.code.grammar import Node, below, node_text
 from orchestrator.code.javascript.tests import bindings, find_tests
 from orchestrator.code.javascript.tree import FUNCTIONS, arguments, callee, is_typescript, root
-from orchestrator.code.python.source import dotted, parse_python
+from orchestrator.code.python.source import blocks, children, dotted, parse_python, statements, walk
 from orchestrator.code.python.tests import Function
 
 
@@ -93,9 +93,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     elif isinstance(node, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
     else:
-        yield from (
-            part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-        )
+        yield from (part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
 
 
 def _imported(node: ast.Import | ast.ImportFrom, name: str) -> set[str]:
@@ -107,7 +105,7 @@ def _imported(node: ast.Import | ast.ImportFrom, name: str) -> set[str]:
 def _words(node: ast.AST) -> set[str]:
     """Returns every name in it, and every word of its strings and of the modules that it imports from."""
     found = set[str]()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             found.add(part.id)
         elif isinstance(part, ast.Attribute):
@@ -152,7 +150,7 @@ def _called_at_import(trees: Collection[ast.Module]) -> set[str]:
     """Returns names of functions and classes that an import calls or decorates with, and of what these call."""
     behind: dict[str, set[str]] = {}
     makers: dict[str, set[str]] = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for tree in trees for node in statements(tree)):
         made: list[Function] = [node] if isinstance(node, Function) else []
         if isinstance(node, ast.ClassDef):
             made = [part for part in node.body if isinstance(part, Function) and part.name in _MADE_BY]
@@ -164,11 +162,18 @@ def _called_at_import(trees: Collection[ast.Module]) -> set[str]:
     return called.union(*(names for owner, names in makers.items() if owner in called))
 
 
+_TOLD_APART = (ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.If)
+"""What `_calls` does not just look into."""
+
+
 def _calls(tree: ast.AST) -> Iterator[str]:
     """Yields names that are called or decorate in it, outside of the functions that it only defines."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
+        if not isinstance(node, _TOLD_APART):  # most nodes; one look at their kind is what they cost
+            waiting += children(node)
+            continue
         made: list[ast.expr] = [node.func] if isinstance(node, ast.Call) else []
         if isinstance(node, Function | ast.ClassDef):
             made += [*node.decorator_list, *(one.value for one in getattr(node, "keywords", ()))]
@@ -176,7 +181,7 @@ def _calls(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, Function):
             waiting += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
         elif not isinstance(node, ast.Lambda) and not _is_of_program(node):
-            waiting += ast.iter_child_nodes(node)
+            waiting += children(node)
 
 
 def _is_of_program(node: ast.AST) -> bool:
@@ -186,20 +191,20 @@ def _is_of_program(node: ast.AST) -> bool:
 
 def _outermost(tree: ast.AST) -> Iterator[Function]:
     """Yields functions and methods in no other function; of one that hands out or registers inner ones, those."""
-    waiting = list(ast.iter_child_nodes(tree))
+    waiting = [*blocks(tree)]
     while waiting:
         node = waiting.pop()
         if not isinstance(node, Function):
-            waiting += ast.iter_child_nodes(node)
+            waiting += blocks(node)
             continue
-        parts = [part for part in ast.walk(node) if part is not node]
+        parts = statements(node)[1:]
         inner = [part for part in parts if isinstance(part, Function)]
         returned = {
             part.value.id for part in parts if isinstance(part, ast.Return) and isinstance(part.value, ast.Name)
         }
         if returned & {part.name for part in inner} or any(part.decorator_list for part in inner):
             yield from (
-                part for part in inner if not any(part is not other and part in ast.walk(other) for other in inner)
+                part for part in inner if not any(part is not other and part in statements(other) for other in inner)
             )
         else:
             yield node
@@ -219,6 +224,7 @@ def _emptied(text: str, functions: Iterable[Function]) -> str:
     content = text.removeprefix("\ufeff").encode()
     # bytes.splitlines ends lines where Python's parser does; str.splitlines knows more line ends.
     lines = [0, *accumulate(map(len, content.splitlines(keepends=True)))]
+    generates = b"yield" in content
     for node in sorted(functions, key=lambda one: one.lineno, reverse=True):
         body = node.body[1:] if ast.get_docstring(node, clean=False) is not None and len(node.body) > 1 else node.body
         first, last = body[0], body[-1]
@@ -227,7 +233,8 @@ def _emptied(text: str, functions: Iterable[Function]) -> str:
         start = lines[head.lineno - 1] + head.col_offset
         start = content.rindex(b"@", 0, start) if decorators else start
         end = lines[(last.end_lineno or last.lineno) - 1] + (last.end_col_offset or 0)
-        content = content[:start] + (b"return; yield" if _yields(node) else b"return None") + content[end:]
+        nothing = b"return; yield" if generates and _yields(node) else b"return None"
+        content = content[:start] + nothing + content[end:]
     return content.decode()
 
 
@@ -238,7 +245,7 @@ def _yields(function: Function) -> bool:
         if isinstance(node, ast.Yield | ast.YieldFrom):
             return True
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)
+            waiting += children(node)
     return False
 
 

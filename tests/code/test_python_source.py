@@ -1,5 +1,7 @@
+import ast
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.code.check import check_syntax
 from orchestrator.code.python.imports import imports
-from orchestrator.code.python.source import exported_names, parse_python
+from orchestrator.code.python.source import exported_names, parse_python, statements, walk
 from orchestrator.code.python.tests import test_functions as functions_of
 
 
@@ -107,6 +109,20 @@ def test_no_text_makes_the_readers_raise(text: str) -> None:
     exported_names(text)
     imports(text)
     functions_of(text)
+
+
+def test_a_walk_has_the_nodes_of_asts_own_in_their_order_without_operators_and_contexts() -> None:
+    bare = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+    newer = (
+        "match a:\n    case {'b': [1, *c], **d} if e:\n        global f\n        f'{a!r:>{b}}'\n    case G(h=i): ...\n"
+    )
+    hardly = "try: ...\nexcept* A as b: ...\nwith a as b, c: ...\n{**a, b: c}\n[*d for e in f if g async for h in i]\n"
+    texts = [newer, hardly, *(path.read_text(encoding="utf-8") for path in Path(ast.__file__).parent.glob("[a-d]*.py"))]
+    for tree in filter(None, map(parse_python, texts)):
+        nodes = list(ast.walk(tree))
+        assert walk(tree) == [node for node in nodes if not isinstance(node, bare)]
+        inner = [node for node in nodes if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case)]
+        assert {*statements(tree)} == {tree, *inner}
 
 
 class Cycle:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from posixpath import splitext
 
-from orchestrator.code.python.source import Import, dotted, parse_python
+from orchestrator.code.python.source import Import, blocks, children, dotted, parse_python, walk
 
 _IMPORTERS = frozenset({"__import__", "import_module", "importorskip"})
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -40,14 +40,8 @@ def _found(tree: ast.Module, *, calls: bool) -> Iterator[Import]:
             yield item.model_copy(update={"optional": optional or item.optional, "lazy": lazy})
         guarded = _guarded(node)
         lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        inner = ast.iter_child_nodes(node) if calls else _statements(node)
+        inner = children(node) if calls else blocks(node)
         waiting += reversed([(child, optional or guarded, lazy) for child in inner])
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields what stands in the blocks of a statement."""
-    for block in ("body", "handlers", "cases", "orelse", "finalbody"):
-        yield from getattr(node, block, ())
 
 
 def _imported(node: ast.AST) -> Iterator[Import]:
@@ -83,7 +77,7 @@ def _names(node: ast.AST | None) -> set[str]:
     """Returns the names in an expression; a bare `except` catches everything."""
     if node is None:
         return {"Exception"}
-    inner = (part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute))
+    inner = (part for part in walk(node) if isinstance(part, ast.Name | ast.Attribute))
     return {part.id if isinstance(part, ast.Name) else part.attr for part in inner}
 
 
@@ -126,7 +120,7 @@ def commands_of(path: str, text: str) -> tuple[str, ...]:
 def _literal_commands(text: str) -> Iterator[str]:
     """`os.system("pip install x")`, `subprocess.run([sys.executable, "-m", "pip", …])`: what is no literal is `$_`."""
     tree = parse_python(text) if _CALLED_HERE.search(text) and _INSTALLING.search(text) else None
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in walk(tree) if tree is not None else ():
         if (
             isinstance(node, ast.Call)
             and node.args

@@ -196,6 +196,58 @@ def _tree(text: str) -> ast.Module | None:
         return None
 
 
+# Fields that never hold a node worth a look: names, numbers, and operators and contexts, which hold nothing themselves.
+_BARE = frozenset({"ctx", "op", "ops", "id", "attr", "level", "module", "kind", "simple", "is_async", "conversion"})
+
+
+class _Held(dict[type[ast.AST], tuple[str, ...]]):
+    """Kind of node → those of its fields that may hold others."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        held = () if kind is ast.Constant else tuple(field for field in kind._fields if field not in _BARE)
+        self[kind] = held
+        return held
+
+
+_HELD = _Held()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Returns what `ast.iter_child_nodes` yields, in its order, without operators and contexts."""
+    found: list[ast.AST] = []
+    for field in _HELD[node.__class__]:
+        value = getattr(node, field, None)
+        found += [one for one in (value if isinstance(value, list) else (value,)) if isinstance(one, ast.AST)]
+    return found
+
+
+def walk(tree: ast.AST) -> list[ast.AST]:
+    """Returns what `ast.walk` yields, in its order and in a third of the time, without operators and contexts."""
+    found = [tree]
+    for node in found:  # it grows meanwhile
+        for field in _HELD[node.__class__]:  # not by `children`: a call for each node would take longer than the rest
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                found += [one for one in value if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
+def blocks(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields what stands in the blocks of a statement."""
+    for block in ("body", "handlers", "cases", "orelse", "finalbody"):
+        yield from getattr(node, block, ())
+
+
+def statements(tree: ast.AST) -> list[ast.AST]:
+    """Returns the node with all that stands in its blocks and in theirs: few of its nodes, and no expression."""
+    found = [tree]
+    for node in found:  # it grows meanwhile
+        found += blocks(node)
+    return found
+
+
 def exported_names(text: str) -> tuple[str, ...]:
     """Names another module may import, in order of appearance; () when the text does not parse.
 

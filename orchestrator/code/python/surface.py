@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from orchestrator.code.python.source import dotted, family, parse_python
+from orchestrator.code.python.source import dotted, family, parse_python, walk
 from orchestrator.core.contract import Endpoint, Table
 
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
@@ -33,7 +33,7 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     tree = parse_python(text)
     if tree is None:
         return ()
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     prefixes = _made_by(nodes, _APPS)
     found = [*_decorated(nodes, prefixes, path), *_called(nodes, prefixes, path), *_django(tree, nodes, path)]
     return tuple(dict.fromkeys(found))
@@ -292,7 +292,7 @@ def _text(node: ast.AST) -> str:
 
 def _core_tables(tree: ast.Module, path: str) -> Iterator[Table]:
     """`Table("users", metadata, Column("id", Integer), …)`."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, ast.Call) or dotted(node.func).rpartition(".")[2] != "Table" or not node.args:
             continue
         name = node.args[0]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from orchestrator.code.python.source import dotted, family, parse_python, top_level
+from orchestrator.code.python.source import dotted, family, parse_python, statements, top_level, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMED_TEST = re.compile(r"test|^\*$", re.IGNORECASE)
@@ -50,7 +50,7 @@ def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
 def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     """(name, line) of tests and test classes that are hidden by a later one of the same name in the same block."""
     found: list[tuple[str, int]] = []
-    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    bodies = [tree.body, *(node.body for node in statements(tree) if isinstance(node, ast.ClassDef))]
     for body in bodies:
         named = [node for node in body if isinstance(node, Function | ast.ClassDef)]
         seen = {node.name for node in named if _overload(node)}  # a property and its setter share a name
@@ -66,7 +66,7 @@ def may_be_collected(tree: ast.Module) -> bool:
 
     A name with "test" in it is enough, wherever it is defined, assigned or imported, and so is a class with a base.
     """
-    for node in ast.walk(tree):
+    for node in walk(tree):
         names: list[str] = []
         if isinstance(node, Function | ast.ClassDef):
             names = [node.name]
