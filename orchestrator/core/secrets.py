@@ -174,6 +174,8 @@ _ASSIGNED = re.compile(
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
     re.IGNORECASE,
 )
+# What is left of it without the name: where this is nowhere, the search for names, which is slow, is spared.
+_QUOTED = re.compile(r"[:=>][ \t]{0,8}[rbuRBU]?[\"'][^\"'\s]{16}")
 # Without quotes only a value alone on its line counts: in prose the next word is no secret.
 _BARE = re.compile(
     r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
@@ -188,8 +190,26 @@ _NO_NAME = "<MASKED_VALUE>"
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
+_MOST_CLEAN = 10_000
+"""Digests that are kept, some 100 bytes each."""
+_clean: set[bytes] = set()
+"""Digests of texts that hold no secret: prompts repeat the same parts, and each is read before and after masking."""
+
+
 def secrets_in(text: str) -> tuple[Found, ...]:
     """The secrets in `text`, in order and apart from each other; made for few false alarms. Linear in its length."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if digest in _clean:
+        return ()
+    found = _found_in(text)
+    if not found:
+        if len(_clean) >= _MOST_CLEAN:
+            _clean.clear()
+        _clean.add(digest)
+    return found
+
+
+def _found_in(text: str) -> tuple[Found, ...]:
     # Of two that begin together the longer one first, so that the shorter one falls into it.
     found = sorted((*_tokens(text), *_in_place(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
     apart: list[Found] = []
@@ -230,7 +250,8 @@ def _assigned(text: str) -> Iterator[Found]:
     for match in _SETTING.finditer(text):
         if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
             yield Found(*match.span("v"), "secret of a setting")
-    for match in chain(_ASSIGNED.finditer(text), _BARE.finditer(text)):
+    quoted = _ASSIGNED.finditer(text) if _QUOTED.search(text) else ()
+    for match in chain(quoted, _BARE.finditer(text)):
         if not _NAMES_A_THING.search(match["name"]) and _dense(match["v"]):
             yield Found(*match.span("v"), "secret in code")
 

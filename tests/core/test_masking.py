@@ -93,6 +93,19 @@ def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
     assert MASKS.masked(text) == text
 
 
+@pytest.mark.parametrize("joined", ["=", ":", ":=", "=>", " = ", "\t:\t", "= r", "=B", ": u", "' = "])
+@pytest.mark.parametrize("quote", "'\"")
+def test_a_quoted_value_is_a_secret_however_it_is_assigned(joined: str, quote: str) -> None:
+    text = f"x = 1\nuser_token{joined}{quote}9f8e7d6c5b4a3928{quote} # é\n"
+    assert [text[one.start : one.end] for one in secrets_in(text)] == ["9f8e7d6c5b4a3928"]
+
+
+def test_a_text_that_held_no_secret_is_read_again_once_it_holds_one() -> None:
+    plain = "x = 1\n" * 50
+    assert secrets_in(plain) == secrets_in(plain) == ()
+    assert len(secrets_in(plain + next(iter(SECRETS)))) == len(secrets_in(plain + next(iter(SECRETS)))) == 1
+
+
 def test_messages_keep_words_that_only_begin_like_a_key() -> None:
     told = (
         "ui/task-management-page.ts, disk-usage-monitoring-tool, desk-booking-calendar-view and sk-fading-circle-small"
