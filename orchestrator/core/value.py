@@ -1,23 +1,63 @@
 """The base of all values, and the small texts that they are made of: counts, titles, acceptance criteria."""
 
+import ast
+import inspect
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
+from itertools import pairwise
+from textwrap import dedent
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from rapidfuzz import process
 
 
-class Value(BaseModel):
+class _Described(BaseModel):
+    """A model whose JSON Schema has the docstrings below its fields as their descriptions.
+
+    They are read when a schema is made: pydantic's `use_attribute_docstrings` reads and parses the source of every
+    class on import, which took a third of the time of a short command. For the same reason a validator is built when
+    it is used first (`defer_build`).
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """Part of pydantic."""
+        schema: dict[str, Any] = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for model in cls.__mro__[: cls.__mro__.index(_Described)]:
+            for name, text in _field_docstrings(model).items():
+                if name in properties:
+                    properties[name].setdefault("description", text)
+        return schema
+
+
+def _field_docstrings(model: type) -> dict[str, str]:
+    """Returns field → the docstring below it in the source of the class."""
+    body = ast.parse(dedent(inspect.getsource(model))).body[0].body  # type: ignore[attr-defined]  # the class
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+
+
+class Value(_Described):
     """A frozen value: built by keyword, compared by content, safe to log, store and replay."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
 
-class AnswerValue(BaseModel):
+class AnswerValue(_Described):
     """A value that a persona writes: unknown extra keys are tolerated (they stay in the kept reply)."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="ignore")
 
 
 def counted(count: int, thing: str, things: str = "") -> str:

@@ -11,7 +11,7 @@ from orchestrator.core.analysis import TaskPriority
 class Section(BaseModel):
     """Base of every part of the settings: frozen, unknown names are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 _ADDRESS = r"^(https?|file)://[^\s]+$"
