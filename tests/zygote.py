@@ -18,10 +18,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
+
+from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
@@ -125,6 +127,8 @@ def main() -> None:
     """Serve requests on stdin until it is closed; returns in each forked child to run what was asked for."""
     for name in IMPORTED:
         importlib.import_module(name)
+    for model in _models(BaseModel):
+        model.model_rebuild()
     gc.freeze()
     asked = socket.socket(fileno=0)
     wake, woken = os.pipe()
@@ -152,6 +156,13 @@ def main() -> None:
         os.close(err)
         children[pid] = told
         asked.send(str(pid).encode())
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        if model.__module__.startswith("orchestrator."):
+            yield model
+        yield from _models(model)
 
 
 def _tell_of_the_dead(children: dict[int, int]) -> None:
