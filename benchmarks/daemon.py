@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import databases, samples
-from benchmarks.measure import Figure, Result, metered
+from benchmarks.measure import Figure, Lag, Result, metered
 from orchestrator.app import sprint_runtime
 from orchestrator.core.event import Event
 from orchestrator.daemon.serve import Daemon
@@ -83,6 +83,8 @@ class Life:
     calls: int
     wall_s: float
     cpu_s: float
+    lag_ms: tuple[float, float]
+    """How late its event loop answered, p50 and p99: `/healthz` waits as long."""
 
 
 async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
@@ -116,6 +118,8 @@ async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
         idle = Sample.now(0, began)
         await asyncio.to_thread(samples.write_backlog, backlog, crowd.stories)
         taken: list[Sample] = []
+        lag = Lag()
+        probe = asyncio.create_task(lag.probe())
         with metered() as meter:
             async with asyncio.timeout(3600):
                 while counts[which] < crowd.stories:
@@ -128,13 +132,14 @@ async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
                 while not crowd.gates and not counts["sprints"]:
                     await changed.wait()
                     changed.clear()
+        probe.cancel()
         await asyncio.sleep(3)
         rested = Sample.now(counts[which], began)
         daemon.stop()
         await running
     return Life(
         samples=tuple(taken), idle=idle, rested=rested, done=counts["done"], calls=counts["calls"],
-        wall_s=meter.wall_s, cpu_s=meter.cpu_s,
+        wall_s=meter.wall_s, cpu_s=meter.cpu_s, lag_ms=(lag.percentile(50), lag.percentile(99)),
     )  # fmt: skip
 
 
@@ -219,6 +224,8 @@ def run(crowd: Crowd, server: str | None = None) -> Result:
         Figure(name="memory per waiting story", value=grown * 1024 / crowd.stories, unit="KB"),
         Figure(name="memory per running story, at most", value=at_work * 1024 / crowd.at_once, unit="KB"),
         Figure(name="wall", value=life.wall_s, unit="s"),
+        Figure(name="loop lag p50", value=life.lag_ms[0], unit="ms"),
+        Figure(name="loop lag p99", value=life.lag_ms[1], unit="ms"),
         Figure(name="processor time per call, git's not counted", value=life.cpu_s / life.calls * 1000, unit="ms"),
     )
     about = f"{crowd.stories} stories, {crowd.at_once} at once, calls of {crowd.latency_ms} ms, real git, no tests"
