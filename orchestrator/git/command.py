@@ -71,6 +71,10 @@ class GitOutput:
         return self.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
 
 
+_PROGRAMS: dict[str | None, str] = {}
+"""PATH → the git that it leads to."""
+
+
 def _program() -> str:
     found = shutil.which("git")
     if found is None:
@@ -156,7 +160,10 @@ async def run_git(
         "GIT_WORK_TREE": work_tree,
         "GIT_INDEX_FILE": index,
     }
-    program = await asyncio.to_thread(_program)
+    path = os.environ.get("PATH")
+    if path not in _PROGRAMS:
+        _PROGRAMS[path] = await asyncio.to_thread(_program)
+    program = _PROGRAMS[path]
     process = await _start(
         [program, *_flags(settings), *args],
         cwd=cwd or git_dir,
