@@ -15,6 +15,7 @@ from benchmarks import (
     engine,
     environments,
     fleet,
+    merge,
     prompts,
     recall,
     refusals,
@@ -25,7 +26,7 @@ from benchmarks import (
 )
 from benchmarks.measure import Result, machine
 
-OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "prompts", "sandbox", "sql", "syntax")
+OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "merge", "prompts", "sandbox", "sql", "syntax")
 NAMES = (*OFFLINE, "environments", "fleet", "refusals", "recall")
 
 
@@ -59,6 +60,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "backlog": partial(backlog.run, **size),
         "daemon": partial(daemon.run, daemon.Crowd(**size), options.database),
         "demo": demo.run,
+        "merge": partial(merge.run, merge.Crowd()),
         "prompts": partial(prompts.run, options.given),
         "sandbox": sandbox.run,
         "sql": sql.run,

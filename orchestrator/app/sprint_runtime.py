@@ -72,7 +72,7 @@ class SprintBase:
         refused = not tried.trial.usable and settings.environment.base == "require"
         await self._record(tried.trial, key, tried.trial.told if refused else "")
         if tried.trial.usable:
-            self._older.know_base(base, tried.report)
+            self._older.know_base(await self._workspace.content_of(base), tried.report)
         if refused:
             raise BaseUnusable(tried.trial.refusal)
 
@@ -81,7 +81,7 @@ class SprintBase:
         if settings.environment.base != "skip":
             tried = await asyncio.to_thread(self._works.folder.base, await self._key(settings))
             if tried is not None:
-                self._older.know_base(self._workspace.base, tried.report)
+                self._older.know_base(await self._workspace.content_of(self._workspace.base), tried.report)
 
     async def _try(self, settings: Settings) -> TriedBase:
         await self._works.emit(self._sprint, "base_begun", TRYING)
@@ -104,7 +104,7 @@ class SprintBase:
             settings.environment.model_dump(mode="json", exclude={"base"}),
             settings.test.model_dump(mode="json", include={"command", "custom"}),
         ]
-        tree = await self._workspace.base_tree_id()
+        tree = await self._workspace.content_of(self._workspace.base)
         content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 

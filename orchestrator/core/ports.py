@@ -1,6 +1,6 @@
 """The Protocols between the loops and the world: durable steps, models, personas, commands, tests, git, the backlog."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
@@ -295,6 +295,10 @@ class SuiteRunner(Protocol):
         """
 
 
+CheckMerge = Callable[[Path], Awaitable[str]]
+TestMerge = Callable[[Path, str], Coroutine[Any, Any, None]]
+
+
 class Workspace(Protocol):
     """The git side of one sprint: branches, worktrees, commits, merges (docs/development/decisions.md#git)."""
 
@@ -374,17 +378,21 @@ class Workspace(Protocol):
         hold every path in conflict, else WorkspaceError. Idempotent by the step trailer.
         """
 
-    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
-        """Merge the branch into the result branch under the sprint's one merge lock.
+    async def merge(
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+    ) -> MergeResult:
+        """Merge the branch into the result branch, behind the stories whose merges were asked for before.
 
-        `check(folder)` sees the merged tree and returns why it is turned down, or "". Idempotent by the step trailer.
+        `test(folder, commit)` sees the merge on top of those before it, which are tested at the same time; it is
+        cancelled and called again when that is not what it will be merged into. Once all before it are merged or turned
+        down, `check(folder)` returns why this one is turned down, or "". Idempotent by the step trailer.
         """
 
     async def result_head(self) -> str:
         """Commit at the tip of the result branch."""
 
-    async def holds_result(self, story_id: str) -> bool:
-        """Whether the branch has all that was merged so far: its merge is then its own tree."""
+    async def content_of(self, commit: str) -> str:
+        """Id of what a checkout of the commit holds: two with the same one are the same to tests."""
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the result branch as it is; also from within a merge's check."""

@@ -1,25 +1,28 @@
 """The git side of one sprint, on real git (port `Workspace`)."""
 
 import asyncio
+import hashlib
+import json
 import secrets
 import shlex
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.core.delivery import Branch, CommitNote, DiffEntry, FileChange, MergeResult, Sides
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.event import acquired
-from orchestrator.core.ports import CommitStore
+from orchestrator.core.event import acquired, activity
+from orchestrator.core.ports import CheckMerge, CommitStore, TestMerge
 from orchestrator.files.safe_files import prune, write_below
 from orchestrator.git import commits, merges, repository
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.command import require_git
 from orchestrator.git.commits import read_files
 from orchestrator.git.kept_commits import KeptCommits, kept
+from orchestrator.git.merge_queue import MergeQueue, Place
 from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id
 from orchestrator.git.remote_commits import RemoteCommits
 
@@ -96,7 +99,7 @@ class GitWorkspace:
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
         self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store, remote)
         self._base = base
-        self._merging, self._merge_turn = asyncio.Lock(), merge_turn
+        self._queue, self._merge_turn = MergeQueue(), merge_turn
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -109,9 +112,11 @@ class GitWorkspace:
         """Base commit of the sprint, once `prepare` has run."""
         return self._base
 
-    async def base_tree_id(self) -> str:
-        """Id of the tree of `base`: another commit with the same files has the same."""
-        return (await self._mirror.git("rev-parse", "--verify", f"{self._base}^{{tree}}")).text.strip()
+    async def content_of(self, commit: str) -> str:
+        """Id of the commit's tree, and of the commands that are run in it first; see the port."""
+        tree = (await self._mirror.read("rev-parse", "--verify", f"{commit}^{{tree}}", ids=(commit,))).text
+        made_by = await commits.recorded_commands(self._mirror, self._base, commit)
+        return hashlib.sha256(json.dumps([tree, *made_by]).encode()).hexdigest() if made_by else tree
 
     @property
     def fetch_command(self) -> str:
@@ -139,7 +144,7 @@ class GitWorkspace:
         if result_ref not in refs:
             await self._mirror.update(f"create {result_ref} {self._base}")
         stories = await self._mirror.refs(self._refs.ref("heads", ""))
-        ours = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
+        ours = {*(name.rpartition("/")[2] for name in stories), ".state", ".trash"}
         await asyncio.to_thread(prune, self._folder, ours)
 
     async def _record_base(self, source: Path | None, base_ref: str) -> None:
@@ -322,31 +327,65 @@ class GitWorkspace:
             return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
 
     @kept
-    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
+    async def merge(
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+    ) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
-        async with acquired(self._alone(), "waiting for another story's merge and the tests that it runs"):
-            await self._mirror.mend()
-            await self._fetch_result()
-            _, head = await self._refs.ends(story_id)
-            start, result = await self._refs.ends(RESULT)
-            earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
-            if earlier is not None:
-                return MergeResult(merged=True, commit=earlier)
-            merged = await merges.merge_trees(self._mirror, result.commit, head.commit)
-            if merged.conflicts:
-                return MergeResult(merged=False, conflicts=merged.conflicts, onto=result.commit)
-            place = self._checkout(".merge")
-            commands = await commits.recorded_commands(self._mirror, self._base, result.commit, head.commit)
-            await place.set_to(result.commit, tree=merged.tree, commands=commands)
-            red = await check(place.root)
-            if red:
-                return MergeResult(merged=False, red=red, onto=result.commit)
-            parents = (result.commit, head.commit)
-            made = await commits.commit_tree(self._mirror, merged.tree, parents, commits.message_of(note))
-            await self._mirror.update(f"update {result.name} {made} {result.commit}")
-            if self._kept is not None:
-                await self._kept.keep()  # before another machine's turn
-            return MergeResult(merged=True, commit=made, onto=result.commit)
+        await self._mirror.mend()
+        await self._fetch_result()
+        start, result = await self._refs.ends(RESULT)
+        earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
+        if earlier is not None:
+            return MergeResult(merged=True, commit=earlier)
+        head = await self.head(story_id)
+        with self._queue.joined() as place:
+            while True:
+                ended = await self._try_merge(place, head, note, check, test)
+                if ended is not None:
+                    return ended
+
+    async def _try_merge(
+        self, place: Place, head: str, note: CommitNote, check: CheckMerge, test: TestMerge | None
+    ) -> MergeResult | None:
+        """Returns how the merge with those before it ended; None when that has to be done again, on another commit."""
+        queue = self._queue
+        if queue.is_first(place):
+            queue.move(await self._result_commit())
+        await queue.until(lambda: queue.onto(place) is not None)
+        onto = queue.onto(place) or ""
+        merged = await merges.merge_trees(self._mirror, onto, head)
+        made = ""
+        if not merged.conflicts:
+            made = await commits.commit_tree(self._mirror, merged.tree, (onto, head), commits.message_of(note))
+        queue.build(place, onto, made)
+
+        async def wait() -> None:
+            async with activity("waiting for the merges of stories before it"):
+                await queue.until(lambda: place.onto is None or queue.is_next(place))
+
+        async def work(folder: Path) -> MergeResult | None:
+            if test is not None:
+                await queue.run(place, test(folder, made))
+            await wait()
+            if place.onto is None:
+                return None
+            red = await check(folder)
+            async with acquired(self._merge_turn(), "waiting for another machine's merge"):
+                if (result := await self._result_commit()) != onto:
+                    queue.move(result)
+                    return None
+                if red:
+                    return MergeResult(merged=False, red=red, onto=onto)
+                await self._mirror.update(f"update {self._refs.ref('heads', RESULT)} {made} {onto}")
+                queue.merge(place)
+                if self._kept is not None:
+                    await self._kept.keep()  # before another machine's turn
+            return MergeResult(merged=True, commit=made, onto=onto)
+
+        if made:
+            return await self._shown(made, work)
+        await wait()
+        return None if place.onto is None else MergeResult(merged=False, conflicts=merged.conflicts, onto=onto)
 
     @kept
     async def merged_by(self, workflow_id: str) -> str | None:
@@ -371,13 +410,11 @@ class GitWorkspace:
     @kept
     async def result_head(self) -> str:
         """Returns the commit of the result branch."""
+        return await self._result_commit()
+
+    async def _result_commit(self) -> str:
         await self._fetch_result()
         return (await self._refs.ends(RESULT))[1].commit
-
-    async def holds_result(self, story_id: str) -> bool:
-        """Returns whether the branch has all that was merged so far; see the port."""
-        merged, _ = await self._refs.own_part(story_id)
-        return merged == await self.result_head()
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Runs `work(folder)` on a detached checkout of the result branch, removed afterwards."""
@@ -399,11 +436,6 @@ class GitWorkspace:
     async def push(self, user_repo: Path, branch: str) -> None:
         """Creates or fast-forwards `branch` of the user's repository to the result; errors as `publish.push`."""
         await repository.push(self._mirror, await self._fetch_result(), user_repo, branch)
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        async with self._merging, self._merge_turn():
-            yield
 
     async def _fetch_result(self) -> str:
         """Gets what other machines have merged; returns the ref of the result branch."""

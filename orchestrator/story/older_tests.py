@@ -1,6 +1,7 @@
 """Compares tests before and after a merge: a test that ran before must still run."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -14,46 +15,51 @@ Tests = Mapping[str, str]
 """Name of each test with its group, without parameters → its file, "" if unknown."""
 
 
+_KEPT = 100
+"""Runs that are kept: more than stories are at work."""
+
+
 class OlderTests:
-    """Cached tests of the result branch for its current commit; shared by the stories of one run."""
+    """Runs of the whole suite by the content that they ran on, as `Workspace.content_of` names it; shared by the
+    stories of one run of a sprint, which have its environment."""
 
     def __init__(self) -> None:
-        self._commit, self._tests = "", dict[str, str]()
-        self._passed = frozenset[str]()
-        self.tested: dict[str, tuple[str, TestReport]] = {}
-        """Story → the commit of its branch on which the whole suite was green last, and that run."""
+        self._runs: OrderedDict[str, TestReport] = OrderedDict()
         self.base: TestReport | None = None
-        """Run of the whole suite at the sprint's base commit, once known."""
+        """Run at the sprint's base commit, once known."""
 
-    def know_base(self, commit: str, report: TestReport) -> None:
-        """Stores the whole suite's `report` at the sprint's base `commit`, where the result branch starts."""
+    def know_base(self, content: str, report: TestReport) -> None:
+        """Stores the run at the sprint's base commit, where the result branch starts."""
         self.base = report
-        if not self._commit and report.problem in {None, RunProblem.NO_TESTS}:
-            self.note(commit, report)
+        if report.problem is RunProblem.NO_TESTS:
+            self._runs[content] = report
+        self.note(content, report)
 
-    def note(self, commit: str, report: TestReport) -> None:
-        """Stores the whole suite's `report` at `commit`, the current head of the result branch."""
-        self._commit, self._tests = commit, ran(report)
-        self._passed = frozenset(case.id for case in report.cases if case.result is CaseResult.PASSED)
+    def note(self, content: str, report: TestReport) -> None:
+        """Stores a run, unless it shows nothing."""
+        if report.problem is None:
+            self._runs[content] = report
+        if len(self._runs) > _KEPT:
+            self._runs.popitem(last=False)
 
-    async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> Tests | str:
-        """Returns the tests of the current result branch, running them if necessary; or, for people, why not."""
-        commit = await workspace.result_head()
-        if commit != self._commit:
+    def find(self, content: str) -> TestReport | None:
+        """Returns the run on this content, if there was one."""
+        if content in self._runs:
+            self._runs.move_to_end(content)
+        return self._runs.get(content)
+
+    async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> TestReport:
+        """Returns the run on the result branch as it is, which may show nothing."""
+        content = await workspace.content_of(await workspace.result_head())
+        report = self.find(content)
+        if report is None:
 
             async def run(folder: Path) -> TestReport:
                 return await runner.run(folder, files=None, key=key)
 
             report = await workspace.result_tree(run)
-            if report.problem not in {None, RunProblem.NO_TESTS}:
-                return f"{report.problem}: {report.output[-500:].strip()}"
-            self.note(commit, report)
-        return self._tests
-
-    async def passing(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> frozenset[str]:
-        """Returns the ids of tests that pass on the current result branch, as `at_result`; none when that fails."""
-        tests = await self.at_result(workspace, runner, key=key)
-        return frozenset() if isinstance(tests, str) else self._passed
+            self.note(content, report)
+        return report
 
 
 def ran(report: TestReport) -> dict[str, str]:

@@ -10,7 +10,7 @@ from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import listed
 from orchestrator.story.context import Progress, Stage, failure_text, summary
-from orchestrator.story.older_tests import NAMED, Tests, holds_tests, vanished
+from orchestrator.story.older_tests import NAMED, Tests, holds_tests, ran, vanished
 from orchestrator.story.suite_runs import flaky_findings, twice
 
 
@@ -30,11 +30,13 @@ class Regression:
         self._changed = {change.file for change in plan.tests_to_change}
         # Doctests vanish with the code that contains them.
         self._changed |= {path for task in plan.tasks for path in task.files_to_create if not is_test_file(path)}
-        self._report: TestReport | None = None
+        self._report = TestReport(problem=RunProblem.NO_TESTS)
         self._vanished: tuple[str, ...] = ()
         self._flaky: tuple[str, ...] = ()
         self._unknown = ""
         self._tested = False
+        self._unproved: tuple[str, ...] | None = None
+        """Files whose older tests show nothing on the merged tree; None when that was not tried."""
 
     async def before_merge(self) -> TestReport | None:
         """Returns the run with older tests as failed that fail now and passed at the base.
@@ -49,24 +51,28 @@ class Regression:
         async def work(_step_id: str) -> TestReport:
             await stage.workspace.reset(stage.story_id)
             head = await stage.workspace.head(stage.story_id)
-            report = await self._run(stage.workspace.root(stage.story_id), (), stage.environment_key)
-            if report.green:
-                stage.older.tested[stage.story_id] = head, report
+            report, _ = await self._whole(stage.workspace.root(stage.story_id), head)
             if report.green or report.problem is not None:
                 return report
             known = self._not_own((await self.at_base()).failing_ids, report)
-            return await self._settled(stage.workspace.root(stage.story_id), stage.environment_key, report, known)
+            return await self._settled(stage.workspace.root(stage.story_id), report, known)
 
         report = await stage.step.step("older_tests", work, TestReport)
         self._progress.note_findings(flaky_findings(report.flaky))
         return report if report.problem is None and report.failed else None
 
+    async def test(self, folder: Path, commit: str) -> None:
+        """Runs the whole suite on a merged tree, and once more with older tests that must fail."""
+        self._unproved = None
+        self._report, self._tested = await self._whole(folder, commit)
+        if await self._is_as_at_base(self._report):
+            self._unproved = await self._find_unproved(folder)
+
     async def check(self, folder: Path) -> str:
-        """Returns why a merged tree is refused, or ""."""
-        key = f"{self._stage.brief.sprint}-merge"
-        self._report = report = await self._run_on_branch() or await self._run(folder, (), key)
-        red = "" if report.green else await self._red(folder, key, report)
-        if red := red or await self._faked(folder, key, report):
+        """Returns why the tree of the last test is refused, or ""."""
+        report, self._vanished, self._flaky, self._unknown = self._report, (), (), ""
+        red = "" if report.green else await self._red(folder, report)
+        if red := red or await self._faked(folder):
             return red
         before = await self._before()
         if isinstance(before, str):
@@ -76,25 +82,48 @@ class Regression:
         self._vanished = tuple(test for test in gone if test not in self._may_go)
         return f"older tests do not run any more: {listed(self._vanished, NAMED)}" if self._vanished else ""
 
-    async def _run_on_branch(self) -> TestReport | None:
-        """Returns the green run on the branch where the merged tree is that very tree."""
-        stage = self._stage
-        head, report = stage.older.tested.pop(stage.story_id, ("", None))
-        if report is None or head != await stage.workspace.head(stage.story_id):
-            return None
-        self._tested = await stage.workspace.holds_result(stage.story_id)
-        return report if self._tested else None
+    async def _whole(self, folder: Path, commit: str) -> tuple[TestReport, bool]:
+        """Returns a run of the whole suite on the commit in `folder`, and whether it was run before.
 
-    async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
-        """Returns why passed older tests are not trusted (tests changed so that they must fail still pass), or "".
-
-        The story's own files were proved on its branch; a file that proves nothing on the result either is excepted.
+        One that failed otherwise than at the base is run again: it may be flaky.
         """
-        passed = [case for case in report.cases if case.result is CaseResult.PASSED]
-        older = [case for case in passed if case.file and case.file not in self._suite.files]
-        files = set(await self._stage.runner.unproved(folder, older, key=key)) if older else set()
+        stage = self._stage
+        content = await stage.workspace.content_of(commit)
+        known = stage.older.find(content)
+        if known is not None and self._shows_own(known) and await self._is_as_at_base(known):
+            return known, True
+        report = await self._run(folder)
+        stage.older.note(content, report)
+        return report, False
+
+    def _shows_own(self, report: TestReport) -> bool:
+        passed = {case.name for case in report.cases if case.result is CaseResult.PASSED}
+        return passed.issuperset(self._suite.expected_names)
+
+    async def _is_as_at_base(self, report: TestReport) -> bool:
+        """Returns whether the run shows something, and nothing failed in it that did not fail at the base."""
+        return report.green or (report.problem is None and report.failing_ids <= (await self.at_base()).failing_ids)
+
+    async def _find_unproved(self, folder: Path) -> tuple[str, ...]:
+        """Returns the files of older tests that were changed so that they must fail, and passed all the same.
+
+        The story's own files were proved on its branch.
+        """
+        older = self._passed_older()
+        return await self._stage.runner.unproved(folder, older, key=self._key) if older else ()
+
+    def _passed_older(self) -> list[ReportedCase]:
+        passed = (case for case in self._report.cases if case.result is CaseResult.PASSED)
+        return [case for case in passed if case.file and case.file not in self._suite.files]
+
+    async def _faked(self, folder: Path) -> str:
+        """Returns why passed older tests are not trusted, or ""; excepted are files that prove nothing on the result
+        either."""
+        if self._unproved is None:
+            self._unproved = await self._find_unproved(folder)
+        files = set(self._unproved)
         if files:
-            there = [case for case in older if case.file in files]
+            there = [case for case in self._passed_older() if case.file in files]
             base = f"{self._stage.brief.sprint}-base"
             files -= set(
                 await self._stage.workspace.result_tree(lambda tree: self._stage.runner.unproved(tree, there, key=base))
@@ -106,11 +135,15 @@ class Regression:
             else ""
         )
 
-    async def _run(self, folder: Path, only: Sequence[ReportedCase], key: str) -> TestReport:
-        names = () if only else self._suite.expected_names
-        return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=key)
+    @property
+    def _key(self) -> str:
+        return self._stage.environment_key
 
-    async def _red(self, folder: Path, key: str, report: TestReport) -> str:
+    async def _run(self, folder: Path, only: Sequence[ReportedCase] = ()) -> TestReport:
+        names = () if only else self._suite.expected_names
+        return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=self._key)
+
+    async def _red(self, folder: Path, report: TestReport) -> str:
         """Returns why the merged tree is red, "" if only tests fail that failed at the sprint's base commit (C6).
 
         Tests fixed since then must not fail again: neither the story's own nor those that pass on the result.
@@ -121,7 +154,7 @@ class Regression:
         if base.problem not in {None, RunProblem.NO_TESTS}:
             return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
         known = self._not_own(base.failing_ids, report)
-        settled = await self._settled(folder, key, report, known - await self._mended(known & report.failing_ids))
+        settled = await self._settled(folder, report, known - await self._mended(known & report.failing_ids))
         self._flaky = settled.flaky
         if not settled.failed and settled.passed:
             return ""
@@ -136,21 +169,18 @@ class Regression:
 
     async def _mended(self, failing: frozenset[str]) -> frozenset[str]:
         """Returns those that pass on the current result branch; none when that is unknown."""
-        stage = self._stage
         if not failing:
             return failing
-        return failing & await stage.older.passing(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
+        there = await self._at_result()
+        return failing & {case.id for case in there.cases if case.result is CaseResult.PASSED}
 
-    async def _settled(self, folder: Path, key: str, report: TestReport, known: frozenset[str]) -> TestReport:
+    async def _settled(self, folder: Path, report: TestReport, known: frozenset[str]) -> TestReport:
         """Returns the run without `known` failures, after running new failures again alone."""
         fresh = report.failing_ids - known
-        once = partial(self._again, folder, key)
+        once = partial(self._run, folder)
         settled = await twice(self._stage, report, once, fresh) if fresh else report
         left_out = settled.failing_ids - fresh
         return settled.model_copy(update={"cases": tuple(case for case in settled.cases if case.id not in left_out)})
-
-    async def _again(self, folder: Path, key: str, only: Sequence[ReportedCase]) -> TestReport:
-        return await self._run(folder, only, key)
 
     async def at_base(self) -> TestReport:
         """Returns the whole suite's report at the sprint's base commit."""
@@ -161,19 +191,28 @@ class Regression:
         async def run(folder: Path) -> TestReport:
             return await stage.runner.run(folder, files=None, key=f"{stage.brief.sprint}-base")
 
-        return await stage.workspace.base_tree(run)
+        report = await stage.workspace.base_tree(run)
+        if report.problem in {None, RunProblem.NO_TESTS}:
+            stage.older.base = report
+        return report
 
     async def _before(self) -> Tests | str:
-        stage, progress = self._stage, self._progress
-        here = await stage.workspace.result_head()
+        """Returns the tests of the current result branch; or, for people, why they are not known."""
+        progress = self._progress
+        here = await self._stage.workspace.result_head()
         if here == progress.branch.base and not holds_tests(progress.surface.files):
             return {}
+        there = await self._at_result()
+        if there.problem not in {None, RunProblem.NO_TESTS}:
+            return f"{there.problem}: {there.output[-500:].strip()}"
+        return ran(there)
+
+    async def _at_result(self) -> TestReport:
+        stage = self._stage
         return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
 
     def told(self, result: MergeResult) -> MergeResult:
-        """Returns the result with facts about older tests; keeps the run for the next merge."""
-        if result.merged and self._report is not None:
-            self._stage.older.note(result.commit, self._report)
+        """Returns the result with facts about older tests."""
         learned = {
             "vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky, "tested": self._tested,
         }  # fmt: skip

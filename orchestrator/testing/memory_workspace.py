@@ -21,6 +21,7 @@ from orchestrator.core.delivery import (
     Sides,
 )
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.story import id_problem
 from orchestrator.files.safe_files import write_below
 
@@ -282,8 +283,10 @@ class MemoryWorkspace:
         found = (one for one in (*self._result.head.since(self._result.base), self._result.base) if one.id == commit)
         return next(found)
 
-    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
-        """See the port."""
+    async def merge(
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+    ) -> MergeResult:
+        """See the port; one after the other."""
         async with self._merging:
             branch, result = self._branch(story_id), self._result
             earlier, onto = result.find(note.step), result.head
@@ -292,11 +295,18 @@ class MemoryWorkspace:
             both, conflicts = merged(branch.onto.tree, onto.tree, branch.head.tree)
             if conflicts:
                 return MergeResult(merged=False, conflicts=conflicts, onto=onto.id)
-            red = await self._shown(both, check)
+            made = self._made(both, note, onto)
+
+            async def work(folder: Path) -> str:
+                if test is not None:
+                    await test(folder, made.id)
+                return await check(folder)
+
+            red = await self._shown(both, work)
             if red:
                 return MergeResult(merged=False, red=red, onto=onto.id)
-            result.head = self._made(both, note, onto)
-            return MergeResult(merged=True, commit=result.head.id, onto=onto.id)
+            result.head = made
+            return MergeResult(merged=True, commit=made.id, onto=onto.id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """See the port."""
@@ -314,9 +324,9 @@ class MemoryWorkspace:
         """See the port."""
         return self._result.head.id
 
-    async def holds_result(self, story_id: str) -> bool:
+    async def content_of(self, commit: str) -> str:
         """See the port."""
-        return self._branch(story_id).onto.id == self._result.head.id
+        return digest("", self._trees[commit], "")
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """See the port."""

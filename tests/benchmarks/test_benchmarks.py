@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, engine, fleet
+from benchmarks import demo, engine, fleet, merge
 from benchmarks.measure import Result
 
 pytestmark = pytest.mark.docs
@@ -63,6 +63,11 @@ def test_one_story_cannot_be_faster_than_its_own_calls() -> None:
 def test_the_critical_path_follows_the_longest_chain() -> None:
     needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
     assert demo.critical_path_s({"a": 1.0, "b": 5.0, "c": 2.0, "d": 1.0}, needs) == 7.0
+
+
+def test_stories_are_merged() -> None:
+    said = figures(merge.run(merge.Crowd(stories=2, suite_s=0.1)))
+    assert said["stories merged"] == 2
 
 
 def test_the_command_prints_a_table_and_writes_the_numbers(tmp_path: Path) -> None:

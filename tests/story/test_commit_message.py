@@ -1,12 +1,13 @@
 """Commits that a maintainer would merge: subjects, bodies, and no two alike (values in, values out)."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from orchestrator.core.delivery import CommitNote, FileChange, MergeResult
+from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.git.commits import message_of
 from orchestrator.story.commit_message import WIDTH, body_of, fitted, subject_of, unlike
@@ -78,9 +79,11 @@ class Noted(MemoryWorkspace):
         self.notes.append(note)
         return await super().commit(story_id, changes, note, removed)
 
-    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
+    async def merge(
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+    ) -> MergeResult:
         self.notes.append(note)
-        return await super().merge(story_id, note, check)
+        return await super().merge(story_id, note, check, test)
 
 
 def plan_text(title: str, why: str, value: int) -> str:

@@ -1,0 +1,187 @@
+"""The queue of merges: whatever becomes the result was tested as it is, whatever is red and whoever is ready first."""
+
+import asyncio
+from collections.abc import Collection
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.core.delivery import MergeResult
+from orchestrator.git.merge_queue import MergeQueue, Place
+from orchestrator.git.workspace import GitWorkspace
+from tests.effort import examples
+from tests.git.git_samples import change, git, note, user_repo
+
+STORIES = "abcdef"
+Pair = st.tuples(st.sampled_from(STORIES), st.sampled_from(STORIES))
+Pairs = st.frozensets(Pair, max_size=3)
+
+
+class Line:
+    """Stories that are merged with a queue. A commit is the text of the stories in it; `X` comes from elsewhere.
+
+    Some are `red` by themselves; those of a pair are red together, or in conflict.
+    """
+
+    def __init__(
+        self, red: frozenset[str], together: Collection[Collection[str]], conflicts: Collection[Collection[str]]
+    ) -> None:
+        self.red, self.together, self.conflicts = red, together, conflicts
+        self.queue, self.result, self.tested = MergeQueue(), "", {""}
+        self.places: dict[str, tuple[ExitStack, Place]] = {}
+        self.merged: dict[str, bool] = {}
+
+    @property
+    def acts(self) -> list[tuple[str, str]]:
+        """What may happen next to whom."""
+        told = [("join", story) for story in STORIES if story not in {*self.places, *self.merged}][:1]
+        for story, (_, place) in self.places.items():
+            if place.onto is None and self.queue.onto(place) is not None:
+                told.append(("build", story))
+            if place.onto is not None and place.commit not in self.tested:
+                told.append(("test", story))
+            if self.queue.is_next(place) and place.commit in {"", *self.tested}:
+                told.append(("end", story))
+        return told
+
+    def join(self, story: str) -> None:
+        stack = ExitStack()
+        self.places[story] = stack, stack.enter_context(self.queue.joined())
+
+    def build(self, story: str) -> None:
+        place = self.places[story][1]
+        if self.queue.is_first(place):
+            self.queue.move(self.result)
+        if (onto := self.queue.onto(place)) is not None:
+            self.queue.build(place, onto, "" if self.conflict(onto, story) else onto + story)
+
+    def test(self, story: str) -> None:
+        self.tested.add(self.places[story][1].commit)
+
+    def end(self, story: str) -> None:
+        stack, place = self.places[story]
+        if place.onto != self.result:  # another machine was first
+            return self.queue.move(self.result)
+        refused = self.conflict(self.result, story) or self.is_red(self.result + story)
+        if not refused:
+            assert place.commit == self.result + story
+            assert place.commit in self.tested
+            self.result = place.commit
+            self.queue.merge(place)
+        self.merged[story] = not refused
+        del self.places[story]
+        return stack.close()
+
+    def is_red(self, commit: str) -> bool:
+        return bool(self.red & {*commit}) or any({*pair} <= {*commit} for pair in self.together)
+
+    def conflict(self, onto: str, story: str) -> bool:
+        return any(story in pair and {*pair} <= {*onto, story} for pair in self.conflicts)
+
+
+@given(red=st.frozensets(st.sampled_from(STORIES)), together=Pairs, conflicts=Pairs, data=st.data())
+@settings(max_examples=examples(300))
+def test_whatever_becomes_the_result_was_tested_as_it_is(
+    red: frozenset[str],
+    together: frozenset[tuple[str, str]],
+    conflicts: frozenset[tuple[str, str]],
+    data: st.DataObject,
+) -> None:
+    """And a story is turned down for what it meets in the result alone, never for one that was not merged."""
+    line = Line(red, together, conflicts)
+    elsewhere = data.draw(st.sets(st.integers(0, 30), max_size=2))
+    for number in count():
+        if number in elsewhere:
+            line.result += "X"
+            line.tested.add(line.result)
+        acts = line.acts
+        if not acts:
+            break
+        act, story = data.draw(st.sampled_from(acts))
+        getattr(line, act)(story)
+    assert line.merged.keys() == {*STORIES}, "everybody comes to an end"
+    assert {*line.result} - {"X"} == {story for story, merged in line.merged.items() if merged}
+
+
+class Runs:
+    """Runs of tests that end when they are told to."""
+
+    def __init__(self, workspace: GitWorkspace) -> None:
+        self.workspace = workspace
+        self.begun: list[tuple[str, list[str]]] = []
+        """Story and the files of all stories in the tree, of each run in the order in which they began."""
+        self.cut: list[str] = []
+        self.ends: dict[str, asyncio.Event] = {}
+        self.checked: list[str] = []
+        self.changed = asyncio.Event()
+
+    async def merge(self, story: str, *, red: bool = False) -> MergeResult:
+        """Merges; the run ends when `end` has named the story."""
+        files: list[str] = []
+
+        async def test(folder: Path, commit: str) -> None:
+            files[:] = sorted(path.stem for path in folder.glob("US-*.txt"))
+            assert git(self.workspace._mirror.path, "ls-tree", "--name-only", commit).count("US-") == len(files)
+            self.begun.append((story, list(files)))
+            self.changed.set()
+            try:
+                await self.ends.setdefault(story, asyncio.Event()).wait()
+            except asyncio.CancelledError:
+                self.cut.append(story)
+                raise
+
+        async def check(_folder: Path) -> str:
+            before = await self.workspace.files_at(await self.workspace.result_head())
+            assert files == sorted([*(path[:-4] for path in before if path.startswith("US-")), story])
+            self.checked.append(story)
+            return "tests fail" if red else ""
+
+        return await self.workspace.merge(story, note(f"{story}:merge", story), check, test)
+
+    async def begin(self, runs: int) -> None:
+        """Waits for so many runs."""
+        while len(self.begun) < runs:
+            self.changed.clear()
+            await self.changed.wait()
+
+    def end(self, *stories: str) -> None:
+        """Ends the runs of these stories, also those to come."""
+        for story in stories:
+            self.ends.setdefault(story, asyncio.Event()).set()
+
+
+async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_without_it(tmp_path: Path) -> None:
+    repo = user_repo(tmp_path / "user", {"README.md": "hello\n"})
+    base = git(repo, "rev-parse", "HEAD")
+    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=base)
+    await workspace.prepare(repo)
+    stories = [f"US-{number}" for number in range(1, 7)]
+    for story in stories:
+        await workspace.open(story)
+        await workspace.commit(story, [change(f"{story}.txt", story)], note("1", story))
+    runs, merges = Runs(workspace), list[asyncio.Task[MergeResult]]()
+    for number, story in enumerate(stories, start=1):
+        merges.append(asyncio.create_task(runs.merge(story, red=story == "US-3")))
+        await runs.begin(number)
+    assert runs.begun == [(story, stories[: number + 1]) for number, story in enumerate(stories)], "all at once"
+    runs.end("US-6", "US-2", "US-3")
+    assert runs.checked == [], "the first one has not ended"
+    runs.end("US-1")
+    await runs.begin(9)  # US-3 was turned down
+    rest = [story for story in stories if story != "US-3"]
+    assert runs.begun[6:] == [(story, rest[: rest.index(story) + 1]) for story in ("US-4", "US-5", "US-6")]
+    assert runs.cut == ["US-4", "US-5"], "the run of US-6 had ended"
+    runs.end("US-4", "US-5")
+    results = await asyncio.gather(*merges)
+    assert [result.merged for result in results] == [story != "US-3" for story in stories]
+    assert runs.checked == stories
+    assert (await workspace.result_head(), results[2].red) == (results[5].commit, "tests fail")
+    assert [result.onto for result in results] == [
+        base,
+        *(result.commit for result in (*results[:2], results[1], *results[3:5])),
+    ]
+    assert [path.name for path in (tmp_path / "trees").iterdir() if path.name.startswith("base-")] == []
+    workspace.close()
