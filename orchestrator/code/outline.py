@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from orchestrator.code.javascript import tree
+from orchestrator.code.javascript import tree as javascript_tree
+from orchestrator.code.python.source import parse_python
 from orchestrator.code.sql.tables import read_tables
 
 MAX_SIGNATURE = 200
@@ -17,7 +18,7 @@ MAX_NAMES = 80
 STYLES = frozenset({".css", ".scss", ".sass", ".less"})
 PAGES = frozenset({".html", ".htm", ".jinja", ".jinja2", ".j2", ".vue", ".svelte", ".astro", ".ejs", ".hbs", ".njk"})
 PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
-_CODE = frozenset({".py", *tree.SUFFIXES})
+_CODE = frozenset({".py", *javascript_tree.SUFFIXES})
 
 
 class Definition(NamedTuple):
@@ -38,7 +39,7 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix == ".py":
         return tuple(_python(text))
-    if suffix in tree.SUFFIXES:
+    if suffix in javascript_tree.SUFFIXES:
         return tuple(_javascript(text))
     if suffix == ".sql":
         return tuple(
@@ -75,11 +76,8 @@ def _short(text: str, limit: int = MAX_SIGNATURE) -> str:
 
 
 def _python(text: str) -> Iterator[Definition]:
-    try:
-        module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in module.body:
+    tree = parse_python(text)
+    for node in tree.body if tree is not None else ():
         if isinstance(node, ast.ClassDef):
             yield from _class(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

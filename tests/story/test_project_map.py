@@ -122,6 +122,8 @@ def test_outlines_name_what_can_be_built_on() -> None:
         "  @property async def f(self)",
         "def _g(a=1)",
     ]
+    # Read as the checks read it: with a byte order mark, and where the running Python is older than the text.
+    assert told("a.py", "\ufeffdef f[T](a: T) -> T: ...\n") == ["def f(a: T) -> T"]
     assert told(
         "a.js", "export async function f(a) {\n}\nclass A {\n  run(x) {\n  }\n}\nmodule.exports = { f };\n"
     ) == [

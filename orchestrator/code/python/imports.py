@@ -19,7 +19,7 @@ _SHARED = frozenset({"google", "google.cloud", "azure"})
 """Packages that hold nothing themselves: what is imported from them are packages of many distributions."""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=512)  # a delivery's files are judged again with the whole story, many stories later
 def imports(text: str) -> tuple[Import, ...] | None:
     """Returns every import anywhere in the text; None when it does not parse.
 
