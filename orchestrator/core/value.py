@@ -5,6 +5,7 @@ import inspect
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -35,6 +36,7 @@ class _Described(BaseModel):
         return schema
 
 
+@cache
 def _field_docstrings(model: type) -> dict[str, str]:
     """Returns field → the docstring below it in the source of the class."""
     body = ast.parse(dedent(inspect.getsource(model))).body[0].body  # type: ignore[attr-defined]  # the class
@@ -45,6 +47,7 @@ def _field_docstrings(model: type) -> dict[str, str]:
         and isinstance(field.target, ast.Name)
         and isinstance(text, ast.Expr)
         and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
     }
 
 
