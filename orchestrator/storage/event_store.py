@@ -332,6 +332,8 @@ class EventStore:
         """
         assert self._engine is not None
         dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
+        # One statement for all rows: with the values in it, it would be built and compared with known ones each time.
+        insert = dialect.insert(EVENTS).on_conflict_do_nothing()
         fresh = []
         with self._engine.begin() as connection:
             lock(connection)
@@ -341,10 +343,7 @@ class EventStore:
             for number, item in enumerate(items):
                 event = item.event
                 row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": item.body}
-                result = connection.execute(
-                    dialect.insert(EVENTS).values(row).on_conflict_do_nothing(), execution_options=_COUNTED
-                )
-                new = result.rowcount == 1
+                new = connection.execute(insert, row, execution_options=_COUNTED).rowcount == 1
                 if not new and number in claimed:
                     same = sa.select(EVENTS.c.seq).where(EVENTS.c.id == event.id, EVENTS.c.body == item.body)
                     new = connection.execute(same).first() is not None
