@@ -43,12 +43,8 @@ class MergeQueue:
                 self._settle()
 
     def is_first(self, place: Place) -> bool:
-        """Returns whether nothing is before it."""
+        """Returns whether nothing is before it: its merge, if it stands, was built on the result."""
         return self._line[0] is place
-
-    def is_next(self, place: Place) -> bool:
-        """Returns whether its merge may become the result."""
-        return self.is_first(place) and place.onto == self._result
 
     def onto(self, place: Place) -> str | None:
         """Returns the commit to build its merge on; None while one before it has to be built."""

@@ -361,7 +361,7 @@ class GitWorkspace:
 
         async def wait() -> None:
             async with activity("waiting for the merges of stories before it"):
-                await queue.until(lambda: place.onto is None or queue.is_next(place))
+                await queue.until(lambda: place.onto is None or queue.is_first(place))
 
         async def work(folder: Path) -> MergeResult | None:
             if test is not None:

@@ -30,7 +30,7 @@ class Line:
         self, red: frozenset[str], together: Collection[Collection[str]], conflicts: Collection[Collection[str]]
     ) -> None:
         self.red, self.together, self.conflicts = red, together, conflicts
-        self.queue, self.result, self.tested = MergeQueue(), "", {""}
+        self.queue, self.result, self.tested = MergeQueue(), ".", {"."}
         self.places: dict[str, tuple[ExitStack, Place]] = {}
         self.merged: dict[str, bool] = {}
 
@@ -43,7 +43,7 @@ class Line:
                 told.append(("build", story))
             if place.onto is not None and place.commit not in self.tested:
                 told.append(("test", story))
-            if self.queue.is_next(place) and place.commit in {"", *self.tested}:
+            if place.onto is not None and self.queue.is_first(place) and place.commit in {"", *self.tested}:
                 told.append(("end", story))
         return told
 
@@ -57,6 +57,7 @@ class Line:
             self.queue.move(self.result)
         if (onto := self.queue.onto(place)) is not None:
             self.queue.build(place, onto, "" if self.conflict(onto, story) else onto + story)
+            assert place.onto == onto
 
     def test(self, story: str) -> None:
         self.tested.add(self.places[story][1].commit)
@@ -103,7 +104,7 @@ def test_whatever_becomes_the_result_was_tested_as_it_is(
         act, story = data.draw(st.sampled_from(acts))
         getattr(line, act)(story)
     assert line.merged.keys() == {*STORIES}, "everybody comes to an end"
-    assert {*line.result} - {"X"} == {story for story, merged in line.merged.items() if merged}
+    assert {*line.result} - {*".X"} == {story for story, merged in line.merged.items() if merged}
 
 
 class Runs:
