@@ -99,6 +99,30 @@ async def test_another_machine_goes_on_with_what_the_first_one_had(site: Site) -
     assert "<<<<<<<" in (await third.read_at(sides.tree, ["src/app.py"]))["src/app.py"]
 
 
+async def test_a_merge_that_another_machine_has_overtaken_is_tested_again_on_what_that_has_merged(site: Site) -> None:
+    first, second = site.workspace("one"), site.workspace("two")
+    await first.prepare(site.repo)
+    for number in (1, 2):
+        await first.open(f"US-{number}")
+        await first.commit(f"US-{number}", [change(f"{number}.txt", "new\n")], note(f"{number}", f"US-{number}"))
+    await second.prepare()
+    tested: list[set[str]] = []
+
+    async def test(folder: Path, _commit: str) -> None:
+        tested.append({path.name for path in folder.glob("*.txt")})
+        if len(tested) == 1:
+            assert (await first.merge("US-1", note("US-1:merge"), agree)).merged
+
+    async def check(_folder: Path) -> str:
+        there = {path for path in await second.files_at(await second.result_head()) if path.endswith(".txt")}
+        return "files that were there are gone" if there - tested[-1] else ""
+
+    merged = await second.merge("US-2", note("US-2:merge", "US-2"), check, test)
+    assert merged.merged
+    assert tested == [{"2.txt"}, {"1.txt", "2.txt"}], "what it was turned down for on the old result does not count"
+    assert await first.result_head() == merged.commit
+
+
 async def test_a_commit_that_was_never_kept_is_made_again(site: Site) -> None:
     first = site.workspace("one")
     await first.prepare(site.repo)

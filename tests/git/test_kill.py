@@ -60,7 +60,7 @@ def torture(tmp_path: Path, rounds: int, seed: int) -> None:
     assert [path.name for path in killed.rglob("*.lock")] == ["sprint.lock"]
     assert git(repo, "rev-parse", "result-s1") == git(killed / "mirror.git", "rev-parse", "orchestrator/s1/result")
     stories = {f"US-{number}" for number in range(3)}
-    assert {entry.name for entry in (killed / "trees").iterdir()} <= {*stories, ".state", ".trash", ".merge"}
+    assert {entry.name for entry in (killed / "trees").iterdir()} <= {*stories, ".state", ".trash"}
 
 
 def test_kills_change_nothing(tmp_path: Path) -> None:
