@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     backlog,
+    cli,
     daemon,
     demo,
     engine,
@@ -20,13 +21,14 @@ from benchmarks import (
     recall,
     refusals,
     sandbox,
+    speed,
     sql,
     stories,
     syntax,
 )
 from benchmarks.measure import Result, machine
 
-OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "merge", "prompts", "sandbox", "sql", "syntax")
+OFFLINE = ("engine", "git", "backlog", "cli", "daemon", "demo", "merge", "prompts", "sandbox", "sql", "syntax")
 NAMES = (*OFFLINE, "environments", "fleet", "refusals", "recall")
 
 
@@ -34,6 +36,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
+    parser.add_argument("--docs", action="store_true", help="also write docs/speed.md and docs/speed.svg")
     parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog and fleet")
     parser.add_argument("--replicas", type=int, default=64, metavar="N", help="fleet: simulated daemons")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
@@ -58,6 +61,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "engine": partial(engine.run, load),
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
+        "cli": partial(cli.run, **size),
         "daemon": partial(daemon.run, daemon.Crowd(**size), options.database),
         "demo": demo.run,
         "merge": partial(merge.run, merge.Crowd()),
@@ -97,6 +101,8 @@ def main() -> None:
         if name in wanted:
             results.append(_apart(work))
             _print(results[-1])
+    if options.docs:
+        speed.write([result for result in results if result.name in speed.NAMES], facts)
     if options.json is not None:
         numbers = {"machine": facts, "results": [result.as_json() for result in results]}
         options.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")

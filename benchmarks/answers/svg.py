@@ -37,11 +37,11 @@ INSIDE = 6.0
 """Percent from which a part is wide enough for its number."""
 
 
-def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
+def draw_text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def _rect(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> str:
+def draw_rect(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> str:
     told = f"<title>{escape(title)}</title>" if title else ""
     return f'<rect x="{x:.2f}" y="{y:.1f}" width="{width:.2f}" height="{height}" class="{kind}">{told}</rect>'
 
@@ -49,25 +49,27 @@ def _rect(x: float, y: float, width: float, height: float, kind: str, title: str
 def _legend(y: float) -> list[str]:
     parts, x = [], float(LEFT)
     for what, words in LEGEND.items():
-        parts += [_rect(x, y - 10, 11, 11, what), _text(x + 16, y, words, "soft")]
+        parts += [draw_rect(x, y - 10, 11, 11, what), draw_text(x + 16, y, words, "soft")]
         x += 34 + 6.6 * len(words)
     return parts
 
 
 def _bar(read: Read, y: float, *, ours: bool) -> list[str]:
     scale = (WIDTH - LEFT - RIGHT) / 100
-    parts = [_text(LEFT - 10, y + 13, read.peer.name, "ours" if ours else "", "end")]
+    parts = [draw_text(LEFT - 10, y + 13, read.peer.name, "ours" if ours else "", "end")]
     x = float(LEFT)
     for what, words in LEGEND.items():
         share = percent(read.tally.total, what)
         if not share:
             continue
-        parts.append(_rect(x, y, share * scale, BAR, what, f"{words}: {share:.1f} %"))
+        parts.append(draw_rect(x, y, share * scale, BAR, what, f"{words}: {share:.1f} %"))
         if share >= INSIDE and what in (Outcome.EXACT, Outcome.SILENT):
-            parts.append(_text(x + share * scale / 2, y + 12.5, f"{share:.0f}", "inside", "middle"))
+            parts.append(draw_text(x + share * scale / 2, y + 12.5, f"{share:.0f}", "inside", "middle"))
         x += share * scale
     parts.append(
-        _text(WIDTH - RIGHT + 8, y + 13, f"{percent(read.tally.total, Outcome.EXACT):.1f} %", "ours" if ours else "")
+        draw_text(
+            WIDTH - RIGHT + 8, y + 13, f"{percent(read.tally.total, Outcome.EXACT):.1f} %", "ours" if ours else ""
+        )
     )
     return parts
 
@@ -80,8 +82,8 @@ def drawn(reads: Sequence[Read], *, ours: str, cases: int, missing: int = 0) -> 
         "<title>What readers make of a model's broken answers</title>",
         f"<style>{STYLE}\n</style>",
         f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8" class="page"/>',
-        _text(20, 30, "What readers make of a model's broken answers", "title"),
-        _text(20, 50, f"{cases} texts, every kind of fault equally often; share of texts in %, best first", "soft"),
+        draw_text(20, 30, "What readers make of a model's broken answers", "title"),
+        draw_text(20, 50, f"{cases} texts, every kind of fault equally often; share of texts in %, best first", "soft"),
         *_legend(76),
     ]
     scale = (WIDTH - LEFT - RIGHT) / 100
@@ -89,9 +91,9 @@ def drawn(reads: Sequence[Read], *, ours: str, cases: int, missing: int = 0) -> 
     for tick in range(0, 101, 25):
         x = LEFT + tick * scale
         parts.append(f'<line x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{bottom}" class="grid"/>')
-        parts.append(_text(x, bottom + 16, str(tick), "soft", "middle"))
+        parts.append(draw_text(x, bottom + 16, str(tick), "soft", "middle"))
     for number, read in enumerate(reads):
         parts += _bar(read, TOP + ROW * number, ours=read.peer.name == ours)
     if missing:
-        parts.append(_text(20, height - 10, f"{missing} more could not be installed, see the table", "soft"))
+        parts.append(draw_text(20, height - 10, f"{missing} more could not be installed, see the table", "soft"))
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -2,14 +2,15 @@
 
 import json
 import multiprocessing
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, engine, fleet, merge
-from benchmarks.measure import Result
+from benchmarks import demo, engine, fleet, merge, speed
+from benchmarks.measure import Figure, Result
 
 pytestmark = pytest.mark.docs
 
@@ -82,3 +83,9 @@ def test_the_command_prints_a_table_and_writes_the_numbers(tmp_path: Path) -> No
     assert git["tests per story"] > 0
     assert "commit a task" in ended.stdout
     assert numbers["machine"]["sqlite"]
+
+
+def test_costs_are_drawn_beside_those_of_bare_dbos() -> None:
+    bars = [("engine: bare dbos", Figure(name="", value=5, unit="ms")), ("engine", Figure(name="", value=10))]
+    widths = re.findall(r'<rect x="218.00" \S+ width="([\d.]+)" \S+ class="(\w+)"', speed.drawn(bars))
+    assert [(float(width) * 2, kind) for width, kind in widths] == [(562, "refused"), (1124, "exact")]
