@@ -1,5 +1,6 @@
 """What a persona works with: one story's Step, the prompts, the budgets."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -340,7 +341,7 @@ class Desk:
         copied = copies_example(reply.text, self.library.worked(request.prompt_name))
         if copied and self.policies.natural_answers:
             self.copied.add(request.persona)
-        heard = Heard(reply=reply, extraction=_extracted(request, reply.text))
+        heard = Heard(reply=reply, extraction=await asyncio.to_thread(_extracted, request, reply.text))
         await self._tell(request, heard, copied=copied)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
@@ -350,7 +351,7 @@ class Desk:
     async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
         """Returns the reply of the one repair request; the broken reply, with the request spent, if it is unusable."""
         reply = await self._turn(request, Purpose.REPAIR, "repair", slots, request.schema_name)
-        extraction = extract(reply.text, request.answer)
+        extraction = await asyncio.to_thread(extract, reply.text, request.answer)
         if extraction.status not in {Status.OK, Status.REPAIRED}:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
             await self.emit(

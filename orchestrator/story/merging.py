@@ -1,5 +1,6 @@
 """Merges a green story; otherwise has the developer resolve it once and tests again, or asks a person (C5)."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -41,7 +42,7 @@ async def check_final_diff(
         followed = {path for path, text in progress.locks.items() if after.get(path) == text}
         ours = suite_files | followed
         installed = progress.installed
-        return list(check_diff(contract, entries, after=after, before=before, suite_files=ours, installed=installed))
+        return await asyncio.to_thread(check_diff, contract, entries, after, before, ours, installed)
 
     found = await stage.step.step("check_diff", work, FindingList)
     blocked = blocking(found)

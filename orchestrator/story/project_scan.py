@@ -320,7 +320,7 @@ async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
     async def work() -> Surface:
         async with stage.scans:
             paths = await files()
-            texts = await read(scan_paths(paths, about))
+            texts = await read(await asyncio.to_thread(scan_paths, paths, about))
             schemas = await stage.workspace.schemas(stage.story_id, database_paths(paths))
             return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas, about=about)
 
@@ -333,7 +333,8 @@ async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | 
     async def work() -> dict[str, str]:
         paths = files if files is not None else await stage.workspace.files(stage.story_id)
         texts = await read(scan_paths(paths))
-        using = {path for paths in users_of(lost, texts).values() for path in paths}
+        users = await asyncio.to_thread(users_of, lost, texts)
+        using = {path for paths in users.values() for path in paths}
         return {path: text for path, text in texts.items() if path in using}
 
     return await stage.do("users", dict[str, str], work)

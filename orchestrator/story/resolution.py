@@ -1,5 +1,6 @@
 """Has the developer resolve a refused merge: shows both sides, judges the answer, merges it into the story's branch."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -209,15 +210,15 @@ class Resolution:
         about = "\n".join(finding.message for finding in said if finding.code == COMMENT)
         around = around_of(self._stage, self._progress, self._plan, contract, about)
         # Losses in a file that was in conflict are judged against both sides.
-        lost = lost_exports(delivery, {path: text for path, text in texts.items() if path not in self._paths}, about)
+        others = {path: text for path, text in texts.items() if path not in self._paths}
+        lost = await asyncio.to_thread(lost_exports, delivery, others, about)
         if any(not one.route for one in lost):
             read = partial(self._stage.workspace.read_at, self._sides.tree)
             around = around.model_copy(update={"others": await read_users(self._stage, lost, files, read)})
         silent = delivery.model_copy(update={"commands": ()})
-        return [
-            *check_resolution(delivery, self._sides.conflicts, texts, around),
-            *map(without_question, check_delivery(contract, silent, {**texts, **results}, self._progress.installed)),
-        ]
+        held = await asyncio.to_thread(check_delivery, contract, silent, {**texts, **results}, self._progress.installed)
+        found = await asyncio.to_thread(check_resolution, delivery, self._sides.conflicts, texts, around)
+        return [*found, *map(without_question, held)]
 
     async def _take_in(self, task: Task, delivery: Delivery) -> str:
         """Commits the answer; regenerates lock files in conflict from the merged manifests."""

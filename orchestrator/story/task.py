@@ -1,5 +1,6 @@
 """Runs one task: requests it, judges it before anything is written, runs its commands, and commits it once."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -194,11 +195,11 @@ class TaskRun:
         """Checks the contents; reads the users of lost names only if there are any."""
         about = self._about(order)
         around = around_of(self._stage, self._progress, self._plan, self.contract, about)
-        lost = lost_exports(delivery, before, about)
+        lost = await asyncio.to_thread(lost_exports, delivery, before, about)
         if any(not one.route for one in lost):
             read = partial(self._stage.workspace.read, self._stage.story_id)
             around = around.model_copy(update={"others": await read_users(self._stage, lost, None, read)})
-        return check_content(delivery, before, around, lost)
+        return await asyncio.to_thread(check_content, delivery, before, around, lost)
 
     async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         task = order.task
@@ -248,10 +249,10 @@ class TaskRun:
 
     async def _checked(self, delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
         """Checks imports by name, and by the installed packages if names are not sufficient."""
-        findings = check_delivery(self.contract, delivery, before)
+        findings = await asyncio.to_thread(check_delivery, self.contract, delivery, before)
         if not any(finding.code == "contract.import" for finding in questions(findings)):
             return findings
-        return check_delivery(self.contract, delivery, before, await self.installed())
+        return await asyncio.to_thread(check_delivery, self.contract, delivery, before, await self.installed())
 
     async def installed(self) -> InstalledPackages:
         """Returns the packages of the story's environment: the project's, the plan's and the granted ones."""
