@@ -178,10 +178,9 @@ class Merging:
 
         result = await stage.step.step("merge", work, MergeResult)
         said = merge_notes(result) if result.merged else [merge_finding(result)]
-        before = "; the whole suite had run on this very tree, and was not run again" if result.tested else ""
         await stage.decide(
             "story_merged" if result.merged else "merge_refused",
-            f"merged as {result.commit[:10]}{before}" if result.merged else f"not merged: {said[0].message}",
+            f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
             Loop.MERGE,
             _verdict(result),
             findings=said,
