@@ -13,10 +13,10 @@ from pathlib import Path
 from benchmarks import databases, samples
 from benchmarks.bare import run as bare_calls
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
+from orchestrator.app.histories import event_url, read_histories
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
-from orchestrator.app.sprints import event_url, read_histories
 from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.event import Event
@@ -27,7 +27,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.files.process import end_at_once
 from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.testing.memory_workspace import MemoryWorkspace

@@ -3,13 +3,18 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from orchestrator.cli.main import COMMANDS, app
 from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.storage.case_files import write_case
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_table import connected, prepare
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import plain_environment
 
 ROOT = Path(__file__).parent.parent
@@ -122,3 +127,14 @@ def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(
     assert "orchestrator" in loaded[-1]
     assert loaded[-1].isdisjoint({"dbos", "anthropic", "openai"})
     assert {name for name in loaded[-1] if name.startswith("tree_sitter")} == {"tree_sitter", "tree_sitter_go"}
+
+
+def test_looking_at_a_sprint_of_the_state_folder_loads_no_sqlalchemy_and_no_engine(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / ".orchestrator")
+    folder.make()
+    prepare(connected(sqlite_url(folder.event_database), writes=True, pooled=False))
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    folder.save(SprintRecord(sprint="S", backlog="b", repo="r", base="", story_ids=("A",), started_at=begun))
+    for loaded in loaded_by(["status", "status --json", "show A", "logs"], tmp_path):
+        assert "pydantic" in loaded
+        assert loaded.isdisjoint({"sqlalchemy", "dbos", "anthropic", "openai", "tree_sitter"})

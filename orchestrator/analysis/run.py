@@ -17,10 +17,10 @@ from orchestrator.analysis.plan_file import prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
 from orchestrator.analysis.tasks import World, aggregate
+from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprints import event_url
 from orchestrator.app.team import prompt_library, schema_texts
 from orchestrator.core.analysis import (
     AnalysisRecord,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from orchestrator.analysis.files import PLAN, PLAN_JSON
 from orchestrator.analysis.stages import Ledger, fold
-from orchestrator.app.sprints import event_url
+from orchestrator.app.histories import event_url
 from orchestrator.core.analysis import (
     AnalysisRecord,
     AnalysisRequest,
@@ -23,7 +23,7 @@ from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.story import id_problem
 from orchestrator.core.value import Value
 from orchestrator.settings import Environment
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.locks import holder
 from orchestrator.storage.state_folder import StateFolder
 

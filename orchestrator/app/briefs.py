@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.app.sprints import Chosen, open_log
+from orchestrator.app.histories import open_log
+from orchestrator.app.sprints import Chosen
 from orchestrator.app.team import story_payload
 from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.exchange import GivenPlan, StoryBrief

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.app.histories import event_url, read_numbered_events
 from orchestrator.app.relocation import follow_move
-from orchestrator.app.sprint_reader import Reader, SprintView, find_history
-from orchestrator.app.sprints import event_url, read_numbered_events, workspace_of
+from orchestrator.app.sprint_reader import Reader, SprintView
+from orchestrator.app.sprints import workspace_of
 from orchestrator.app.views import begun_by
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -217,27 +218,25 @@ class SprintCommands:
         """Returns whether the story waits at a question, with `answered` also when it is answered and the story has
         not resumed yet; False for an unknown story. Blocks."""
         try:
-            history = find_history(self._reader.sprint(sprint, story=story), story)
+            history = self._reader.story(sprint, story).histories[story]
         except ConfigError:  # an unknown story asks nothing
             return False
-        last = history.events[-1].name if history.events else ""
-        return history.waits_for is not None or (answered and last == GATE_ANSWERED)
+        last = history.last
+        return history.waits_for is not None or (answered and last is not None and last.name == GATE_ANSWERED)
 
     def _log(self) -> EventStore:
         url = event_url(self._environment, self._folder)
         return EventStore(url, secrets=secrets_of(self._environment.variables))
 
     def _record(self, sprint: str | None, story: str | None) -> SprintRecord:
-        view = self._reader.sprint(sprint, story=story)
-        if story is not None:
-            find_history(view, story)
+        view = self._reader.sprint(sprint) if story is None else self._reader.story(sprint, story)
         return view.record
 
     def _question(self, sprint: str | None, story: str, given: AnswerBody) -> tuple[SprintView, Gate]:
         """Returns the open question that allows this answer. Raises ConfigError when there is none."""
-        view = self._reader.sprint(sprint, story=story)
+        view = self._reader.story(sprint, story)
         try:
-            gate = open_gate(story, find_history(view, story), given.gate, self._clock.now())
+            gate = open_gate(story, view.histories[story], given.gate, self._clock.now())
         except ConfigError as error:
             waiting = [
                 other.record.sprint

@@ -10,7 +10,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.value import Value
 from orchestrator.settings import Environment
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 
 POLL_S = 0.3  # fast enough for a person who watches
 LONGEST_POLL_S = 5.0

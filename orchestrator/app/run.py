@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from orchestrator.app.histories import event_url, is_sprint_finished, read_histories
 from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
@@ -15,13 +16,10 @@ from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
 from orchestrator.app.sprints import (
     Chosen,
-    event_url,
     find_resumable_sprint,
     find_sprints_elsewhere,
-    is_sprint_finished,
     make_sprint_record,
     read_checked,
-    read_histories,
     workspace_of,
 )
 from orchestrator.app.team import plan_payload, prompt_library

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from anyio import CapacityLimiter
 
-from orchestrator.app.sprints import event_url
+from orchestrator.app.histories import event_url
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, Step
@@ -28,8 +28,9 @@ from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
+from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import FOREVER, EventStore
-from orchestrator.storage.event_table import sqlite_url, usable
+from orchestrator.storage.event_table import usable
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.app.sprints import read_saved_report
+from orchestrator.app.histories import read_saved_report
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.providers.routing import model_of

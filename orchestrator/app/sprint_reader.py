@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
-from orchestrator.app.sprints import (
+from orchestrator.app.histories import (
     event_url,
     find_last_end,
     open_log,
     read_histories,
     read_saved_report,
     read_sprint_events,
-    workspace_of,
 )
 from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.event import Event
@@ -29,7 +29,7 @@ from orchestrator.reports.markdown import Places, render_report
 from orchestrator.reports.report import build_report, with_facts
 from orchestrator.settings import Environment
 from orchestrator.sprint.state import Board
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.locks import holder
 from orchestrator.storage.state_folder import StateFolder
 
@@ -110,7 +110,10 @@ class SprintView:
 
     record: SprintRecord
     histories: dict[str, StoryHistory]
-    report: SprintReport
+    events: list[Event]
+    """Those of the sprint itself."""
+    kept: SprintReport | None
+    """The report of a pruned sprint, whose events are deleted."""
     running_pid: int | None
     """Pid of the process that works on it, or None."""
     running_on: str = ""
@@ -119,6 +122,13 @@ class SprintView:
     """Why none of its stories may start; "" when they may."""
     held: dict[str, str] = field(default_factory=dict)
     """Story → the order that holds it."""
+
+    @cached_property
+    def report(self) -> SprintReport:
+        """Returns the report as it would be written now."""
+        shown = self.record.model_copy(update={"story_ids": tuple(self.histories)})
+        report = self.kept or build_report(shown, self.histories, self.record.titles, why_it_rests(self.events))
+        return with_facts(report, read_facts(self.events))
 
     @property
     def is_running(self) -> bool:
@@ -134,14 +144,21 @@ class Reader:
         self._folder = StateFolder.of(environment)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
-        """Returns the named sprint, or the latest (that has `story`), with all that is recorded of that story.
+        """Returns the named sprint, or the latest (that has `story`). Raises ConfigError naming the nearest."""
+        return self._view(self._record(name, story))
 
-        Raises ConfigError naming the nearest.
-        """
+    def story(self, name: str | None, story: str) -> SprintView:
+        """Returns the same of this story alone, with all that is recorded of it. Raises ConfigError naming the nearest
+        when the sprint does not have it."""
+        view = self._view(self._record(name, story), story)
+        find_history(view, story)
+        return view
+
+    def _record(self, name: str | None, story: str | None) -> SprintRecord:
         records = self._records()
         if name is not None:
-            return self._view(_named(records, name), story)
-        return self._view((records if story is None else _having(records, story))[-1], story)
+            return _named(records, name)
+        return (records if story is None else _having(records, story))[-1]
 
     def has(self, name: str) -> bool:
         """Returns whether there is a sprint of this name."""
@@ -200,8 +217,13 @@ class Reader:
         if not await asyncio.to_thread(mirror.exists):
             # Fetching it would take what a whole clone takes.
             return "no branch yet" if self._folder.shared is None else "its branch is not on this machine"
+        # Imported here: most commands need no git.
+        from orchestrator.git.workspace import GitWorkspace
+
+        worktrees = self._folder.worktrees(record.sprint)
+        workspace = GitWorkspace(mirror=mirror, folder=worktrees, sprint=record.sprint, base=record.base)
         try:
-            return await workspace_of(self._environment, self._folder, record).diff_stat(story)
+            return await workspace.diff_stat(story)
         except WorkspaceError as error:
             return f"no branch yet ({error.message})"
 
@@ -211,22 +233,20 @@ class Reader:
             raise UnknownName(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
         return records
 
-    def _view(self, record: SprintRecord, story: str | None = None) -> SprintView:
-        histories = read_histories(self._environment, self._folder, record, whole=story or "")
+    def _view(self, record: SprintRecord, story: str = "") -> SprintView:
+        histories = read_histories(self._environment, self._folder, record, story=story)
         events = read_sprint_events(self._environment, self._folder, record)
-        kept = read_saved_report(self._folder, record.sprint) if record.pruned is not None else None
-        rests = why_it_rests(events)
-        report = kept or build_report(record, histories, record.titles, rests)
         board = Board(record.sprint)
         board.read(enumerate(events))
         pid = holder(self._folder.lock(record.sprint))
         return SprintView(
             record=record,
             histories=histories,
-            report=with_facts(report, read_facts(events)),
+            events=events,
+            kept=read_saved_report(self._folder, record.sprint) if record.pruned is not None else None,
             running_pid=pid,
             running_on=self._folder.holder_elsewhere(record.sprint) if pid is None else "",
-            paused=board.reason or rests,
+            paused=board.reason or why_it_rests(events),
             held={story: why for story in record.story_ids if (why := board.held(story))},
         )
 

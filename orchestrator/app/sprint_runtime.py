@@ -13,10 +13,11 @@ from types import TracebackType
 from orchestrator import __version__
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import Renewal
+from orchestrator.app.histories import find_failed_before, read_numbered_events
 from orchestrator.app.runners import project_runner
 from orchestrator.app.runtime import Sharing, Works
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprints import Chosen, find_failed_before, read_numbered_events, require_rows
+from orchestrator.app.sprints import Chosen, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter

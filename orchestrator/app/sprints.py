@@ -1,44 +1,31 @@
 """Sprints of a state folder: which one a command is about, and what the event log says of each."""
 
-import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from orchestrator.app.histories import open_log
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.errors import BacklogError, ConfigError
-from orchestrator.core.event import Event
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import (
     StoryHistory,
     expect_kept,
-    failed_in_a_row,
-    fold,
-    in_short,
-    is_finished,
-    kept_histories,
-    rests,
 )
 from orchestrator.core.ports import Clock
-from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select
-from orchestrator.storage.event_store import EventReader
-from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.leases import MERGE, Lease
 from orchestrator.storage.state_folder import StateFolder
-
-Told = tuple[str, StoryStatus, str | None]
-"""A story, how it is, and the commit of its branch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +35,6 @@ class Chosen:
     record: SprintRecord
     continued: bool
     content: BacklogContent
-
-
-def event_url(environment: Environment, folder: StateFolder) -> str:
-    """Returns where the event log lives."""
-    return environment.database_url or sqlite_url(folder.event_database)
 
 
 def workspace_of(
@@ -87,63 +69,6 @@ def workspace_of(
         remote=remote,
         merge_turn=turn,
     )
-
-
-@contextmanager
-def open_log(environment: Environment, folder: StateFolder, *, patience_s: float = 0.0) -> Iterator[EventReader | None]:
-    """Hands out the event log to be read; None while there is none yet. `patience_s`: how long a database that is away
-    is waited for."""
-    if environment.database_url is None and not folder.event_database.exists():
-        yield None
-        return
-    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
-    try:
-        yield reader
-    finally:
-        reader.close()
-
-
-def read_histories(
-    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0, whole: str = ""
-) -> dict[str, StoryHistory]:
-    """Returns what the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
-
-    Events are `in_short` but for those of the story `whole`: a sprint may have a thousand of them.
-    """
-    if record.pruned is not None:
-        return kept_histories(record, record.pruned, read_saved_report(folder, record.sprint))
-    with open_log(environment, folder, patience_s=patience_s) as log:
-        events = (event for _, event in (log.read(record.sprint) if log else ()))
-        return fold(record, (event if event.story == whole else in_short(event) for event in events))
-
-
-def read_numbered_events(
-    environment: Environment, folder: StateFolder, record: SprintRecord
-) -> list[tuple[int, Event]]:
-    """Returns all events of a sprint with their sequence numbers, in order. Blocks."""
-    with open_log(environment, folder) as log:
-        return [*log.read(record.sprint)] if log else []
-
-
-def read_sprint_events(
-    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
-) -> list[Event]:
-    """Returns what the log says of the sprint itself, in order. Blocks."""
-    with open_log(environment, folder, patience_s=patience_s) as log:
-        return log.of_sprint(record.sprint) if log else []
-
-
-def find_failed_before(
-    environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
-) -> tuple[str, ...]:
-    """Returns the stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
-    told = _reported(folder, record)
-    seen = [
-        rest.since
-        for rest in rests(read_sprint_events(environment, folder, record))
-        if rest.interrupted or _outcomes(histories, rest.since) <= told
-    ]
-    return failed_in_a_row(histories, max(seen, default=None))
 
 
 def read_checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
@@ -246,56 +171,6 @@ def find_sprints_elsewhere(environment: Environment, folder: StateFolder) -> fro
         return frozenset()
     with open_log(environment, folder) as log:
         return frozenset(log.sprints() if log else ()) - {record.sprint for record in folder.records()}
-
-
-def is_sprint_finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Returns whether every story has its outcome and the report, a run's last step, says so. Blocks."""
-    return find_end(environment, folder, record) is not None
-
-
-def find_end(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
-    """Returns when the last story of a `finished` sprint ended; None while something is left to do. Blocks."""
-    if record.pruned is not None:
-        return record.pruned.at
-    histories = read_histories(environment, folder, record)
-    if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
-        return None
-    return find_last_end(record, histories)
-
-
-def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
-    """Returns when the last of its stories ended."""
-    return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
-
-
-def is_end_recorded(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Returns whether nothing is left to do of a daemon's sprint, the event of its end included. Blocks."""
-    at = find_end(environment, folder, record)
-    if at is None or record.pruned is not None:
-        return at is not None
-    told = f"{record.sprint}:sprint_ended:{at.isoformat()}"
-    return any(event.id == told for event in read_sprint_events(environment, folder, record))
-
-
-def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
-    return {
-        (story, history.outcome.status, history.outcome.commit)
-        for story, history in histories.items()
-        if history.outcome and (until is None or (history.finished and history.finished <= until))
-    }
-
-
-def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
-    report = read_saved_report(folder, record.sprint)
-    return {(story.id, story.status, story.commit) for story in report.stories} if report else set()
-
-
-def read_saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
-    """Returns the report as it was written; None where there is none that can be read. Blocks."""
-    try:
-        return SprintReport.model_validate(json.loads(folder.report(sprint).read_bytes()))
-    except (OSError, ValueError):  # missing or damaged: the log has everything
-        return None
 
 
 def require_rows(chosen: Chosen, histories: Mapping[str, StoryHistory]) -> None:

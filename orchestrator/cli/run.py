@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
+from orchestrator.app.histories import is_sprint_finished, read_histories
 from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.app.spending import with_spending
-from orchestrator.app.sprints import find_resumable_sprint, is_sprint_finished, read_histories
+from orchestrator.app.sprints import find_resumable_sprint
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
 from orchestrator.cli.console import EventPrinter, make_printer, status_word

@@ -74,10 +74,10 @@ def status_command(
     if follow and context.as_json:
         raise ConfigError("--follow prints lines for people; give --json without it, or `logs -f --json`")
     source = context.sprints
-    shown = source.sprint(sprint)
     if context.as_json:
-        print_json(shown)
+        print_json(source.sprint(sprint))
         return Exit.GOOD
+    shown = source.status(sprint)
     url = source.url
     printer = EventPrinter(context.settings, form="lines", stream=sys.stdout)
     live = Live(console=Console(highlight=False), auto_refresh=False) if follow and sys.stdout.isatty() else None

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from orchestrator.app.sprint_reader import Reader, find_history
-from orchestrator.app.views import read_contract, sprint_json, story_json
+from orchestrator.app.sprint_reader import Reader
+from orchestrator.app.views import read_contract, sprint_json, status_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
@@ -38,21 +38,25 @@ class LocalFolder:
         """Returns the named sprint, or the latest (that has `story`), as `status --json` prints it."""
         return sprint_json(self._reader.sprint(name, story=story))
 
+    def status(self, name: str | None) -> dict[str, Any]:
+        """Returns of the same object what `status` prints for people."""
+        return status_json(self._reader.sprint(name))
+
     def follow(self, name: str, tell: Callable[[str], None]) -> dict[str, Any]:
-        """Returns the sprint again."""
-        return self.sprint(name)
+        """Returns the status again."""
+        return self.status(name)
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """Returns a story as `show --json` prints it."""
-        view = self._reader.sprint(sprint, story=story)
-        history = find_history(view, story)
+        view = self._reader.story(sprint, story)
+        history = view.histories[story]
         stat = asyncio.run(self._reader.diff_stat(view.record, story))
         drawn = of_story(history, running=view.is_running, full=full)
         return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
     def contract(self, sprint: str, story: str) -> dict[str, Any]:
         """Returns a story's contract."""
-        return read_contract(self._reader.sprint(sprint, story=story), story).model_dump(mode="json")
+        return read_contract(self._reader.story(sprint, story), story).model_dump(mode="json")
 
     def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
         """Returns the answer to the story's question that counts: this one, or an earlier one."""

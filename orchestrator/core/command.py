@@ -97,6 +97,16 @@ class Choice(StrEnum):
     """Nobody answered in time; no person chooses it."""
 
 
+DONE_AS = {
+    Choice.APPROVE: "approved",
+    Choice.REJECT: "rejected",
+    Choice.EDIT: "edited and approved",
+    Choice.REPLAN: "to be planned from the start",
+    Choice.CANCEL: "given up",
+    Choice.TIME_OUT: "not answered in time",
+}
+
+
 class Gate(Value):
     """One question to a person, with all that is needed to answer it."""
 

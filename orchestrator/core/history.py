@@ -1,11 +1,12 @@
 """Folds over the event log: what happened to each story of a sprint in its current generation, and what all cost."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator.core.breakdown import ArchitecturalConflict
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
@@ -25,8 +26,44 @@ from orchestrator.core.sprint import (
 from orchestrator.core.suite import BASE_TRIED
 
 STARTED, FINISHED, CONFLICT = "story_started", "story_finished", "conflict_detected"
+TURN, SHOWN = "turn_finished", "files_shown"
+_FOLDED = frozenset({STARTED, FINISHED, TURN, SHOWN})
 _CONTRACTS = frozenset({"contract_frozen", "contract_amended"})
 """Events whose data is half of the log, and that only who shows one story looks at."""
+# Of an event as it is stored: within a text its quotes would be escaped, and before it stand an id and a time alone.
+_DATA = '"data": {'
+_NAME = re.compile(r'"level": "\w+", "name": "(\w+)"')
+
+
+class Logged(NamedTuple):
+    """An event as it is stored. Decoding is what takes the time where a sprint has a thousand stories."""
+
+    id: str
+    story: str | None
+    body: str
+
+    @classmethod
+    def of(cls, event: Event) -> "Logged":
+        """Returns the event as it would be stored."""
+        return cls(event.id, event.story, json.dumps(event.model_dump(mode="json")))
+
+    @property
+    def name(self) -> str:
+        """Returns the event's name."""
+        found = _NAME.search(self.body)
+        return found[1] if found else str(self.decoded()["name"])
+
+    def decoded(self) -> dict[str, Any]:
+        """Returns the event as it was recorded."""
+        told: dict[str, Any] = json.loads(self.body)
+        return told
+
+    def in_short(self) -> "Logged":
+        """Returns the event without the contract, which neither a report nor resuming a sprint needs."""
+        if self.name not in _CONTRACTS:
+            return self
+        head, _, _ = self.body.partition(_DATA)
+        return self._replace(body=f"{head}{_DATA}}}}}")
 
 
 @dataclass
@@ -44,18 +81,26 @@ class StoryHistory:
     """Calls whose reply only asked to be shown files."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
-    last_message: str = ""
-    last_time: datetime | None = None
-    """Of the last event; None before the first, and for what was pruned."""
     criteria: tuple[str, ...] | None = None
     """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
-    _kept: list[str] = field(default_factory=list)
-    """The events as JSON: of a thousand stories the values would take seven times as much."""
+    pruned: str = ""
+    """What is said of a pruned story, whose events are deleted."""
+    _kept: list[tuple[str, str]] = field(default_factory=list)
+    """Names of events, and events as JSON: of a thousand stories the values would take seven times as much."""
 
     @property
     def events(self) -> list[Event]:
         """In their order, built on every access."""
-        return [Event.model_validate(json.loads(kept)) for kept in self._kept]
+        return [event_of(body) for _, body in self._kept]
+
+    def select(self, names: Collection[str]) -> list[Event]:
+        """Returns the events of these names, in their order, built on every call."""
+        return [event_of(body) for name, body in self._kept if name in names]
+
+    @property
+    def last(self) -> Event | None:
+        """The last event; None before the first, and for what was pruned."""
+        return event_of(self._kept[-1][1]) if self._kept else None
 
     @property
     def status(self) -> StoryStatus:
@@ -69,9 +114,8 @@ class StoryHistory:
         """What a person is asked and has not answered yet."""
         if self.outcome is not None:
             return None
-        events = self.events
-        asked = [Gate.model_validate(event.data["gate"]) for event in events if event.name == GATE_OPENED]
-        answered = {event.data["answer"]["number"] for event in events if event.name == GATE_ANSWERED}
+        asked = [Gate.model_validate(event.data["gate"]) for event in self.select({GATE_OPENED})]
+        answered = {event.data["answer"]["number"] for event in self.select({GATE_ANSWERED})}
         return asked[-1] if asked and asked[-1].number not in answered else None
 
     @property
@@ -79,55 +123,60 @@ class StoryHistory:
         """Seconds from start to end, 0 while either is missing."""
         return (self.finished - self.started).total_seconds() if self.started and self.finished else 0.0
 
-    def add(self, event: Event) -> None:
+    def add(self, logged: Logged) -> None:
         """Take in one more event."""
-        self._kept.append(json.dumps(event.model_dump(mode="json"), separators=(",", ":")))
-        self.last_message, self.last_time = event.message, event.time
-        if event.name == STARTED:
-            self.started = event.time
-            told = event.data.get("criteria")
-            self.criteria = None if told is None else tuple(told)
-        elif event.name == FINISHED:
-            self.finished = event.time
-            self.outcome = StoryOutcome.model_validate(event.data["outcome"])
-        elif event.name == "files_shown" and event.data.get("only"):
-            self.looks += 1
+        name = logged.name
+        self._kept.append((name, logged.body))
+        if name not in _FOLDED:
+            return
+        told = logged.decoded()
+        data = told["data"]
+        if name == STARTED:
+            self.started = datetime.fromisoformat(told["time"])
+            self.criteria = None if data.get("criteria") is None else tuple(data["criteria"])
+        elif name == FINISHED:
+            self.finished = datetime.fromisoformat(told["time"])
+            self.outcome = StoryOutcome.model_validate(data["outcome"])
+        elif name == SHOWN:
+            self.looks += bool(data.get("only"))
         else:
-            self._add_call(event)
+            self._add_call(data)
 
-    def add_earlier(self, event: Event) -> None:
+    def add_earlier(self, logged: Logged) -> None:
         """Takes in an event of an earlier generation, of which only its cost counts."""
-        before = self.calls
-        self._add_call(event)
-        self.earlier_calls += self.calls - before
+        if logged.name == TURN:
+            before = self.calls
+            self._add_call(logged.decoded()["data"])
+            self.earlier_calls += self.calls - before
 
-    def _add_call(self, event: Event) -> None:
-        if event.name != "turn_finished" or not event.data.get("paid"):
+    def _add_call(self, data: Mapping[str, Any]) -> None:
+        if not data.get("paid"):
             return
         self.calls += 1
         self.tokens = Tokens(
-            input=self.tokens.input + event.data["input_tokens"],
-            cached=self.tokens.cached + event.data["cached_tokens"],
-            output=self.tokens.output + event.data["output_tokens"],
+            input=self.tokens.input + data["input_tokens"],
+            cached=self.tokens.cached + data["cached_tokens"],
+            output=self.tokens.output + data["output_tokens"],
         )
-        cost = event.data["cost_usd"]
+        cost = data["cost_usd"]
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+
+def event_of(body: str) -> Event:
+    """Returns the event of a row of the log."""
+    # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+    return Event.model_validate(json.loads(body))
 
 
 def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
     """Returns the conflict that the story ended in, if it did."""
     if history.status is not StoryStatus.CONFLICTED:
         return None
-    found = [event.data["conflict"] for event in history.events if event.name == CONFLICT]
+    found = [event.data["conflict"] for event in history.select({CONFLICT})]
     return ArchitecturalConflict.model_validate(found[-1]) if found else None
 
 
-def in_short(event: Event) -> Event:
-    """Returns the event without the contract, which neither a report nor resuming a sprint needs."""
-    return event.model_copy(update={"data": {}}) if event.name in _CONTRACTS else event
-
-
-def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistory]:
+def fold(record: SprintRecord, events: Iterable[Event | Logged]) -> dict[str, StoryHistory]:
     """Story id → history, for every story of the selection."""
     histories = {story: StoryHistory() for story in record.story_ids}
     # What was paid for reading a person's plan was paid for the story, also where another text took its place.
@@ -136,10 +185,11 @@ def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistor
     for event in events:
         if event.story not in histories:
             continue
+        logged = event if isinstance(event, Logged) else Logged.of(event)
         if event.id.startswith(prefixes[event.story]):
-            histories[event.story].add(event)
+            histories[event.story].add(logged)
         else:
-            histories[event.story].add_earlier(event)
+            histories[event.story].add_earlier(logged)
     return histories
 
 
@@ -217,7 +267,7 @@ def kept_histories(record: SprintRecord, pruning: Pruning, report: SprintReport 
 def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) -> StoryHistory:
     if told is None:
         status = pruning.statuses.get(story, StoryStatus.FAILED)
-        return StoryHistory(outcome=StoryOutcome(id=story, status=status), last_message=said)
+        return StoryHistory(outcome=StoryOutcome(id=story, status=status), pruned=said)
     outcome = StoryOutcome(
         id=story,
         status=told.status,
@@ -236,5 +286,5 @@ def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) 
         looks=told.looks,
         tokens=told.tokens,
         cost_usd=told.cost_usd,
-        last_message=said,
+        pruned=said,
     )

@@ -14,22 +14,22 @@ from pydantic import BaseModel, ConfigDict
 from rapidfuzz import process
 
 
-class _Described(BaseModel):
-    """A model whose JSON Schema has the docstrings below its fields as their descriptions.
+class Value(BaseModel):
+    """A frozen value: built by keyword, compared by content, safe to log, store and replay."""
 
-    They are read when a schema is made: pydantic's `use_attribute_docstrings` reads and parses the source of every
-    class on import, which took a third of the time of a short command. For the same reason a validator is built when
-    it is used first (`defer_build`).
-    """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
+    # A validator is built when it is used first: short commands import many models and use few.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """Part of pydantic."""
+        """Describes the fields by the docstrings below them.
+
+        These are read when a schema is made: pydantic's `use_attribute_docstrings` reads and parses the source of every
+        class on import, which was a third of the time of a short command.
+        """
         schema: dict[str, Any] = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
-        for model in cls.__mro__[: cls.__mro__.index(_Described)]:
+        for model in cls.__mro__[: cls.__mro__.index(Value)]:
             for name, text in _field_docstrings(model).items():
                 if name in properties:
                     properties[name].setdefault("description", text)
@@ -51,16 +51,10 @@ def _field_docstrings(model: type) -> dict[str, str]:
     }
 
 
-class Value(_Described):
-    """A frozen value: built by keyword, compared by content, safe to log, store and replay."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class AnswerValue(_Described):
+class AnswerValue(BaseModel):
     """A value that a persona writes: unknown extra keys are tolerated (they stay in the kept reply)."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 def counted(count: int, thing: str, things: str = "") -> str:

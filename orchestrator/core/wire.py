@@ -19,7 +19,14 @@ OR_PLAN = ConfigDict(json_schema_extra={"x-action-plan": True})
 """Of an answer that may come as an action plan instead; the schema says so."""
 
 
-class WireTask(AnswerValue):
+class WireValue(AnswerValue):
+    """A part of an answer, described by the docstrings below its fields."""
+
+    # Read on import, unlike those of other values: such a schema is made while stories run, where no file may be read.
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class WireTask(WireValue):
     """A task as the architect writes it."""
 
     task_id: str = aliased("taskId", "id")
@@ -30,14 +37,14 @@ class WireTask(AnswerValue):
     dependency_reason: str | None = ""
 
 
-class WirePackages(AnswerValue):
+class WirePackages(WireValue):
     """Added packages as in package.json."""
 
     dependencies: dict[str, str] | list[str] = Field(default_factory=dict)
     devDependencies: dict[str, str] | list[str] = Field(default_factory=dict)
 
 
-class BreakdownAnswer(AnswerValue):
+class BreakdownAnswer(WireValue):
     """The architect's answer to purpose `breakdown`."""
 
     story_id: str
@@ -56,7 +63,7 @@ class BreakdownAnswer(AnswerValue):
     technical_notes: Any = None
 
 
-class BreakdownMissingAnswer(AnswerValue):
+class BreakdownMissingAnswer(WireValue):
     """The architect's answer to purpose `breakdown_missing`: the tasks that were missing (known ones may repeat)."""
 
     tasks: list[WireTask]
@@ -66,7 +73,7 @@ class BreakdownMissingAnswer(AnswerValue):
     dependencies: WirePackages | list[str] | dict[str, str] | None = None
 
 
-class AmendmentAnswer(AnswerValue):
+class AmendmentAnswer(WireValue):
     """The architect's answer to purpose `amendment`: what of the things asked for is allowed; empty grants nothing."""
 
     files: list[str]
@@ -75,7 +82,7 @@ class AmendmentAnswer(AnswerValue):
     story_id: str | None = None
 
 
-class WirePlannedTask(AnswerValue):
+class WirePlannedTask(WireValue):
     """A task of a person's plan as the architect reads it."""
 
     number: str | int | float = aliased("task_id", "id", "task")
@@ -85,7 +92,7 @@ class WirePlannedTask(AnswerValue):
     depends_on: list[str | int | float] | None = None
 
 
-class PlanExtractAnswer(AnswerValue):
+class PlanExtractAnswer(WireValue):
     """The architect's answer to purpose `plan_extract`: what a person's plan says, nothing else."""
 
     goal: str
@@ -94,14 +101,14 @@ class PlanExtractAnswer(AnswerValue):
     dev_packages: list[str] | None = None
 
 
-class WireFile(AnswerValue):
+class WireFile(WireValue):
     """A delivered file."""
 
     path: str = aliased("filename", "file")
     content: str
 
 
-class DeliveryAnswer(AnswerValue):
+class DeliveryAnswer(WireValue):
     """The developer's answer to purposes `delivery` and `continuation`."""
 
     model_config = OR_PLAN
@@ -113,7 +120,7 @@ class DeliveryAnswer(AnswerValue):
     notes: Any = None
 
 
-class WireTestCase(AnswerValue):
+class WireTestCase(WireValue):
     """One test as the tester names it."""
 
     name: str
@@ -121,7 +128,7 @@ class WireTestCase(AnswerValue):
     """The number of the acceptance criterion that it shows."""
 
 
-class SuiteAnswer(AnswerValue):
+class SuiteAnswer(WireValue):
     """The tester's answer to purpose `suite`."""
 
     model_config = OR_PLAN
@@ -133,7 +140,7 @@ class SuiteAnswer(AnswerValue):
     story_id: str | None = None
 
 
-class WireInstruction(AnswerValue):
+class WireInstruction(WireValue):
     """One instruction of a failure analysis."""
 
     file: str
@@ -142,13 +149,13 @@ class WireInstruction(AnswerValue):
     function: str | None = ""
 
 
-class WireReason(AnswerValue):
+class WireReason(WireValue):
     """Why the suite itself is wrong, or what the environment lacks."""
 
     reason: str
 
 
-class AnalysisAnswer(AnswerValue):
+class AnalysisAnswer(WireValue):
     """The tester's answer to purpose `analysis`."""
 
     failure_analysis: list[WireInstruction]
@@ -157,7 +164,7 @@ class AnalysisAnswer(AnswerValue):
     story_id: str | None = None
 
 
-class WireImprovement(AnswerValue):
+class WireImprovement(WireValue):
     """A task as an analysis writes it."""
 
     title: str
@@ -166,7 +173,7 @@ class WireImprovement(AnswerValue):
     file: str | None = None
 
 
-class StageAnswer(AnswerValue):
+class StageAnswer(WireValue):
     """The analyst's answer to purpose `stage`."""
 
     summary: str
@@ -174,7 +181,7 @@ class StageAnswer(AnswerValue):
     tasks: list[WireImprovement]
 
 
-class TriageAnswer(AnswerValue):
+class TriageAnswer(WireValue):
     """The analyst's answer to purpose `triage`: ids of prompts, in the order they are to be asked."""
 
     prompts: list[str]

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from orchestrator.app.sprints import find_sprints_elsewhere, is_end_recorded, make_sprint_record
+from orchestrator.app.histories import is_end_recorded
+from orchestrator.app.sprints import find_sprints_elsewhere, make_sprint_record
 from orchestrator.core.daemon import BacklogState
 from orchestrator.core.errors import ConfigError, SprintLocked, UserError
 from orchestrator.core.ports import Clock

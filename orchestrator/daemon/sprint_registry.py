@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.app.histories import read_histories
 from orchestrator.app.sprint_reader import save_report
 from orchestrator.app.sprint_runtime import Site, SprintDriver
-from orchestrator.app.sprints import read_histories
 from orchestrator.core.daemon import SprintState
 from orchestrator.core.errors import (
     BacklogError,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment
-from orchestrator.app.sprints import event_url
 from orchestrator.app.team import prompt_library
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level

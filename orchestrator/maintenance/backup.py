@@ -22,7 +22,7 @@ from typing import IO
 
 from orchestrator import __version__
 from orchestrator.analysis.store import JOB_FILES
-from orchestrator.app.sprints import is_sprint_finished
+from orchestrator.app.histories import is_sprint_finished
 from orchestrator.core.daemon import BackedUp, BackupHeader, SprintKept
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import ArchiveWriter, passed_on

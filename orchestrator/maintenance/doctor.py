@@ -44,7 +44,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner, remove_tre
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.model import CommandSettings
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.event_table import is_postgres
 from orchestrator.storage.leases import living_daemons
 from orchestrator.story.older_tests import holds_something, try_base

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from orchestrator.analysis.store import JOB, AnalysisStore
-from orchestrator.app.sprints import event_url, find_end, is_sprint_finished, read_histories
+from orchestrator.app.histories import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.core.analysis import AnalysisRecord
 from orchestrator.core.errors import RepositoryError, SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
@@ -31,8 +31,9 @@ from orchestrator.files.safe_files import prune as sweep_folder
 from orchestrator.git.mirror import drop_branches, tidy
 from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.settings import Environment, Settings
+from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventPruner, EventStore
-from orchestrator.storage.event_table import sqlite_url, usable
+from orchestrator.storage.event_table import usable
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.snapshots import shrink

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.core.command import Verdict
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, kept_open
+from orchestrator.core.history import TURN, StoryHistory, kept_open
 from orchestrator.core.sprint import (
     CriterionOutcome,
     FormOutcome,
@@ -23,7 +23,7 @@ from orchestrator.core.sprint import (
 )
 from orchestrator.core.value import Value
 from orchestrator.reports.path import verdict_of
-from orchestrator.story.fail_before import Covered, coverage
+from orchestrator.story.coverage import Covered, coverage
 from orchestrator.story.routing import PlanRoute
 
 
@@ -38,7 +38,7 @@ def build_report(
         _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()), paused)
         for story in record.story_ids
     )
-    events = (event for story in record.story_ids for event in histories[story].events)
+    events = (event for story in record.story_ids for event in histories[story].select({READ}))
     told = totals(stories) | {"forms": [form.model_dump() for form in forms(events)]}
     return SprintReport(sprint=record.sprint, stories=stories, totals=told)
 
@@ -85,7 +85,7 @@ def _criterion(row: Covered, outcome: StoryOutcome) -> CriterionOutcome:
 def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str], paused: str = "") -> StoryReport:
     kept = (kept_open(paused, history.status),) if paused and history.outcome is None else ()
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status, findings=kept)
-    events = history.events
+    events = history.select(_TOLD)
     covered, _ = coverage(criteria if history.criteria is None else history.criteria, outcome.tests.cases)
     return StoryReport(
         id=story_id,
@@ -190,15 +190,18 @@ def stage_times(events: Sequence[Event], duration_s: float) -> tuple[StageTime, 
 
 def prompts_used(events: Iterable[Event]) -> tuple[PromptUsed, ...]:
     """Every prompt that was sent, with its version, once each."""
-    sent = (event.data for event in events if event.name == "turn_finished")
+    sent = (event.data for event in events if event.name == TURN)
     used = dict.fromkeys((str(data["prompt"]), str(data["prompt_version"])) for data in sent if data.get("prompt"))
     return tuple(PromptUsed(name=name, version=version) for name, version in used)
 
 
+_STAGE_OF = {"command_finished": _COMMAND, "tests_finished": _TESTS, "older_tests_failed": _TESTS}
+_TOLD = frozenset({*HEALINGS, *_GOOD, *REWRITTEN, *_STAGE_OF, TURN})
+"""Events that the report of a story is made from, besides its outcome."""
+
+
 def _stage(event: Event) -> str | None:
-    if event.name == "turn_finished":
-        return _OF_PURPOSE.get(str(event.data.get("purpose")))
-    return {"command_finished": _COMMAND, "tests_finished": _TESTS, "older_tests_failed": _TESTS}.get(event.name)
+    return _OF_PURPOSE.get(str(event.data.get("purpose"))) if event.name == TURN else _STAGE_OF.get(event.name)
 
 
 READ = "answer_read"

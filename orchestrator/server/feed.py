@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, json_line
-from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.event_reader import EventReader
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""

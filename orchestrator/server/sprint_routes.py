@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.sprint_reader import SprintView, find_history
+from orchestrator.app.sprint_reader import SprintView
 from orchestrator.app.views import read_contract, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.contract import ArchitectureContract
@@ -62,19 +62,13 @@ def _report(service: Service, sprint: str) -> bytes:
 @router.get("/{sprint}/stories/{story}", **describe("story", "A story", StoryShown, *READS))
 async def story_route(sprint: SprintId, story: StoryId, service: ServiceDep, full: Full = False) -> Response:
     """As `show --json` prints it."""
-    view = await service.in_thread(_with_story, service, sprint, story)
+    view = await service.in_thread(service.reader.story, sprint, story)
     stat = await service.reader.diff_stat(view.record, story)
     return await service.answer(lambda: _shown(view, story, stat, full))
 
 
-def _with_story(service: Service, sprint: str, story: str) -> SprintView:
-    view = service.reader.sprint(sprint, story=story)
-    find_history(view, story)
-    return view
-
-
 def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any]:
-    drawn = of_story(find_history(view, story), running=view.is_running, full=full)
+    drawn = of_story(view.histories[story], running=view.is_running, full=full)
     return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
 
@@ -83,7 +77,7 @@ def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any
 )
 async def contract(sprint: SprintId, story: StoryId, service: ServiceDep) -> Response:
     """The files and packages its developer may use, as in contracts/architecture.schema.json. 404: it has none."""
-    view = await service.in_thread(_with_story, service, sprint, story)
+    view = await service.in_thread(service.reader.story, sprint, story)
     return await service.answer(lambda: _contract(view, story), exact=True)
 
 

@@ -4,12 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, MOST_CHARS, Choice, Gate, GateAnswer, GateKind
+from orchestrator.core.command import (
+    DONE_AS,
+    GATE_ANSWERED,
+    GATE_OPENED,
+    MOST_CHARS,
+    Choice,
+    Gate,
+    GateAnswer,
+    GateKind,
+)
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.history import StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.story.gate import DONE_AS
 
 
 class Question(NamedTuple):
@@ -25,11 +33,10 @@ def questions(history: StoryHistory) -> tuple[Question, ...]:
     """Returns all questions of the story's current generation, oldest first."""
     given = {
         answer.number: (answer, event.time)
-        for event in history.events
-        if event.name == GATE_ANSWERED
+        for event in history.select({GATE_ANSWERED})
         for answer in [GateAnswer.model_validate(event.data["answer"])]
     }
-    asked = [Gate.model_validate(event.data["gate"]) for event in history.events if event.name == GATE_OPENED]
+    asked = [Gate.model_validate(event.data["gate"]) for event in history.select({GATE_OPENED})]
     return tuple(Question(gate, *given.get(gate.number, (None, None))) for gate in asked)
 
 

@@ -1,7 +1,6 @@
 """The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL.
 
-The log waits for its database: events during a restart, or while the disk is full, are written afterwards. It can be
-read while it is written.
+The log waits for its database: events during a restart, or while the disk is full, are written afterwards.
 
 The one exception to append-only: pruning a sprint deletes its events except the last one.
 """
@@ -9,13 +8,11 @@ The one exception to append-only: pruning a sprint deletes its events except the
 import asyncio
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,106 +20,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event
+from orchestrator.core.history import event_of
 from orchestrator.core.secrets import redacted
+from orchestrator.storage.event_reader import READ_CHUNK
 from orchestrator.storage.event_table import (
     EVENTS,
     Guard,
     connected,
-    event_of,
     is_away,
     lock,
     marked,
     prepare,
     reason_of,
-    sqlite_url,
     usable,
 )
-
-READ_CHUNK = 500  # bounds memory while others read
-_PAUSE_S = 0.25  # between two attempts to write
-
-
-@contextmanager
-def _interrupt_deferred() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: one that hits the pool while it closes a connection prints a traceback."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is interrupted
-        return
-    caught: list[int] = []
-    # A mask of this thread would not do: the signal reaches the main thread by way of any other one.
-    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if caught:
-            signal.raise_signal(signal.SIGINT)
-
-
-class EventReader:
-    """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used.
-
-    `patience_s` is how long one look waits for a database that is away, for those who follow the log.
-    """
-
-    def __init__(self, url: str, *, patience_s: float = 0.0) -> None:
-        self._engine = connected(url, writes=False)
-        self._patience_s = patience_s
-        self._there = False
-
-    def close(self) -> None:
-        """Close the connections to the database."""
-        with _interrupt_deferred():
-            self._engine.dispose()
-
-    def sprints(self) -> frozenset[str]:
-        """Returns every sprint the log knows."""
-        return frozenset(row.sprint for row in self._look(sa.select(EVENTS.c.sprint).distinct()))
-
-    def head(self) -> int:
-        """Sequence number of the last event; 0 while there is none."""
-        rows = self._look(sa.select(sa.func.max(EVENTS.c.seq).label("head")))
-        return next((row.head or 0 for row in rows), 0)
-
-    def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet.
-
-        Who has read up to a number misses nothing by going on behind it, however many write.
-        """
-        while True:
-            rows = self._rows(sprint, after)
-            for row in rows:
-                after = row.seq
-                yield after, event_of(row.body)
-            if len(rows) < READ_CHUNK:
-                return
-
-    def of_sprint(self, sprint: str) -> list[Event]:
-        """Returns the events that are about the sprint itself and none of its stories, in order."""
-        query = sa.select(EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.story.is_(None))
-        return [event_of(row.body) for row in self._look(query.order_by(EVENTS.c.seq))]
-
-    def _rows(self, sprint: str | None, after: int) -> Sequence[sa.Row[Any]]:
-        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after)
-        if sprint is not None:
-            query = query.where(EVENTS.c.sprint == sprint)
-        return self._look(query.order_by(EVENTS.c.seq).limit(READ_CHUNK))
-
-    def _look(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """Returns what the query finds; nothing when there is no log yet."""
-        until = time.monotonic() + self._patience_s
-        while True:
-            try:
-                with _interrupt_deferred(), usable(), self._engine.connect() as connection:
-                    self._there = self._there or sa.inspect(connection).has_table(EVENTS.name)
-                    return connection.execute(query).all() if self._there else ()
-            except EventLogAway:
-                if time.monotonic() >= until:
-                    raise
-            time.sleep(_PAUSE_S)
-
-
-__all__ = ["EVENTS", "FOREVER", "PATIENCE_S", "EventReader", "EventStore", "sqlite_url", "usable"]
 
 _VERBATIM = frozenset({GATE_ANSWERED})
 """Events stored without masking, because a story continues with their data."""

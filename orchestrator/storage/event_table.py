@@ -1,19 +1,17 @@
 """The event log's table on either database: its address, its connections, and what its errors mean."""
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.core.command import CONTROL_MARK
 from orchestrator.core.errors import ConfigError, EventLogAway
-from orchestrator.core.event import Event
 from orchestrator.files.atomic_file import create_private
+from orchestrator.storage.event_file import SQLITE_AWAY
 
 EVENTS = sa.Table(
     "orchestrator_events",
@@ -49,17 +47,8 @@ _CONNECTING = {
 """A server whose machine is gone says nothing any more: libpq's own patience is two hours."""
 _AWAY = ("08", "53", "57P", "25006", "25P03", "40001", "40P01", "55P03")
 """Beginnings of Postgres error codes that pass by themselves: connection, resources, shutdown, failover, deadlock."""
-_SQLITE_AWAY = frozenset({
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
-})  # fmt: skip
-
 Guard = Callable[[sa.Connection, str], None]
 """(connection, sprint): raises within a transaction that must not write for the sprint any more."""
-
-
-def sqlite_url(path: Path) -> str:
-    """Returns the database URL of a SQLite file."""
-    return f"sqlite:///{path}"
 
 
 def is_away(error: BaseException) -> bool:
@@ -69,7 +58,7 @@ def is_away(error: BaseException) -> bool:
     if not isinstance(error, sa.exc.DBAPIError):
         return False
     if isinstance(error.orig, sqlite3.Error):
-        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _SQLITE_AWAY
+        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in SQLITE_AWAY
     state = getattr(error.orig, "sqlstate", None)
     if state is None:  # it did not come from a server: none could be reached
         return error.connection_invalidated or isinstance(error, sa.exc.OperationalError)
@@ -158,12 +147,6 @@ def lock(connection: sa.Connection) -> None:
         # A process that stands still with the log in its hand is cut off, for all others wait for it.
         idle = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK), idle))
-
-
-def event_of(body: str) -> Event:
-    """Returns the event of a row."""
-    # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
-    return Event.model_validate(json.loads(body))
 
 
 def _reader_pragmas(connection: Any, _record: Any) -> None:

@@ -24,6 +24,7 @@ from sqlalchemy.dialects import postgresql
 
 from orchestrator.core.errors import ConfigError, EventLogAway, SprintLocked
 from orchestrator.storage.event_table import connected, lock, usable
+from orchestrator.storage.locks import SERVES
 
 DAEMONS = sa.Table(
     "orchestrator_daemons",
@@ -62,8 +63,6 @@ _HELD = (
     .where(DAEMONS.c.executor_id == sa.bindparam("id"), DAEMONS.c.token == sa.bindparam("mine"))
     .with_for_update(read=True, key_share=True)
 )
-SERVES = "serve-"
-"""How the executor id of a daemon begins."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from types import TracebackType
 from orchestrator.core.errors import SprintLocked
 from orchestrator.files.atomic_file import is_alive
 
+SERVES = "serve-"
+"""How the executor id of a daemon begins."""
 ORPHAN_WAIT_S = 30.0
 """Seconds that children of a killed process may take to end."""
 

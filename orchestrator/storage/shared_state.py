@@ -25,7 +25,7 @@ from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.storage.commit_store import PostgresCommitStore
-from orchestrator.storage.event_table import EVENTS, Guard, connected, lock, usable
+from orchestrator.storage.event_table import EVENTS, Guard, connected, is_postgres, lock, usable
 from orchestrator.storage.leases import find_holder
 
 T = TypeVar("T")
@@ -238,8 +238,10 @@ class SharedState:
 
 
 @lru_cache(maxsize=8)
-def shared_state(url: str, home: Path) -> SharedState:
-    """Returns the shared state of a folder: one per process, with its connections."""
+def find_shared_state(url: str, home: Path) -> SharedState | None:
+    """Returns the shared state of a folder: one per process, with its connections; None where `url` is no Postgres."""
+    if not is_postgres(url):
+        return None
     made = SharedState(url, home)
     atexit.register(made.close)
     return made

@@ -8,7 +8,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator.core.analysis import AnalysisRecord, Packed
 from orchestrator.core.errors import ConfigError
@@ -17,9 +17,10 @@ from orchestrator.core.suite import TriedBase
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import narrow, private, replace_content, stage
 from orchestrator.settings import Environment
-from orchestrator.storage.event_table import is_postgres
-from orchestrator.storage.leases import SERVES
-from orchestrator.storage.shared_state import SharedState, shared_state
+from orchestrator.storage.locks import SERVES
+
+if TYPE_CHECKING:
+    from orchestrator.storage.shared_state import SharedState
 
 V = TypeVar("V", bound=Value)
 # What `secrets.token_urlsafe` makes; 32 characters are 192 bits.
@@ -47,14 +48,18 @@ class StateFolder:
     methods that read or write then raise ConfigError, EventLogAway for it as well, and block.
     """
 
-    def __init__(self, home: Path, shared: SharedState | None = None, mask_secret: str | None = None) -> None:
+    def __init__(self, home: Path, shared: "SharedState | None" = None, mask_secret: str | None = None) -> None:
         self.home, self.shared, self._mask_secret = home, shared, mask_secret
 
     @classmethod
     def of(cls, environment: Environment) -> "StateFolder":
         """Returns the folder of this process's environment, shared where DATABASE_URL names a Postgres."""
-        url = environment.database_url
-        shared = shared_state(url, environment.home) if url is not None and is_postgres(url) else None
+        shared = None
+        if environment.database_url is not None:
+            # Imported here: SQLAlchemy takes longer than what most commands do.
+            from orchestrator.storage.shared_state import find_shared_state
+
+            shared = find_shared_state(environment.database_url, environment.home)
         return cls(environment.home, shared, environment.variables.get("ORCHESTRATOR_MASK_KEY"))
 
     def holder_elsewhere(self, sprint: str) -> str:

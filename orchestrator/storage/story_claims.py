@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from orchestrator.storage.event_table import lock
-from orchestrator.storage.leases import DAEMONS, SERVES, Lease, drop_stale, stale_before
+from orchestrator.storage.leases import DAEMONS, Lease, drop_stale, stale_before
+from orchestrator.storage.locks import SERVES
 
 _TABLES = sa.MetaData()
 STORIES = sa.Table(

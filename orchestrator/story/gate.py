@@ -5,6 +5,7 @@ from typing import Any
 
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
 from orchestrator.core.command import (
+    DONE_AS,
     GATE_OPENED,
     GATE_SETTLED,
     Choice,
@@ -33,14 +34,6 @@ A task without work is not among them: it does nothing, and the tests judge the 
 """
 COMMENT = "gate.rejected"
 """Code of a person's comment as feedback."""
-DONE_AS = {
-    Choice.APPROVE: "approved",
-    Choice.REJECT: "rejected",
-    Choice.EDIT: "edited and approved",
-    Choice.REPLAN: "to be planned from the start",
-    Choice.CANCEL: "given up",
-    Choice.TIME_OUT: "not answered in time",
-}
 
 
 def plan_gate(

@@ -19,8 +19,9 @@ from orchestrator.core.finding import Finding
 from orchestrator.core.history import FINISHED, STARTED
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.storage.event_store import EventReader, EventStore
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_reader import EventReader
+from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.gate import conflict_gate, plan_gate
 from tests.support import breakdown, git, make_repo, plain_environment

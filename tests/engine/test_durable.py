@@ -23,8 +23,9 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock
 from orchestrator.settings import Settings
 from orchestrator.sprint.slots import Slots
-from orchestrator.storage.event_store import EventReader, EventStore
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_reader import EventReader
+from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.reply_journal import ReplyJournal
 from tests.support import full_disk
 

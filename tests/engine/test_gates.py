@@ -18,8 +18,8 @@ from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.files.process import SystemClock
 from orchestrator.sprint.slots import Slots
+from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
-from orchestrator.storage.event_table import sqlite_url
 from tests.engine.test_durable import PROMPT, Body, Counting, House, done, read_events
 
 PLAN = Breakdown(story_id="A", architectural_conflict=ArchitecturalConflict(detected=False), task_count=0, tasks=())

@@ -25,8 +25,9 @@ from orchestrator.git.mirror import Mirror
 from orchestrator.maintenance.backup import Moment, backup, take_moment
 from orchestrator.maintenance.restore import restore
 from orchestrator.settings import Environment, load
-from orchestrator.storage.event_store import EventReader, EventStore
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_reader import EventReader
+from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import RESTORING, StateFolder
 from tests.support import git, plain_environment, run_cli

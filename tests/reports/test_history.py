@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orchestrator.core.event import Event
-from orchestrator.core.history import fold, is_finished, rests, why_it_rests
+from orchestrator.core.history import Logged, event_of, fold, is_finished, rests, why_it_rests
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, Tokens
 from orchestrator.reports.report import build_report, exit_code
 
@@ -42,7 +42,8 @@ def test_a_story_is_added_up() -> None:
     story = fold(record(), events)["A"]
     assert (story.status, story.calls, story.cost_usd, story.duration_s) == (StoryStatus.DONE, 2, 0.75, 4.0)
     assert story.tokens == Tokens(input=20, cached=8, output=6)
-    assert story.last_message == "story_finished!"
+    assert story.last is not None
+    assert story.last.message == "story_finished!"
 
 
 def test_one_unknown_price_makes_the_cost_unknown() -> None:
@@ -108,3 +109,15 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     report = build_report(record(), histories, {}, told[1])
     said = [[finding.message for finding in story.findings] for story in report.stories]
     assert said == [["not finished: the sprint paused: 3 failed"], ["not started: the sprint paused: 3 failed"]]
+
+
+def test_a_stored_event_is_known_by_its_own_name_and_loses_a_contract_only() -> None:
+    words = 'a "level": "info", "name": "story_finished", "data": {"x": 1}'
+    frozen = event("SP-001/A:1", "contract_frozen", contract={"name": "y", "data": {}}).model_copy(
+        update={"message": words}
+    )
+    logged = Logged.of(frozen)
+    assert logged.name == "contract_frozen"
+    assert event_of(logged.in_short().body) == frozen.model_copy(update={"data": {}})
+    other = Logged.of(event("SP-001/A:2", "plan_judged", plan={}))
+    assert other.in_short() is other

@@ -24,8 +24,8 @@ from orchestrator.server.app import build_app
 from orchestrator.server.listen import Address, Patience, serve_http
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
+from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
-from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.state_folder import StateFolder
 from tests.support import plain_environment
 

@@ -16,8 +16,10 @@ import sqlalchemy as sa
 from orchestrator.core.command import CONTROL_MARK
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
-from orchestrator.storage.event_store import EventReader, EventStore
-from orchestrator.storage.event_table import EVENTS, connected, sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_reader import EventReader
+from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.event_table import EVENTS, connected
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -231,7 +233,7 @@ def test_an_interrupt_while_a_connection_is_closed_ends_the_reading_without_a_tr
     engine = connected(url, writes=True)
     EVENTS.metadata.create_all(engine)
     engine.dispose()
-    reader = EventReader(url)
+    reader = EventReader(f"{url}?timeout=30")  # by way of SQLAlchemy's pool
 
     class Interrupted(sqlite3.Connection):
         def close(self) -> None:

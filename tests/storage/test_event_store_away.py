@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event
-from orchestrator.storage.event_store import EventReader, EventStore
-from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_reader import EventReader
+from orchestrator.storage.event_store import EventStore
 from tests.postgres import IMMEDIATE, PostgresServer
 from tests.storage.log_writer import AT_ONCE
 from tests.storage.test_event_store import event, read, url

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import EventLogAway, SprintLocked
-from orchestrator.storage.event_table import connected, sqlite_url
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_table import connected
 from orchestrator.storage.leases import Lease, living_daemons
 from tests.postgres import IMMEDIATE, PostgresServer
 

@@ -16,8 +16,8 @@ from orchestrator.core.errors import ConfigError, SprintLocked
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.settings import Environment
+from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
-from orchestrator.storage.event_table import sqlite_url
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.shared_state import SharedState
 from orchestrator.storage.state_folder import StateFolder

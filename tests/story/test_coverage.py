@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.sprint import CaseOutcome
-from orchestrator.story.fail_before import coverage
+from orchestrator.story.coverage import coverage
 
 CRITERIA = ("A book can be lent", "A lent book cannot be lent again", "12 books fit on a shelf")
 
