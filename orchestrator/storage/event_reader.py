@@ -72,7 +72,11 @@ class EventReader:
         self, sprint: str | None = None, after: int = 0, *, story: str | None = None
     ) -> Iterator[tuple[int, Logged]]:
         """Yields the same with the events as they are stored."""
-        wanted = ["seq > :after", *(["sprint = :sprint"] if sprint else []), *(["story = :story"] if story else [])]
+        wanted = [
+            "seq > :after",
+            *(["sprint = :sprint"] if sprint is not None else []),
+            *(["story = :story"] if story is not None else []),
+        ]
         where = " AND ".join(wanted)
         query = f"SELECT seq, id, story, body FROM orchestrator_events WHERE {where} ORDER BY seq LIMIT {READ_CHUNK}"
         while True:
