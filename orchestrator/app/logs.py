@@ -29,6 +29,8 @@ class LogQuery(Value):
     level: Level = Level.INFO
     """This one and what weighs more."""
     since: datetime | None = None
+    tail: int | None = None
+    """Only so many of the last ones, where none were seen before."""
 
     def wants(self, event: Event) -> bool:
         """Returns whether an event of the sprint is one of them."""
@@ -60,6 +62,8 @@ class LocalLog:
     def recorded(self) -> Iterator[tuple[int, Event]]:
         """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError if it cannot be read."""
         with self._reading() as log:
+            if log is not None and self._query.tail is not None and not self.seen:
+                self.seen = log.start_of_last(self._query.tail, self._query.sprint, self._query.wants)
             for seq, event in log.read(self._query.sprint, self.seen) if log else ():
                 self.seen = seq
                 if self._query.wants(event):

@@ -40,19 +40,20 @@ def logs_command(
     level: Annotated[str | None, typer.Option(help="This level and above: debug, info, warn, error.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or a span ago.")] = None,
     after: AfterOption = 0,
+    tail: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the last N of those before.")] = None,
     lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> int:
     """Print the event log of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
 
     With -f it waits for a database or a daemon that is away; no event is missed or printed twice.
 
-    Example: orchestrator logs -f --story US-003 --level warn
+    Example: orchestrator logs -f --tail 20 --story US-003 --level warn
 
     Example: orchestrator logs -f --url https://daemon.example.org
     """
     settings = context.settings
     query = LogQuery(
-        sprint=sprint, story=story, task=task, persona=persona, since=_since(since),
+        sprint=sprint, story=story, task=task, persona=persona, since=_since(since), tail=tail,
         level=_level(level, settings.log.level),
     )  # fmt: skip
     from orchestrator.client.local import LocalFolder

@@ -20,12 +20,12 @@ from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, list_refusals
 from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
+from orchestrator.storage.event_reader import HIGHEST
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 LOG = logging.getLogger("orchestrator.server")
 SSE = "text/event-stream"
-_HIGHEST = 2**63 - 1  # what a database takes as a sequence number
-Number = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only what lies behind this number")]
+Number = Annotated[int, Query(ge=0, le=HIGHEST, description="Only what lies behind this number")]
 Last = Annotated[
     str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
 ]
@@ -69,6 +69,9 @@ async def events(
     persona: Name = None,
     level: Annotated[Level | None, Query(description="This and above; else log.level")] = None,
     since: Since = None,
+    tail: Annotated[
+        int | None, Query(ge=1, le=HIGHEST, description="Only the last so many of those before; not behind a number")
+    ] = None,
     follow: Annotated[bool, Query(description="false: end with what is there now")] = True,
     last_event_id: Last = None,
 ) -> Response:
@@ -76,7 +79,7 @@ async def events(
     id misses nothing and gets nothing twice. A comment is sent when there was nothing to tell for a while.
     """
     query = LogQuery(
-        sprint=sprint, story=story, task=task, persona=persona, since=_aware(since),
+        sprint=sprint, story=story, task=task, persona=persona, since=_aware(since), tail=tail,
         level=level or Level(service.served.settings.log.level),
     )  # fmt: skip
     await service.in_thread(_expect, service, query, follow)
@@ -125,6 +128,6 @@ class EventStream(Response):
 
     def _chunks(self) -> AsyncGenerator[bytes]:
         return self._service.feed.chunks(
-            self._after, self._query.sprint, self._query.wants, follow=self._follow,
+            self._after, self._query.sprint, self._query.wants, follow=self._follow, tail=self._query.tail,
             heartbeat_s=lambda: self._service.served.settings.serve.heartbeat_s,
         )  # fmt: skip

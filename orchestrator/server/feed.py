@@ -72,15 +72,25 @@ class Feed:
             self.streams -= 1
 
     async def chunks(
-        self, after: int, sprint: str | None, wants: Wants, *, follow: bool, heartbeat_s: Callable[[], float]
+        self,
+        after: int,
+        sprint: str | None,
+        wants: Wants,
+        *,
+        follow: bool,
+        heartbeat_s: Callable[[], float],
+        tail: int | None = None,
     ) -> AsyncGenerator[bytes]:
-        """Yields everything wanted behind `after`, then signs of life and what comes, until the feed ends.
+        """Yields everything wanted behind `after`, or the last `tail` of the log when that is 0, then signs of life and
+        what comes, until the feed ends.
 
         Raises ConfigError when the log cannot be read.
         """
         if follow:
             yield HEARTBEAT  # a proxy passes the head on with the first byte behind it
         place = after
+        if tail is not None and not after:
+            place = await self._in_thread(self._read_start, tail, sprint, wants)
         while True:
             ended = self._ending.is_set()  # before the look: what came by then is still sent
             page = await self._page(place, sprint)
@@ -141,6 +151,10 @@ class Feed:
     def _read_head(self) -> int:
         log = self._opened()
         return log.head() if log is not None else 0
+
+    def _read_start(self, tail: int, sprint: str | None, wants: Wants) -> int:
+        log = self._opened()
+        return log.start_of_last(tail, sprint, wants) if log is not None else 0
 
     def _read(self, after: int, sprint: str | None) -> Page:
         log = self._opened()

@@ -12,6 +12,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.history import Logged, event_of
 from orchestrator.storage.event_file import SQLITE, EventFile, Rows
 
+HIGHEST = 2**63 - 1  # what a database takes as a sequence number
 READ_CHUNK = 500  # bounds memory while others read
 _PAUSE_S = 0.25  # between two attempts to read
 
@@ -85,6 +86,21 @@ class EventReader:
                 yield after, Logged(*logged)
             if len(rows) < READ_CHUNK:
                 return
+
+    def start_of_last(self, count: int, sprint: str | None, wants: Callable[[Event], bool]) -> int:
+        """Returns the number behind which the last `count` events lie that are wanted; 0 where there are fewer."""
+        where = "seq < :before" if sprint is None else "seq < :before AND sprint = :sprint"
+        query = f"SELECT seq, body FROM orchestrator_events WHERE {where} ORDER BY seq DESC LIMIT {READ_CHUNK}"
+        before = HIGHEST
+        while True:
+            rows = self._look(query, before=before, sprint=sprint)
+            for seq, body in rows:
+                count -= wants(event_of(body))
+                if not count:
+                    return int(seq) - 1
+                before = seq
+            if len(rows) < READ_CHUNK:
+                return 0
 
     def of_sprint(self, sprint: str) -> list[Event]:
         """Returns the events that are about the sprint itself and none of its stories, in order."""

@@ -176,6 +176,9 @@ def test_logs_filter_by_every_option(invoke: Invoke, played: Played) -> None:
     assert 0 < len(later) < len(everything)
     assert all(line["timestamp"] >= middle for line in later)
     assert lines(invoke("logs", "--json", "--since", "2999-01-01")) == []
+    assert lines(invoke("logs", "--json", "--level", "debug", "--tail", "3")) == everything[-3:]
+    mike = [line for line in everything if line.get("persona") == "mike"]
+    assert lines(invoke("logs", "--json", "--level", "debug", "--persona", "mike", "--tail", "1")) == mike[-1:]
     assert "US-1 is done" in invoke("logs").stdout
 
 

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,17 @@ async def test_reading_by_sprint_and_from_a_place_on(url: str) -> None:
     assert [seq for seq, _ in mine] == sorted(seq for seq, _ in mine)
     rest = await asyncio.to_thread(read, url, "SP-002", mine[600][0])
     assert rest == mine[601:]
+
+    def third(one: Event) -> bool:
+        return int(one.id.rpartition(":")[2]) % 3 == 0
+
+    def last(count: int, sprint: str | None) -> int:
+        with closing(EventReader(url)) as log:
+            return log.start_of_last(count, sprint, third)
+
+    start = await asyncio.to_thread(last, 250, "SP-002")  # over more than one look
+    assert [seq for seq, one in mine if third(one)][-250:] == [seq for seq, one in mine if third(one) and seq > start]
+    assert await asyncio.to_thread(last, 801, None) == 0
 
 
 async def test_orders_are_found_by_their_mark_without_a_look_at_the_rest(url: str) -> None:
