@@ -4,6 +4,7 @@ so that stories that end together never lose each other's cells."""
 import asyncio
 import fcntl
 import inspect
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -154,6 +155,12 @@ def _reading_overlay(path: Path) -> tuple[Overlay, list[Finding]]:
     return overlay, [minor("backlog.sidecar", unreadable, where=Where(file=str(path)), fix=fix)]
 
 
+REST = 20
+"""Times the processor time of a write that passes before the next one, which then has the cells of more stories: a file
+is read and written as a whole, and large ones would be most of a turn's cost."""
+LONGEST_REST_S = 2.0
+
+
 class BacklogWriter:
     """Owns a task that writes queued cells in order, several stories in one go; use it as `async with`.
 
@@ -169,6 +176,7 @@ class BacklogWriter:
         self._task: asyncio.Task[None] | None = None
         self._told: str | None = None
         self._closed = False
+        self._hurried = asyncio.Event()
 
     async def __aenter__(self) -> "BacklogWriter":
         self._task = asyncio.create_task(self._run(), name="backlog-writer")
@@ -179,6 +187,7 @@ class BacklogWriter:
     ) -> None:
         assert self._task is not None
         self._closed = True
+        self._hurried.set()
         self._queue.put_nowait(None)
         try:
             await asyncio.shield(self._task)
@@ -200,9 +209,12 @@ class BacklogWriter:
         """Wait until everything queued before is written (or set aside with a warning)."""
         if self._task is None:
             return
+        self._hurried.set()
         joined = asyncio.ensure_future(self._queue.join())
         await asyncio.wait({joined, self._task}, return_when=asyncio.FIRST_COMPLETED)
         joined.cancel()
+        if not self._closed:
+            self._hurried.clear()
 
     async def _run(self) -> None:
         closing = False
@@ -212,18 +224,24 @@ class BacklogWriter:
                 batch.append(self._queue.get_nowait())
             closing = None in batch
             updates = coalesced([update for group in batch if group for update in group])
-            if updates:
-                await self._write(updates)
+            rest = min(await self._write(updates) * REST, LONGEST_REST_S) if updates else 0.0
             for _ in batch:
                 self._queue.task_done()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurried.wait(), rest)
 
-    async def _write(self, updates: Sequence[CellUpdate]) -> None:
-        warning = await asyncio.to_thread(self._backlog.write, updates)
+    async def _write(self, updates: Sequence[CellUpdate]) -> float:
+        def write() -> tuple[str | None, float]:
+            began = time.thread_time()
+            return self._backlog.write(updates), time.thread_time() - began
+
+        warning, took_s = await asyncio.to_thread(write)
         if warning is not None and warning != self._told:
             told = self._on_warning(warning)
             if inspect.isawaitable(told):
                 await told
         self._told = warning
+        return took_s
 
 
 def coalesced(updates: Sequence[CellUpdate]) -> list[CellUpdate]:
