@@ -137,7 +137,7 @@ class Bench:
         assert "Traceback" not in err, err
         return Ended(process.returncode, out, err)
 
-    def kill_when(self, moment: Callable[[], bool], *, number: int = signal.SIGKILL, timeout: float = 30) -> Ended:
+    def kill_when(self, moment: Callable[[], bool], *, number: int = signal.SIGKILL, timeout: float = 90) -> Ended:
         """Start the command and signal its main process, no other, as soon as `moment` holds."""
         process = self.start()
         self.wait_for(moment, process, timeout=timeout)
@@ -170,7 +170,7 @@ class Bench:
         """The command, killed by itself at a boundary (see boundaries.py); it may end before."""
         return self.ended(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
 
-    def wait_for(self, moment: Callable[[], bool], process: Forked | None = None, *, timeout: float = 30) -> None:
+    def wait_for(self, moment: Callable[[], bool], process: Forked | None = None, *, timeout: float = 90) -> None:
         """Until `moment` holds; an error when the process ends or time passes first."""
         deadline = time.monotonic() + timeout
         while not moment():
