@@ -43,11 +43,6 @@ class Checkout:
         self._state = parent / ".state" / name
         self._trash = parent / ".trash"
 
-    @property
-    def scratch(self) -> Path:
-        """Folder for temporary files while a commit is built for this checkout."""
-        return self._state / "staging"
-
     async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
         """Makes the folder equal to `tree` (default: the commit's own): restores missing files, deletes all others.
 

@@ -4,11 +4,8 @@ import asyncio
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
 from orchestrator.core.errors import WorkspaceError
@@ -16,19 +13,10 @@ from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror
+from orchestrator.git.objects import Commit, TreeEntry
 
 REGULAR = {0o100644, 0o100755, 0o100664}
 """Modes of plain files (the last one occurs in old histories)."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """One leaf of a tree."""
-
-    mode: int
-    oid: str
-    size: int
-    """Bytes; 0 for a submodule, and when sizes were not requested."""
 
 
 def shown(path: str) -> str:
@@ -49,14 +37,32 @@ def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
 
 async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> dict[str, TreeEntry]:
     """Returns all leaves of a commit's tree by path (file system encoding), in git's order; sizes only on request."""
-    options = ("-r", *(["-l"] if sizes else []), "-z", "--full-tree")
-    output = await mirror.read("ls-tree", *options, commit, ids=(commit,))
+    tree = mirror.known_tree(commit)
+    output = None if sizes else mirror.kept.get((*_SIZED, tree))
+    if output is None:
+        output = await mirror.read(*(_SIZED if sizes else _LISTED), tree, ids=(tree,))
+    return {path: entry for path, entry in _parse_entries(output).items() if not entry.is_folder}
+
+
+_LISTED = ("ls-tree", "-r", "-z", "--full-tree")
+_SIZED = (*_LISTED, "-l", "-t")
+"""With the folders, whose trees a commit of ours may keep."""
+
+
+def _parse_entries(listed: GitOutput) -> dict[str, TreeEntry]:
     entries = {}
-    for record in output.stdout.split(b"\0")[:-1]:
+    for record in listed.stdout.split(b"\0")[:-1]:
         facts, _, path = record.partition(b"\t")  # `<mode> blob <oid> <size>\t<path>`
         mode, _, oid, *size = facts.decode("ascii").split()
         entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, int(size[0]) if size and size[0] != "-" else 0)
     return entries
+
+
+def _keep_entries(mirror: Mirror, tree: str, entries: Mapping[str, TreeEntry]) -> None:
+    """Keeps what git would list for a tree of ours."""
+    paths = sorted((os.fsencode(path), entry) for path, entry in entries.items())
+    lines = (b"%06o - %s %d\t%s\0" % (entry.mode, entry.oid.encode(), entry.size, path) for path, entry in paths)
+    mirror.kept.put((*_SIZED, tree), GitOutput(0, b"".join(lines)))
 
 
 async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
@@ -139,32 +145,53 @@ def trailer_of(message: str, name: str) -> str:
     return next((line.removeprefix(start) for line in lines if line.startswith(start)), "")
 
 
-async def build_tree(
-    mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str], scratch: Path
-) -> str:
+async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str]) -> str:
     """Writes the tree of `head` with `changes` and without `removed`, and returns its id.
 
-    `scratch` is a folder for our use only. Raises WorkspaceError when a change would replace a link, a submodule or a
-    folder, or be below a file, or when a removed path is not a regular file of the branch.
+    Raises WorkspaceError when a change would replace a link, a submodule or a folder, or be below a file, or when a
+    removed path is not a regular file of the branch.
     """
     contents, gone = encoded(changes), frozenset(removed)
     if not contents and not gone:
-        return (await mirror.read("rev-parse", f"{head}^{{tree}}", ids=(head,))).text
-    entries = await tree_entries(mirror, head)
+        return await tree_of(mirror, head)
+    tree = mirror.known_tree(head)
+    listed = _parse_entries(await mirror.read(*_SIZED, tree, ids=(tree,)))
+    entries = {path: entry for path, entry in listed.items() if not entry.is_folder}
     modes = _modes(entries, contents)
     absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
     if absent is not None:
         raise WorkspaceError(f"{absent} cannot be removed: it is no regular file of the branch")
-    try:
-        oids = await _store(mirror, contents, scratch)
-        kept = {path: entry for path, entry in entries.items() if path not in contents and path not in gone}
-        lines = [f"{entry.mode:o} {entry.oid}\t{path}" for path, entry in kept.items()]
-        lines += [f"{modes[path]:o} {oid}\t{path}" for path, oid in oids.items()]
-        stdin = b"".join(os.fsencode(line) + b"\0" for line in lines)
-        await mirror.git("update-index", "-z", "--index-info", stdin=stdin, index=scratch / "index")
-        return (await mirror.git("write-tree", index=scratch / "index")).text
-    finally:
-        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+    blobs = {path: (mirror.objects.name_of("blob", content), content) for path, content in contents.items()}
+    leaves = {path: entry for path, entry in entries.items() if path not in gone}
+    leaves |= {path: TreeEntry(modes[path], oid, len(content)) for path, (oid, content) in blobs.items()}
+    trees = await asyncio.to_thread(mirror.objects.trees, leaves)
+    there = {entry.oid for entry in listed.values()}
+    made = [(oid, "blob", content) for oid, content in blobs.values()]
+    made += [(oid, "tree", content) for oid, content in trees.values() if oid not in there]
+    await mirror.write(made)
+    for oid, content in blobs.values():
+        mirror.kept.put(("blob", oid), GitOutput(0, content))
+    tree, _ = trees.pop("")
+    _keep_entries(mirror, tree, leaves | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
+    return tree
+
+
+async def empty_tree(mirror: Mirror) -> str:
+    """Writes the tree without entries, and returns its id."""
+    ((oid, content),) = mirror.objects.trees({}).values()
+    await mirror.write([(oid, "tree", content)])
+    _keep_entries(mirror, oid, {})
+    return oid
+
+
+async def tree_of(mirror: Mirror, commit: str) -> str:
+    """Returns the id of a commit's tree. Raises WorkspaceError for an unknown commit."""
+    tree = mirror.known_tree(commit)
+    return (
+        tree
+        if tree != commit
+        else (await mirror.read("rev-parse", "--verify", f"{commit}^{{tree}}", ids=(commit,))).text
+    )
 
 
 def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:
@@ -191,26 +218,9 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:length]) for length in range(1, len(parts))]
 
 
-async def _store(mirror: Mirror, contents: Mapping[str, bytes], scratch: Path) -> dict[str, str]:
-    def lay_out() -> bytes:
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        names = [scratch / str(number) for number in range(len(contents))]
-        for name, content in zip(names, contents.values(), strict=True):
-            name.write_bytes(content)
-        return b"".join(os.fsencode(name) + b"\n" for name in names)
-
-    names = await asyncio.to_thread(lay_out)
-    output = await mirror.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names)
-    return dict(zip(contents, output.text.splitlines(), strict=True))
-
-
 async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message: str) -> str:
     """Writes a commit object and returns its id; no branch moves."""
-    flags = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
-    made = (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
-    mirror.note_tree(made, tree)
-    return made
+    return await mirror.write_commit(Commit(tree, tuple(dict.fromkeys(parents)), message))
 
 
 _TRAILER = re.compile(r"^(?=Orchestrator-)", re.MULTILINE)

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from orchestrator.core.delivery import CommitNote, Conflict, FileChange, MergedStory, Sides
 from orchestrator.core.errors import WorkspaceError
@@ -100,8 +99,6 @@ async def take_in(
     onto: str,
     changes: Sequence[FileChange],
     note: CommitNote,
-    *,
-    scratch: Path,
 ) -> str:
     """Merges `onto` and `changes` into a story's branch and returns the commit; see the port."""
     base, head = ends
@@ -115,7 +112,7 @@ async def take_in(
         merged = await merge_trees(mirror, onto, head.commit)
         _refuse_open(merged.conflicts, {change.path for change in changes})
         source, parents = merged.tree, [head.commit, onto]
-    tree = await commits.build_tree(mirror, source, changes, (), scratch)
+    tree = await commits.build_tree(mirror, source, changes, ())
     if has_it and tree == head.tree:
         return head.commit
     made = await commits.commit_tree(mirror, tree, parents, commits.message_of(note))

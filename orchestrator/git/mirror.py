@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import IO
 from orchestrator.core.errors import RepositoryError, WorkspaceError
 from orchestrator.core.story import id_problem
 from orchestrator.git.command import GitOutput, remote_command, run_git
+from orchestrator.git.objects import Commit, KeptAnswers, ObjectFormat, write_objects
 
 _CONFIG = """[core]
 \trepositoryformatversion = {version}
@@ -45,39 +45,6 @@ _RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=t
 
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_KEPT_BYTES, _LARGEST_KEPT = 4 * 1024 * 1024, 256 * 1024
-
-
-class KeptAnswers:
-    """Latest answers about objects named by their full id. Objects never change, so no answer grows old."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[tuple[str, ...], GitOutput] = OrderedDict()
-        self._size = 0
-
-    def get(self, question: tuple[str, ...]) -> GitOutput | None:
-        """Returns the answer to an earlier question, None when there is none."""
-        if question in self._answers:
-            self._answers.move_to_end(question)
-        return self._answers.get(question)
-
-    def put(self, question: tuple[str, ...], answer: GitOutput) -> None:
-        """Keeps an answer, unless it is large, in place of the least recently used ones."""
-        if len(answer.stdout) > _LARGEST_KEPT or question in self._answers:
-            return
-        self._answers[question] = answer
-        self._size += _cost(question, answer)
-        while self._size > _KEPT_BYTES:
-            self._size -= _cost(*self._answers.popitem(last=False))
-
-    def clear(self) -> None:
-        """Forgets all answers."""
-        self._answers.clear()
-        self._size = 0
-
-
-def _cost(question: tuple[str, ...], answer: GitOutput) -> int:
-    return sum(map(len, question)) + len(answer.stdout) + 500  # 500: the objects around them
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +67,9 @@ class Mirror:
         self._refs = asyncio.Lock()
         self._trees: dict[str, str] = {}
         self.kept = KeptAnswers()
+        self.made: dict[str, Commit] = {}
+        """Latest commits of ours, by id."""
+        self.objects = ObjectFormat(object_format)
 
     async def prepare(self) -> None:
         """Creates the repository if it is missing, and removes leftovers of a killed process.
@@ -219,38 +189,72 @@ class Mirror:
 
     async def refs(self, *names: str) -> dict[str, Ref]:
         """Returns the existing refs among the full `names` (or all below names ending with `/`), by name."""
-        read = await asyncio.to_thread(self._loose_refs, names)
+        read = await asyncio.to_thread(self._loose_refs, names) if names else None
         if read is not None:
             return read
         output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
         found = (Ref(*line.split(" ")) for line in output.text.splitlines())
         refs = {ref.name: ref for ref in found}
         for ref in refs.values():
-            self.note_tree(ref.commit, ref.tree)
+            self._note_tree(ref.commit, ref.tree)
         return refs
 
-    def note_tree(self, commit: str, tree: str) -> None:
-        """Keeps the tree of a commit, which `refs` need not ask git for then."""
+    def _note_tree(self, commit: str, tree: str) -> None:
         if len(self._trees) > 1000:
             self._trees.clear()
         self._trees[commit] = tree
 
+    def known_tree(self, name: str) -> str:
+        """Returns the tree of a commit if it is known, else `name` itself: a tree, a ref, or another commit."""
+        return self._trees.get(name) or name  # "": a ref that names a tree
+
     def _loose_refs(self, names: Sequence[str]) -> dict[str, Ref] | None:
         """Reads refs from their files, which git replaces as a whole and which win over packed ones.
 
-        Returns None when only git can tell: a name without such a file, or a commit whose tree is not known.
+        Returns None when only git can tell: some may be packed, or the tree of a commit is not known.
         """
-        found = {}
-        for name in names:
+        found, complete = {}, True
+        for name in self._loose_names(names):
             try:
                 commit = (self.path / name).read_text(encoding="ascii").removesuffix("\n")
-            except (OSError, UnicodeDecodeError):  # absent, packed, a folder of refs, or damaged
+            except FileNotFoundError:  # absent or packed
+                complete = False
+                continue
+            except (OSError, UnicodeDecodeError):  # a folder of refs, or damaged
                 return None
             tree = self._trees.get(commit)
             if tree is None:
                 return None
             found[name] = Ref(name, commit, tree)
-        return found or None
+        # Looked for last: git packs a ref before it removes its file.
+        complete = complete and not any(name.endswith("/") for name in names)
+        return found if complete or not (self.path / "packed-refs").exists() else None
+
+    def _loose_names(self, names: Sequence[str]) -> Iterator[str]:
+        for name in names:
+            if not name.endswith("/"):
+                yield name
+            for folder, _, files in os.walk(self.path / name) if name.endswith("/") else ():
+                where = Path(folder).relative_to(self.path)
+                yield from (str(where / file) for file in sorted(files) if not file.endswith(".lock"))
+
+    async def write(self, objects: Sequence[tuple[str, str, bytes]]) -> None:
+        """Writes objects (id, kind, content). Raises WorkspaceError."""
+        try:
+            await asyncio.to_thread(write_objects, self.path / "objects", objects)
+        except OSError as error:
+            raise WorkspaceError(f"an object could not be written to {self.path}: {error.strerror}") from error
+
+    async def write_commit(self, commit: Commit) -> str:
+        """Writes a commit of ours and returns its id."""
+        content = commit.encode()
+        oid = self.objects.name_of("commit", content)
+        await self.write([(oid, "commit", content)])
+        self._note_tree(oid, commit.tree)
+        if len(self.made) > 1000:
+            self.made.clear()
+        self.made[oid] = commit
+        return oid
 
     async def update(self, *commands: str) -> None:
         """Applies `git update-ref --stdin` commands, all or none, in order.

@@ -114,7 +114,7 @@ class GitWorkspace:
 
     async def content_of(self, commit: str) -> str:
         """Id of the commit's tree, and of the commands that are run in it first; see the port."""
-        tree = (await self._mirror.read("rev-parse", "--verify", f"{commit}^{{tree}}", ids=(commit,))).text
+        tree = await commits.tree_of(self._mirror, commit)
         made_by = await commits.recorded_commands(self._mirror, self._base, commit)
         return hashlib.sha256(json.dumps([tree, *made_by]).encode()).hexdigest() if made_by else tree
 
@@ -153,7 +153,7 @@ class GitWorkspace:
                 raise WorkspaceError("the sprint's base commit is not in the mirror, and no repository was given")
             await self._mirror.fetch(await asyncio.to_thread(source.absolute), self._base, base_ref)
             return
-        empty = (await self._mirror.git("hash-object", "-w", "-t", "tree", "--stdin", stdin=b"")).text
+        empty = await commits.empty_tree(self._mirror)
         start = await commits.commit_tree(self._mirror, empty, (), f"Start of sprint {self._sprint}\n")
         await self._mirror.update(f"create {base_ref} {start}")
 
@@ -288,8 +288,7 @@ class GitWorkspace:
             earlier = await commits.find_step(self._mirror, base.commit, head.commit, note.step)
             if earlier is not None:
                 return earlier
-            scratch = self._checkout(story_id).scratch
-            tree = await commits.build_tree(self._mirror, head.commit, changes, removed, scratch)
+            tree = await commits.build_tree(self._mirror, head.commit, changes, removed)
             if tree == head.tree and not note.commands:
                 return head.commit
             made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))
@@ -323,8 +322,7 @@ class GitWorkspace:
         """Merges a commit of the result branch into the story's branch; see the port."""
         async with self._stories[story_id]:
             await self._mirror.mend()
-            ends, scratch = await self._refs.ends(story_id), self._checkout(story_id).scratch
-            return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
+            return await merges.take_in(self._mirror, await self._refs.ends(story_id), onto, changes, note)
 
     @kept
     async def merge(

@@ -7,7 +7,8 @@ import pytest
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.git import commits
 from orchestrator.git.command import GitOutput
-from orchestrator.git.mirror import KeptAnswers, Mirror
+from orchestrator.git.mirror import Mirror
+from orchestrator.git.objects import KeptAnswers
 from tests.git.git_samples import change, git
 
 REF = "refs/heads/orchestrator/S1/US-1"
@@ -25,10 +26,10 @@ class Counted(Mirror):
         return await super().git(*args, **more)  # type: ignore[arg-type]
 
 
-async def grown(mirror: Mirror, scratch: Path, text: str, parents: tuple[str, ...] = ()) -> str:
+async def grown(mirror: Mirror, text: str, parents: tuple[str, ...] = ()) -> str:
     """A commit on REF whose file `a.py` holds `text`."""
     start = parents[0] if parents else git(mirror.path, "hash-object", "-w", "-t", "tree", "/dev/null")
-    tree = await commits.build_tree(mirror, start, [change("a.py", text)], (), scratch)
+    tree = await commits.build_tree(mirror, start, [change("a.py", text)], ())
     made = await commits.commit_tree(mirror, tree, parents, f"{text}\n")
     await mirror.update(f"update {REF} {made}")
     return made
@@ -41,9 +42,9 @@ async def mirror(tmp_path: Path) -> Counted:
     return made
 
 
-async def test_objects_are_asked_about_once_and_a_moved_ref_is_seen(mirror: Counted, tmp_path: Path) -> None:
-    first = await grown(mirror, tmp_path / "scratch", "one\n")
-    second = await grown(mirror, tmp_path / "scratch", "two\n", (first,))
+async def test_objects_are_asked_about_once_and_a_moved_ref_is_seen(mirror: Counted) -> None:
+    first = await grown(mirror, "one\n")
+    second = await grown(mirror, "two\n", (first,))
     for _ in range(3):
         assert (await mirror.refs(REF))[REF].commit == second
         assert await commits.read_texts(mirror, second, ["a.py", "a.py"], limit=100) == {"a.py": "two\n"}
@@ -53,7 +54,12 @@ async def test_objects_are_asked_about_once_and_a_moved_ref_is_seen(mirror: Coun
         # By its name, a branch is looked up each time.
         assert "a.py" in await commits.tree_entries(mirror, REF)
     asked = mirror.ran[mirror.ran.index("update-ref", mirror.ran.index("update-ref") + 1) + 1 :]
-    assert sorted(asked) == ["cat-file", "cat-file", "diff-tree", "log", *["ls-tree"] * (2 + 3)]
+    assert sorted(asked) == ["diff-tree", "log", *["ls-tree"] * 3]
+
+    unaware = Counted(mirror.path)
+    for _ in range(2):
+        assert await commits.read_texts(unaware, second, ["a.py"], limit=100) == {"a.py": "two\n"}
+    assert unaware.ran == ["ls-tree", "cat-file"]
 
     other = Mirror(mirror.path)  # as another process
     await other.update(f"update {REF} {first} {second}")
@@ -67,8 +73,8 @@ async def test_objects_are_asked_about_once_and_a_moved_ref_is_seen(mirror: Coun
     mirror.close()
 
 
-async def test_an_object_that_is_not_there_is_no_answer(mirror: Counted, tmp_path: Path) -> None:
-    head = await grown(mirror, tmp_path / "scratch", "one\n")
+async def test_an_object_that_is_not_there_is_no_answer(mirror: Counted) -> None:
+    head = await grown(mirror, "one\n")
     for _ in range(2):
         with pytest.raises(WorkspaceError, match="ls-tree"):
             await commits.tree_entries(mirror, "1" * 40)
