@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
@@ -113,10 +114,18 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
 
 async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:
     """Returns the commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
-    for commit, message in await log(mirror, base, head, "--first-parent"):
+    for commit, message in await first_parents(mirror, base, head):
         if trailer_of(message, "Step") == step:
             return commit
     return None
+
+
+async def first_parents(mirror: Mirror, base: str, head: str) -> list[tuple[str, str]]:
+    """Like `log`, of first parents only."""
+    made = mirror.made_between(base, head)
+    if made is None:
+        return await log(mirror, base, head, "--first-parent")
+    return [(oid, commit.message) for oid, commit in made]
 
 
 async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple[str, str]]:
@@ -130,12 +139,27 @@ async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple
 
 async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]:
     """Returns commands from the trailers of commits that are in any of `heads` and not in `base`, oldest first."""
-    if all(head == base for head in heads):
+    if _made_without_commands(mirror, base, heads):
         return []
     options = ("--reverse", "--topo-order", "--format=%B")
     output = await mirror.read("log", *options, *heads, f"^{base}", ids=(*heads, base))
     found = [line.removeprefix(COMMAND) for line in output.text.splitlines() if line.startswith(COMMAND)]
     return [json.loads(command) for command in dict.fromkeys(found)]
+
+
+def _made_without_commands(mirror: Mirror, base: str, heads: Sequence[str]) -> bool:
+    """Returns whether all these commits are known as ours and none of them has commands, whose order git knows."""
+    seen, left = {base}, [*heads]
+    while left:
+        oid = left.pop()
+        if oid in seen:
+            continue
+        seen.add(oid)
+        commit = mirror.made.get(oid)
+        if commit is None or COMMAND in commit.message:
+            return False
+        left += commit.parents
+    return True
 
 
 def trailer_of(message: str, name: str) -> str:
@@ -236,6 +260,9 @@ def message_of(note: CommitNote) -> str:
 
 async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
     """Returns every path that differs between two commits, in git's order; renames count as two entries."""
+    old, new = (mirror.kept.get((*_SIZED, mirror.known_tree(commit))) for commit in (base, head))
+    if old is not None and new is not None:
+        return tuple(_compare(_parse_entries(old), _parse_entries(new)))
     options = ("-r", "--raw", "-z", "--no-renames", "--no-ext-diff")
     output = await mirror.read("diff-tree", *options, base, head, "--", ids=(base, head))
     fields = iter(output.stdout.split(b"\0")[:-1])
@@ -245,6 +272,19 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
         text = shown(os.fsdecode(path))
         entries.append(DiffEntry(path=text, status=status[0], old_mode=old_mode, new_mode=new_mode))
     return tuple(entries)
+
+
+def _compare(old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> Iterator[DiffEntry]:
+    """Yields the differences between the leaves of two trees."""
+    none = TreeEntry(0, "")
+    for path in sorted(old.keys() | new.keys(), key=os.fsencode):
+        before, after = (none if entry.is_folder else entry for entry in (old.get(path, none), new.get(path, none)))
+        if (before.mode, before.oid) == (after.mode, after.oid):
+            continue
+        status = "M" if stat.S_IFMT(before.mode) == stat.S_IFMT(after.mode) else "T"
+        status = "A" if not before.mode else "D" if not after.mode else status
+        modes = {"old_mode": f"{before.mode:06o}", "new_mode": f"{after.mode:06o}"}
+        yield DiffEntry(path=shown(path), status=status, **modes)
 
 
 # The text is independent of the user's git configuration. The lines `index <oid>..<oid>` inform no one.

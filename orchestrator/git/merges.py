@@ -32,6 +32,8 @@ class Merged:
 
 async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
     """Merges two commits without moving a branch."""
+    if mirror.made_between(ours, theirs) is not None:  # theirs was made on top of ours
+        return Merged(tree=await commits.tree_of(mirror, theirs), stages={})
     output = await mirror.git("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs, ok=(0, 1))
     tree, *records = (part for part in output.stdout.split(b"\0") if part)
     stages: dict[str, dict[int, tuple[int, str]]] = {}
@@ -135,5 +137,5 @@ async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str |
     if len(ends) < len(names):
         return None
     base, head = (ends[name].commit for name in names)
-    made, own = await commits.log(mirror, base, head, "--first-parent"), f"{workflow_id}/"
+    made, own = await commits.first_parents(mirror, base, head), f"{workflow_id}/"
     return next((commit for commit, text in made if commits.trailer_of(text, "Step").startswith(own)), None)

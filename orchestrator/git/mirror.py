@@ -256,6 +256,20 @@ class Mirror:
         self.made[oid] = commit
         return oid
 
+    def made_between(self, base: str, head: str) -> list[tuple[str, Commit]] | None:
+        """Returns the commits after `base` on the way from `head` to it along first parents, newest first.
+
+        Returns None when there is another one than the latest of ours on that way.
+        """
+        found = []
+        while head != base:
+            commit = self.made.get(head)
+            if commit is None or not commit.parents:
+                return None
+            found.append((head, commit))
+            head = commit.parents[0]
+        return found
+
     async def update(self, *commands: str) -> None:
         """Applies `git update-ref --stdin` commands, all or none, in order.
 
@@ -421,8 +435,10 @@ class SprintRefs:
         cannot leave it half-written.
         """
         base, head = await self.ends(story_id)
-        if base.commit == head.commit:
-            return base.commit, head.commit
+        made = self._mirror.made_between(base.commit, head.commit)
+        if made is not None:
+            merges = (commit for _, commit in made if len(commit.parents) > 1)
+            return next((commit.parents[1] for commit in merges), base.commit), head.commit
         walk = ("-1", "--first-parent", "--merges", "--format=%P", f"{base.commit}..{head.commit}")
         parents = (await self._mirror.read("log", *walk, ids=(base.commit, head.commit))).text.split()
         return (parents[1] if parents else base.commit), head.commit

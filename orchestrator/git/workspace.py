@@ -137,25 +137,25 @@ class GitWorkspace:
         if self._kept is not None:
             await self._kept.restore()
         refs = await self._mirror.refs(base_ref, result_ref)
-        if base_ref not in refs:
-            await self._record_base(source, base_ref)
-            refs = await self._mirror.refs(base_ref, result_ref)
-        self._base = refs[base_ref].commit
-        if result_ref not in refs:
-            await self._mirror.update(f"create {result_ref} {self._base}")
+        if base_ref not in refs and self._base:
+            await self._fetch_base(source, base_ref)
+            refs |= await self._mirror.refs(base_ref)
+        self._base = refs[base_ref].commit if base_ref in refs else await self._start()
+        creations = [f"create {name} {self._base}" for name in (base_ref, result_ref) if name not in refs]
+        if creations:
+            await self._mirror.update(*creations)
         stories = await self._mirror.refs(self._refs.ref("heads", ""))
         ours = {*(name.rpartition("/")[2] for name in stories), ".state", ".trash"}
         await asyncio.to_thread(prune, self._folder, ours)
 
-    async def _record_base(self, source: Path | None, base_ref: str) -> None:
-        if self._base:
-            if source is None:
-                raise WorkspaceError("the sprint's base commit is not in the mirror, and no repository was given")
-            await self._mirror.fetch(await asyncio.to_thread(source.absolute), self._base, base_ref)
-            return
+    async def _fetch_base(self, source: Path | None, base_ref: str) -> None:
+        if source is None:
+            raise WorkspaceError("the sprint's base commit is not in the mirror, and no repository was given")
+        await self._mirror.fetch(await asyncio.to_thread(source.absolute), self._base, base_ref)
+
+    async def _start(self) -> str:
         empty = await commits.empty_tree(self._mirror)
-        start = await commits.commit_tree(self._mirror, empty, (), f"Start of sprint {self._sprint}\n")
-        await self._mirror.update(f"create {base_ref} {start}")
+        return await commits.commit_tree(self._mirror, empty, (), f"Start of sprint {self._sprint}\n")
 
     def close(self) -> None:
         """Releases this process's lock on the mirror."""

@@ -1,5 +1,6 @@
 """What we write into a repository is what git writes, to the byte of every id."""
 
+import itertools
 import random
 import subprocess
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.git import commits
-from orchestrator.git.mirror import Mirror
+from orchestrator.git import commits, merges
+from orchestrator.git.mirror import Mirror, SprintRefs
 from tests.git.git_samples import ENV, change, git
+from tests.git.test_kept_answers import Counted
 
 NAMES = ["a", "a-b", "a.b", "a0", "bé", "lib"]
 """Names that sort differently as files and as folders."""
@@ -50,8 +52,9 @@ async def test_trees_are_those_of_git(tmp_path: Path, kind: str) -> None:
         files = {path: f"é{turn}\n" * chance.randint(0, 3)}
         removed = chance.sample(sorted(paths), k=min(len(paths), chance.randint(0, 2)))
         expected = tree_by_git(mirror.path, tree, files, removed)
-        tree = await commits.build_tree(ours, tree, [change(*file) for file in files.items()], removed)
+        before, tree = tree, await commits.build_tree(ours, tree, [change(*file) for file in files.items()], removed)
         assert tree == expected
+        assert await commits.raw_diff(ours, before, tree) == await commits.raw_diff(Mirror(ours.path), before, tree)
         paths = (paths | {path}) - {*removed}
         # What is kept is what git would list.
         kept = await commits.tree_entries(ours, tree, sizes=True)
@@ -67,6 +70,64 @@ async def test_trees_are_those_of_git(tmp_path: Path, kind: str) -> None:
     assert not [*ours.path.rglob("tmp_*")]
     for one in (mirror, ours):
         one.close()
+
+
+async def test_differences_of_kept_trees_are_those_of_git(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "mirror.git")
+    await mirror.prepare()
+    blob, path = git(mirror.path, "hash-object", "-w", "/dev/null"), mirror.path
+    folder = fed(path, [f"100644 blob {blob}\tin"], "mktree")
+    trees = [
+        fed(path, [f"{facts}\t{name}" for name, facts in tree.items()], "mktree", "--missing")
+        for tree in (
+            {"a": f"100644 blob {blob}", "a-b": f"100644 blob {blob}", "c": f"120000 blob {blob}"},
+            {"a": f"040000 tree {folder}", "a-b": f"100755 blob {blob}", "c": f"100644 blob {blob}"},
+            {"a": f"040000 tree {folder}", "a0": f"040000 tree {folder}", "c": f"160000 commit {'1' * 40}"},
+        )
+    ]
+    for tree in trees:
+        await commits.tree_entries(mirror, tree, sizes=True)
+    pairs = list(itertools.permutations(trees, 2))
+    found = [await commits.raw_diff(mirror, *pair) for pair in pairs]
+    assert found == [await commits.raw_diff(Mirror(path), *pair) for pair in pairs]
+    assert {entry.status for entries in found for entry in entries} == {"A", "D", "M", "T"}
+    mirror.close()
+
+
+async def test_what_is_known_of_our_commits_is_what_git_tells(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "mirror.git")
+    await mirror.prepare()
+    empty = await commits.empty_tree(mirror)
+
+    async def made(*parents: str, text: str) -> str:
+        tree = await commits.build_tree(
+            mirror, parents[0] if parents else empty, [change(f"{text[-4:-1]}.py", text)], ()
+        )
+        return await commits.commit_tree(mirror, tree, parents, f"{text}\n\nOrchestrator-Step: {text}\n")
+
+    base = await made(text="base")
+    one = await made(base, text="one")
+    result = await made(base, text="result")
+    two = await made(one, result, text="two")
+    three = await made(two, text="three")
+    beside = await made(result, text='beside\n\nOrchestrator-Command: "make"')
+    every = (base, one, result, two, three, beside)
+    for start, head in itertools.permutations(every, 2):
+        known, asked = mirror, Mirror(mirror.path)
+        assert await commits.first_parents(known, start, head) == await commits.first_parents(asked, start, head)
+        told = await commits.recorded_commands(known, start, head)
+        assert told == await commits.recorded_commands(asked, start, head)
+        assert await merges.merge_trees(known, start, head) == await merges.merge_trees(asked, start, head)
+        await known.update(f"update refs/orchestrator/base/S1/x {start}", f"update refs/heads/orchestrator/S1/x {head}")
+        parts = [await SprintRefs(each, "S1").own_part("x") for each in (known, asked)]
+        assert parts[0] == parts[1]
+    counted = Counted(mirror.path)
+    counted.made |= mirror.made
+    assert [step for step, _ in await commits.first_parents(counted, base, three)] == [three, two, one]
+    assert await commits.recorded_commands(counted, base, three, result) == []
+    assert not counted.ran
+    assert await commits.recorded_commands(counted, base, beside) == ["make"]
+    mirror.close()
 
 
 async def test_an_object_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
