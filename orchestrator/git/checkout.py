@@ -53,13 +53,15 @@ class Checkout:
         tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, source)).items()}
         await asyncio.to_thread(self._clear, tracked)
         await self._mirror.git("read-tree", "--reset", "-u", source, index=self._state / "index", work_tree=self.root)
-        await asyncio.to_thread(self._link, commit)
-        await asyncio.to_thread((self._state / _COMMANDS).write_text, json.dumps([*commands]), "utf-8")
+        await asyncio.to_thread(self._finish, commit, commands)
 
     async def remove(self) -> None:
         """Removes the folder and everything kept for it, if it exists."""
+        await asyncio.to_thread(self._remove)
+
+    def _remove(self) -> None:
         for path in (self.root, self._state):
-            await asyncio.to_thread(discard, path, self._trash)
+            discard(path, self._trash)
 
     async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Returns those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
@@ -95,6 +97,10 @@ class Checkout:
                 return
             os.unlink(name, dir_fd=parent)
         os.mkdir(name, dir_fd=parent)
+
+    def _finish(self, commit: str, commands: Sequence[str]) -> None:
+        self._link(commit)
+        (self._state / _COMMANDS).write_text(json.dumps([*commands]), "utf-8")
 
     def _link(self, commit: str) -> None:
         """Recreates the private repository, and the `.git` file that points to it."""

@@ -247,11 +247,11 @@ class GitWorkspace:
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
-        return await self.read_at(await self.head(story_id), paths)
+        return await self.read_at(await self.head(story_id), paths) if paths else {}
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the commit that `diff` starts from."""
-        return await self.read_at((await self._refs.own_part(story_id))[0], paths)
+        return await self.read_at((await self._refs.own_part(story_id))[0], paths) if paths else {}
 
     async def files_at(self, tree: str) -> tuple[str, ...]:
         """Like `files`, of a commit or of the tree of `sides`."""
@@ -264,7 +264,7 @@ class GitWorkspace:
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Returns the SQL of the tables of those `paths` that are SQLite files on the branch."""
-        return await read_schemas(self._mirror, await self.head(story_id), paths)
+        return await read_schemas(self._mirror, await self.head(story_id), paths) if paths else {}
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Resets the worktree, then does all or nothing in it; see the port. Raises WorkspaceError."""
