@@ -5,7 +5,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
@@ -14,7 +14,7 @@ from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror
-from orchestrator.git.objects import Commit, TreeEntry
+from orchestrator.git.objects import Commit, ObjectFormat, TreeEntry
 
 REGULAR = {0o100644, 0o100755, 0o100664}
 """Modes of plain files (the last one occurs in old histories)."""
@@ -59,11 +59,10 @@ def _parse_entries(listed: GitOutput) -> dict[str, TreeEntry]:
     return entries
 
 
-def _keep_entries(mirror: Mirror, tree: str, entries: Mapping[str, TreeEntry]) -> None:
-    """Keeps what git would list for a tree of ours."""
+def _list_entries(entries: Mapping[str, TreeEntry]) -> GitOutput:
     paths = sorted((os.fsencode(path), entry) for path, entry in entries.items())
     lines = (b"%06o - %s %d\t%s\0" % (entry.mode, entry.oid.encode(), entry.size, path) for path, entry in paths)
-    mirror.kept.put((*_SIZED, tree), GitOutput(0, b"".join(lines)))
+    return GitOutput(0, b"".join(lines))
 
 
 async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
@@ -179,32 +178,45 @@ async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], r
     if not contents and not gone:
         return await tree_of(mirror, head)
     tree = mirror.known_tree(head)
-    listed = _parse_entries(await mirror.read(*_SIZED, tree, ids=(tree,)))
-    entries = {path: entry for path, entry in listed.items() if not entry.is_folder}
+    sized = mirror.kept.get((*_SIZED, tree))
+    listed = sized or await mirror.read(*_LISTED, "-t", tree, ids=(tree,))  # without the slow sizes in a large project
+    tree, objects, listed = await asyncio.to_thread(_compose, mirror.objects, listed, contents, gone)
+    await mirror.write(objects)
+    if sized is not None:
+        mirror.kept.put((*_SIZED, tree), listed)
+    for oid, kind, content in objects:
+        if kind == "blob":
+            mirror.kept.put((kind, oid), GitOutput(0, content))
+    return tree
+
+
+def _compose(
+    made_as: ObjectFormat, listed: GitOutput, contents: Mapping[str, bytes], removed: Collection[str]
+) -> tuple[str, list[tuple[str, str, bytes]], GitOutput]:
+    """Returns a tree with these changes of a listed one, the objects to write for it, and what git will list for it."""
+    before = _parse_entries(listed)
+    entries = {path: entry for path, entry in before.items() if not entry.is_folder}
     modes = _modes(entries, contents)
     absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
     if absent is not None:
         raise WorkspaceError(f"{absent} cannot be removed: it is no regular file of the branch")
-    blobs = {path: (mirror.objects.name_of("blob", content), content) for path, content in contents.items()}
-    leaves = {path: entry for path, entry in entries.items() if path not in gone}
-    leaves |= {path: TreeEntry(modes[path], oid, len(content)) for path, (oid, content) in blobs.items()}
-    trees = await asyncio.to_thread(mirror.objects.trees, leaves)
-    there = {entry.oid for entry in listed.values()}
-    made = [(oid, "blob", content) for oid, content in blobs.values()]
-    made += [(oid, "tree", content) for oid, content in trees.values() if oid not in there]
-    await mirror.write(made)
-    for oid, content in blobs.values():
-        mirror.kept.put(("blob", oid), GitOutput(0, content))
-    tree, _ = trees.pop("")
-    _keep_entries(mirror, tree, leaves | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
-    return tree
+    leaves = {path: entry for path, entry in entries.items() if path not in removed}
+    objects = []
+    for path, content in contents.items():
+        oid = made_as.name_of("blob", content)
+        leaves[path] = TreeEntry(modes[path], oid, len(content))
+        objects.append((oid, "blob", content))
+    trees, there = made_as.trees(leaves), {entry.oid for entry in before.values()}
+    objects += [(oid, "tree", content) for oid, content in trees.values() if oid not in there]
+    root, _ = trees.pop("")
+    return root, objects, _list_entries(leaves | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
 
 
 async def empty_tree(mirror: Mirror) -> str:
     """Writes the tree without entries, and returns its id."""
     ((oid, content),) = mirror.objects.trees({}).values()
     await mirror.write([(oid, "tree", content)])
-    _keep_entries(mirror, oid, {})
+    mirror.kept.put((*_SIZED, oid), GitOutput(0, b""))
     return oid
 
 

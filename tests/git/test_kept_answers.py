@@ -17,8 +17,8 @@ REF = "refs/heads/orchestrator/S1/US-1"
 class Counted(Mirror):
     """A mirror that lists the commands it runs."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, object_format: str = "sha1") -> None:
+        super().__init__(path, object_format=object_format)
         self.ran: list[str] = []
 
     async def git(self, *args: str, **more: object) -> GitOutput:
@@ -28,7 +28,7 @@ class Counted(Mirror):
 
 async def grown(mirror: Mirror, text: str, parents: tuple[str, ...] = ()) -> str:
     """A commit on REF whose file `a.py` holds `text`."""
-    start = parents[0] if parents else git(mirror.path, "hash-object", "-w", "-t", "tree", "/dev/null")
+    start = parents[0] if parents else await commits.empty_tree(mirror)
     tree = await commits.build_tree(mirror, start, [change("a.py", text)], ())
     made = await commits.commit_tree(mirror, tree, parents, f"{text}\n")
     await mirror.update(f"update {REF} {made}")

@@ -38,7 +38,7 @@ def tree_by_git(mirror: Path, tree: str, files: dict[str, str], removed: list[st
 
 @pytest.mark.parametrize("kind", ["sha1", "sha256"])
 async def test_trees_are_those_of_git(tmp_path: Path, kind: str) -> None:
-    mirror, ours = Mirror(tmp_path / "git.git", object_format=kind), Mirror(tmp_path / "ours.git", object_format=kind)
+    mirror, ours = Mirror(tmp_path / "git.git", object_format=kind), Counted(tmp_path / "ours.git", kind)
     for one in (mirror, ours):
         await one.prepare()
         blob = git(one.path, "hash-object", "-w", "/dev/null")
@@ -46,6 +46,7 @@ async def test_trees_are_those_of_git(tmp_path: Path, kind: str) -> None:
         odd = [f"100664 blob {blob}\told.py", f"120000 blob {blob}\tlink", f"160000 commit {'1' * len(blob)}\tmodule"]
         folder = fed(one.path, odd, "mktree", "--missing")
         tree = fed(one.path, [f"040000 tree {folder}\tlib-old", f"100755 blob {blob}\trun"], "mktree")
+    await commits.tree_entries(ours, tree, sizes=True)
     chance, paths = random.Random(3), set[str]()
     for turn in range(25):
         path = "/".join([*chance.choices(NAMES, k=chance.randint(1, 4)), f"{turn}.py"])
@@ -59,6 +60,7 @@ async def test_trees_are_those_of_git(tmp_path: Path, kind: str) -> None:
         # What is kept is what git would list.
         kept = await commits.tree_entries(ours, tree, sizes=True)
         assert list(kept.items()) == list((await commits.tree_entries(Mirror(ours.path), tree, sizes=True)).items())
+    assert ours.ran == ["ls-tree"]
     start = await commits.commit_tree(ours, await commits.empty_tree(ours), (), "Start\n")
     commit = await commits.commit_tree(ours, tree, (start, start), "Two lines:\n\né \ud800\n")
     assert git(ours.path, "log", "--format=%T %P %an <%ae> %cn%n%B", "-1", commit).splitlines() == [
