@@ -223,11 +223,9 @@ async def empty_tree(mirror: Mirror) -> str:
 async def tree_of(mirror: Mirror, commit: str) -> str:
     """Returns the id of a commit's tree. Raises WorkspaceError for an unknown commit."""
     tree = mirror.known_tree(commit)
-    return (
-        tree
-        if tree != commit
-        else (await mirror.read("rev-parse", "--verify", f"{commit}^{{tree}}", ids=(commit,))).text
-    )
+    if tree == commit:
+        tree = (await mirror.read("rev-parse", "--verify", f"{commit}^{{tree}}", ids=(commit,))).text
+    return tree
 
 
 def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:

@@ -189,7 +189,8 @@ class Mirror:
 
     async def refs(self, *names: str) -> dict[str, Ref]:
         """Returns the existing refs among the full `names` (or all below names ending with `/`), by name."""
-        read = await asyncio.to_thread(self._loose_refs, names) if names else None
+        folders = not names or any(name.endswith("/") for name in names)
+        read = None if folders else await asyncio.to_thread(self._loose_refs, names)
         if read is not None:
             return read
         output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
@@ -211,14 +212,14 @@ class Mirror:
     def _loose_refs(self, names: Sequence[str]) -> dict[str, Ref] | None:
         """Reads refs from their files, which git replaces as a whole and which win over packed ones.
 
-        Returns None when only git can tell: some may be packed, or the tree of a commit is not known.
+        Returns None when only git can tell: one may be packed, or the tree of a commit is not known.
         """
-        found, complete = {}, True
-        for name in self._loose_names(names):
+        found, absent = {}, False
+        for name in names:
             try:
                 commit = (self.path / name).read_text(encoding="ascii").removesuffix("\n")
-            except FileNotFoundError:  # absent or packed
-                complete = False
+            except FileNotFoundError:
+                absent = True
                 continue
             except (OSError, UnicodeDecodeError):  # a folder of refs, or damaged
                 return None
@@ -227,16 +228,7 @@ class Mirror:
                 return None
             found[name] = Ref(name, commit, tree)
         # Looked for last: git packs a ref before it removes its file.
-        complete = complete and not any(name.endswith("/") for name in names)
-        return found if complete or not (self.path / "packed-refs").exists() else None
-
-    def _loose_names(self, names: Sequence[str]) -> Iterator[str]:
-        for name in names:
-            if not name.endswith("/"):
-                yield name
-            for folder, _, files in os.walk(self.path / name) if name.endswith("/") else ():
-                where = Path(folder).relative_to(self.path)
-                yield from (str(where / file) for file in sorted(files) if not file.endswith(".lock"))
+        return None if absent and (self.path / "packed-refs").exists() else found
 
     async def write(self, objects: Sequence[tuple[str, str, bytes]]) -> None:
         """Writes objects (id, kind, content). Raises WorkspaceError."""

@@ -136,7 +136,7 @@ class GitWorkspace:
         await asyncio.to_thread(self._clear_locks)
         if self._kept is not None:
             await self._kept.restore()
-        refs = await self._mirror.refs(base_ref, result_ref)
+        refs = await self._mirror.refs(base_ref, self._refs.ref("heads", ""))
         if base_ref not in refs and self._base:
             await self._fetch_base(source, base_ref)
             refs |= await self._mirror.refs(base_ref)
@@ -144,8 +144,7 @@ class GitWorkspace:
         creations = [f"create {name} {self._base}" for name in (base_ref, result_ref) if name not in refs]
         if creations:
             await self._mirror.update(*creations)
-        stories = await self._mirror.refs(self._refs.ref("heads", ""))
-        ours = {*(name.rpartition("/")[2] for name in stories), ".state", ".trash"}
+        ours = {*(name.rpartition("/")[2] for name in refs), ".state", ".trash"}
         await asyncio.to_thread(prune, self._folder, ours)
 
     async def _fetch_base(self, source: Path | None, base_ref: str) -> None:
