@@ -51,13 +51,16 @@ class Machine(DaemonBench):
     def _hold_between_calls(self, process: Forked) -> bool:
         """See the bench; here a reply counts once other machines have it."""
         kept = b"SELECT count(*) FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
-        for _ in range(200):
+        for _ in range(40):
             process.send_signal(signal.SIGSTOP)
-            count = 0
-            with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
-                (count,) = server.execute(kept).fetchone() or (0,)
-            if len(self.calls()) == count:
-                return True
+            until = time.monotonic() + 0.5  # calls of other machines end meanwhile
+            while time.monotonic() < until:
+                count = 0
+                with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
+                    (count,) = server.execute(kept).fetchone() or (0,)
+                if len(self.calls()) == count:
+                    return True
+                time.sleep(0.002)
             process.send_signal(signal.SIGCONT)
             time.sleep(0.002)
         return False
