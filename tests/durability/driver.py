@@ -339,7 +339,7 @@ class Bench:
         others = [column for column in HEADER if column not in OURS]
         assert [[row[c] for c in others] for row in rows] == [[row[c] for c in others] for row in self.original]
         for row in rows:
-            assert row["Execution_Completed_At"] == row["Last_Updated"], row
+            assert row["Execution_Completed_At"] == row["Last_Updated"] or not self.is_one_clock, row
             assert row["Execution_Started_At"] <= row["Last_Updated"] or not self.is_one_clock, row
         return [{column: TIMES.sub("TIME", row[column]) for column in OURS} for row in rows]
 
