@@ -65,20 +65,21 @@ async def with_room(
     """Returns what `work` returns; it is done again, as after a crash, once there is room on the disk.
 
     Where none was left meanwhile, neither an error nor a result counts: programs that cannot write fail in ways of
-    their own, and tests with them. `full` is awaited when that happens first. After the patience what came last counts.
+    their own, and tests with them. Room that is there again at the end counts as missing once only: the work may be
+    what takes it. `full` is awaited when that happens first. After the patience what came last counts.
     """
-    until, told = time.monotonic() + patience_s, False
+    until, told = time.monotonic() + patience_s, False  # told: and so done again
     while True:
         why, lacked = "", asyncio.Event()
         watching = asyncio.create_task(_watch(is_full, lacked), name="watch the disk")
         try:
             result = await work()
         except (OSError, OrchestratorError) as error:
-            if time.monotonic() >= until or not (says_full(error) or lacked.is_set() or await is_full()):
+            if time.monotonic() >= until or not (says_full(error) or (lacked.is_set() and not told) or await is_full()):
                 raise
             why = str(error)
         else:
-            if time.monotonic() >= until or not (lacked.is_set() or await is_full()):
+            if time.monotonic() >= until or not ((lacked.is_set() and not told) or await is_full()):
                 return result
         finally:
             watching.cancel()

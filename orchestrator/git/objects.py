@@ -9,6 +9,7 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,7 +142,8 @@ def write_objects(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> No
     """
     for oid, kind, content in objects:
         path = folder / oid[:2] / oid[2:]
-        if path.exists():
+        with suppress(FileNotFoundError):
+            os.utime(path)  # as git does: an old one that nothing refers to yet may be pruned
             continue
         path.parent.mkdir(exist_ok=True)
         beside = path.with_name(f"tmp_obj_{secrets.token_hex(6)}")

@@ -36,11 +36,11 @@ async def test_neither_an_error_nor_a_result_counts_while_the_disk_is_full() -> 
 
 
 async def test_room_that_is_made_before_the_work_ends_does_not_make_its_result_count() -> None:
-    disk, was_full = Disk("red", "green", full="-f"), asyncio.Event()
+    disk, was_full = Disk("red", "green", full="-f--f"), asyncio.Event()
 
     async def work() -> object:
-        if not was_full.is_set():
-            await was_full.wait()
+        await was_full.wait()
+        was_full.clear()
         return await disk.work()
 
     async def is_full() -> bool:
