@@ -4,8 +4,7 @@ import asyncio
 import json
 import os
 import re
-import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
@@ -270,9 +269,6 @@ def message_of(note: CommitNote) -> str:
 
 async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
     """Returns every path that differs between two commits, in git's order; renames count as two entries."""
-    old, new = (mirror.kept.get((*_SIZED, mirror.known_tree(commit))) for commit in (base, head))
-    if old is not None and new is not None:
-        return tuple(_compare(_parse_entries(old), _parse_entries(new)))
     options = ("-r", "--raw", "-z", "--no-renames", "--no-ext-diff")
     output = await mirror.read("diff-tree", *options, base, head, "--", ids=(base, head))
     fields = iter(output.stdout.split(b"\0")[:-1])
@@ -282,19 +278,6 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
         text = shown(os.fsdecode(path))
         entries.append(DiffEntry(path=text, status=status[0], old_mode=old_mode, new_mode=new_mode))
     return tuple(entries)
-
-
-def _compare(old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> Iterator[DiffEntry]:
-    """Yields the differences between the leaves of two trees."""
-    none = TreeEntry(0, "")
-    for path in sorted(old.keys() | new.keys(), key=os.fsencode):
-        before, after = (none if entry.is_folder else entry for entry in (old.get(path, none), new.get(path, none)))
-        if (before.mode, before.oid) == (after.mode, after.oid):
-            continue
-        status = "M" if stat.S_IFMT(before.mode) == stat.S_IFMT(after.mode) else "T"
-        status = "A" if not before.mode else "D" if not after.mode else status
-        modes = {"old_mode": f"{before.mode:06o}", "new_mode": f"{after.mode:06o}"}
-        yield DiffEntry(path=shown(path), status=status, **modes)
 
 
 # The text is independent of the user's git configuration. The lines `index <oid>..<oid>` inform no one.

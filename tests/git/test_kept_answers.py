@@ -54,7 +54,7 @@ async def test_objects_are_asked_about_once_and_a_moved_ref_is_seen(mirror: Coun
         # By its name, a branch is looked up each time.
         assert "a.py" in await commits.tree_entries(mirror, REF)
     asked = mirror.ran[mirror.ran.index("update-ref", mirror.ran.index("update-ref") + 1) + 1 :]
-    assert sorted(asked) == ["log", *["ls-tree"] * 3]
+    assert sorted(asked) == ["diff-tree", "log", *["ls-tree"] * 3]
 
     unaware = Counted(mirror.path)
     for _ in range(2):
