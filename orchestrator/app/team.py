@@ -36,7 +36,6 @@ def prompt_library(settings: Settings, environment: Environment) -> PromptLibrar
     override: Path | None = None
     if settings.prompts.dir is not None:
         override = environment.base_dir / settings.prompts.dir
-    schema_texts()  # reads sources: kept here, where it may block
     return PromptLibrary(load_prompts(packaged("system_prompts"), override))
 
 

@@ -5,7 +5,6 @@ import inspect
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -36,7 +35,6 @@ class Value(BaseModel):
         return schema
 
 
-@cache
 def _field_docstrings(model: type) -> dict[str, str]:
     """Returns field → the docstring below it in the source of the class."""
     body = ast.parse(dedent(inspect.getsource(model))).body[0].body  # type: ignore[attr-defined]  # the class

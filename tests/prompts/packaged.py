@@ -2,7 +2,6 @@
 
 import re
 
-from orchestrator.app.team import schema_texts
 from orchestrator.prompts.render import PromptLibrary, expand, load_prompts
 from orchestrator.settings import packaged
 
@@ -16,7 +15,6 @@ def packaged_texts() -> dict[str, str]:
 
 
 def packaged_library() -> PromptLibrary:
-    schema_texts()  # as the product's library does
     return PromptLibrary(packaged_files())
 
 
