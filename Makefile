@@ -4,31 +4,34 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test test-docs check bench bench-answers figures fuzz soak sandbox-battery contracts findings events clean
+.PHONY: help demo test test-docs check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
 	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
 	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
-	@echo "make check     ruff and mypy"
+	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill, load and property runs"
 	@echo "make sandbox-battery   about a hundred hostile actions in every tier of this machine"
+	@echo "make requirements   write requirements.txt (versions and hashes) from pyproject.toml and constraints.txt"
+	@echo "make sbom      write sbom.json (CycloneDX)"
 	@echo "make contracts write contracts/*.schema.json from the types"
 	@echo "make findings  write docs/findings.md from the code"
 	@echo "make events    write docs/events.md from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
-$(VENV)/.run: pyproject.toml constraints.txt
+$(VENV)/.run: pyproject.toml requirements.txt
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run
+$(VENV)/.dev: $(VENV)/.run constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
@@ -48,6 +51,17 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.audit_tool
+
+# What the daemon needs and what builds it, with the hashes of all their files, on every system. Versions: constraints.txt.
+requirements: $(VENV)/.run
+	$(BIN)/uv pip compile pyproject.toml -c constraints.txt --extra build --universal --python-version 3.11 --only-binary :all: \
+		--generate-hashes --no-annotate --quiet --custom-compile-command "make requirements" -o requirements.txt
+
+sbom: $(VENV)/.run
+	@$(BIN)/uv tool run -q --from cyclonedx-bom@7.5.0 cyclonedx-py requirements --pyproject pyproject.toml \
+		--output-reproducible -o sbom.json requirements.txt
+	@echo "sbom.json: what the daemon needs from PyPI, as CycloneDX"
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -86,4 +100,4 @@ contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool
 
 clean:
-	rm -rf $(VENV) .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist sbom.json *.egg-info

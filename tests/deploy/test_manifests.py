@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings, load
-from tests.deploy.recipe import ROOT
+from tests.deploy.recipe import ROOT, instructions
 
 SECRETS = {"DATABASE_URL", "ORCHESTRATOR_TOKEN", "ORCHESTRATOR_MASK_KEY", "ANTHROPIC_API_KEY", "GIT_TOKEN"}
 
@@ -65,3 +65,16 @@ def test_probes_and_ports_are_those_of_the_daemon() -> None:
 
 def test_every_secret_that_is_made_beforehand_is_told() -> None:
     assert set(re.findall(r"from-literal=(\w+)=", kubernetes()[2])) == SECRETS
+
+
+def test_the_daemons_have_no_right_that_they_do_not_use() -> None:
+    daemon = compose()["services"]["daemon"]
+    assert (daemon["user"], daemon["cap_drop"], daemon["security_opt"]) == ("0", ["ALL"], ["no-new-privileges:true"])
+    told = re.findall(r"--cap-add (\w+)", (ROOT / "docs/daemon.md").read_text())
+    assert daemon["cap_add"] == told
+    assert not set(told) - {"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"}
+    assert container()["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    user = next(rest for name, rest in instructions(-1) if name == "RUN" and "useradd" in rest)
+    pod = kubernetes()[0]["spec"]["template"]["spec"]["securityContext"]
+    assert f"--uid {pod['runAsUser']} " in user
+    assert pod["runAsNonRoot"] is True
