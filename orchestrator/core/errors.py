@@ -108,6 +108,14 @@ class TransientProviderError(ProviderError):
         self.retry_after_s = retry_after_s
 
 
+class StreamBroken(TransientProviderError):
+    """An answer broke off. `came` is a `Reply` with what had come, which is paid for; its tokens are estimated."""
+
+    def __init__(self, message: str, *, came: Any = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.came = came
+
+
 class PermanentProviderError(ProviderError):
     """The same request will never succeed: stops the story (kinds `auth` and `model` pause the sprint)."""
 

@@ -104,6 +104,8 @@ class StopReason(StrEnum):
     STOP_SEQUENCE = "stop_sequence"
     TOOL_USE = "tool_use"
     REFUSAL = "refusal"
+    INTERRUPTED = "interrupted"
+    """The stream broke: what had come is there, and its tokens are estimated."""
     UNKNOWN = "unknown"
 
 
@@ -120,6 +122,9 @@ class FailedCall(Value):
     provider_name: str = ""
     original_message: str = ""
     """What the provider said, capped."""
+    usage: Usage = Usage()
+    """What was paid for all the same, estimated: an answer that broke off."""
+    cost_usd: float | None = 0.0
 
 
 class Reply(Value):

@@ -27,7 +27,9 @@ from orchestrator.core.suite import BASE_TRIED
 
 STARTED, FINISHED, CONFLICT = "story_started", "story_finished", "conflict_detected"
 TURN, SHOWN = "turn_finished", "files_shown"
-_FOLDED = frozenset({STARTED, FINISHED, TURN, SHOWN})
+SPENT = frozenset({TURN, "turn_failed"})
+"""Events with tokens and money in them."""
+_FOLDED = frozenset({STARTED, FINISHED, SHOWN, *SPENT})
 _CONTRACTS = frozenset({"contract_frozen", "contract_amended"})
 """Events whose data is half of the log, and that only who shows one story looks at."""
 # Of an event as it is stored: within a text its quotes would be escaped, and before it stand an id and a time alone.
@@ -144,15 +146,15 @@ class StoryHistory:
 
     def add_earlier(self, logged: Logged) -> None:
         """Takes in an event of an earlier generation, of which only its cost counts."""
-        if logged.name == TURN:
+        if logged.name in SPENT:
             before = self.calls
             self._add_call(logged.decoded()["data"])
             self.earlier_calls += self.calls - before
 
     def _add_call(self, data: Mapping[str, Any]) -> None:
-        if not data.get("paid"):
+        if data.get("paid") is False or "cost_usd" not in data:  # a stand-in; a turn that failed in an older release
             return
-        self.calls += 1
+        self.calls += bool(data.get("paid"))
         self.tokens = Tokens(
             input=self.tokens.input + data["input_tokens"],
             cached=self.tokens.cached + data["cached_tokens"],

@@ -135,7 +135,7 @@ class DurableStep:
             self._events += len(failures[:-1])
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
-                purpose=prompt.key.purpose,
+                purpose=prompt.key.purpose, **_spent(failures),
                 **decided(Loop.TRANSPORT, Verdict.GIVE_UP, findings=[_final(error)], attempt=len(failures) or 1,
                           budget_left=0),
             )  # fmt: skip
@@ -203,10 +203,7 @@ class DurableStep:
             prompt=prompt.name,
             prompt_version=prompt.version,
             duration_ms=reply.duration_ms,
-            input_tokens=reply.usage.input,
-            cached_tokens=reply.usage.cached,
-            output_tokens=reply.usage.output,
-            cost_usd=reply.cost_usd,
+            **_spent([reply, *reply.failed_calls]),
             model=reply.model,
             provider=reply.provider,
             stop_reason=reply.stop_reason,
@@ -253,6 +250,18 @@ class DurableStep:
             **self._here(),
         )
         await self._services.sink.emit(event)
+
+
+def _spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
+    """Returns tokens and money of all calls of a turn: answers that broke off were paid for as well."""
+    costs = [call.cost_usd for call in calls]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "input_tokens": sum(call.usage.input for call in calls),
+        "cached_tokens": sum(call.usage.cached for call in calls),
+        "output_tokens": sum(call.usage.output for call in calls),
+        "cost_usd": sum(known) if len(known) == len(costs) else None,
+    }
 
 
 def _passing(failure: FailedCall) -> Finding:

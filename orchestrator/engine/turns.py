@@ -20,11 +20,12 @@ from orchestrator.core.errors import (
     OrchestratorError,
     PermanentProviderError,
     ProviderError,
+    StreamBroken,
     TransientProviderError,
     concerns_all,
     says_full,
 )
-from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, TurnKey, Usage
 from orchestrator.core.ports import Provider, TurnJournal
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
@@ -215,6 +216,9 @@ class TurnTaker:
         try:
             reply = await self._provider.complete(numbered)
         except ProviderError as error:
+            came = error.came if isinstance(error, StreamBroken) else None
+            if came is not None and _holds_whole_parts(came):
+                return await self._record(journal, step, numbered, came, full)
             failure = FailedCall(
                 turn=numbered.turn,
                 kind=error.kind,
@@ -223,11 +227,16 @@ class TurnTaker:
                 permanent=not isinstance(error, TransientProviderError),
                 provider_name=error.provider_name,
                 original_message=error.original_message,
+                usage=came.usage if came is not None else Usage(),
+                cost_usd=came.cost_usd if came is not None else 0.0,
             )
             await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
             await asyncio.to_thread(journal.share)
             raise
-        # Nothing is waited for between the provider's return and the first try to write: the reply is paid for.
+        return await self._record(journal, step, numbered, reply, full)
+
+    async def _record(self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, full: Full) -> Reply:
+        """Nothing is waited for between the provider's return and the first try to write: the reply is paid for."""
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
         await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
         await asyncio.to_thread(journal.share)
@@ -250,6 +259,16 @@ class TurnTaker:
 def _counting(journal: TurnJournal, step: int) -> tuple[FailedCall, ...]:
     """Returns the failed calls that count: a key or a model's name may have been put right since."""
     return tuple(failure for failure in journal.failures(step) if not concerns_all(failure.kind))
+
+
+def _holds_whole_parts(came: Reply) -> bool:
+    """Returns whether an answer that broke off holds something that need not come again.
+
+    A delivery with a whole block is worked on like one that was cut off: what is missing is asked for. Any other answer
+    is asked for again, as after a lost connection.
+    """
+    fences = sum(line.lstrip().startswith(("```", "~~~")) for line in came.text.splitlines())
+    return came.key.purpose in {Purpose.DELIVERY, Purpose.CONTINUATION} and fences > 1
 
 
 def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:

@@ -19,7 +19,7 @@ from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StoryBrief, TaskBrief
+from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StopReason, StoryBrief, TaskBrief
 from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
 from orchestrator.core.value import squeezed
@@ -165,7 +165,7 @@ def _sides(brief: MergeBrief, budget: int, *, parts: bool) -> dict[str, str]:
 
 async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
     """Refuses a cut-off resolution, because its missing end is unknown."""
-    if not heard.cut_off and not (heard.at_limit and heard.is_plan):
+    if not heard.cut_off and not (heard.stopped_early and heard.is_plan):
         return delivery, [], 0
     return delivery, [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")], 0
 
@@ -415,7 +415,8 @@ _ALL_OF_IT, _MOST_TOKENS = 0.9, 0.6
 
 def _fits_nowhere(delivery: Delivery | None, heard: Heard) -> bool:
     """Returns whether the answer was used up by one file that is not whole: a continuation would be cut as well."""
-    if not heard.at_limit or (delivery is not None and (delivery.files or delivery.removed)):
+    used_up = heard.reply.stop_reason is StopReason.MAX_TOKENS
+    if not used_up or (delivery is not None and (delivery.files or delivery.removed)):
         return False
     text, cut = heard.reply.text, cut_in(heard.extraction.value)
     start = text.find('"content"') if cut is None else sum(len(line) + 1 for line in text.split("\n")[: cut.line - 1])

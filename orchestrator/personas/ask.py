@@ -156,7 +156,7 @@ class _Answers(Generic[T]):
             value, findings, self.request = completed, [*findings, *more], self.request.spent(spent)
         if TOO_LONG in {one.code for one in findings}:
             findings = [one for one in findings if one.code == TOO_LONG]  # the rest follows from it
-        elif (self._complete is None and heard.cut_off) or (value is None and heard.at_limit):
+        elif (self._complete is None and heard.cut_off) or (value is None and heard.stopped_early):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if self._judge is not None and value is not None and not blocking(findings):
             findings.extend(await self._judge(value))
@@ -199,7 +199,7 @@ class _Answers(Generic[T]):
             # JSON holds nothing but whole files.
             self.request = replace(self.request, form="plan")
         # A model goes on in a text that breaks off: it would be cut again.
-        shown = None if heard.cut_off or heard.at_limit else heard.reply.text
+        shown = None if heard.cut_off or heard.stopped_early else heard.reply.text
         given = "plan" if heard.meant_as_plan else asked.form if heard.unreadable else "json"
         other = asked.form is not None and self.request.form != given
         findings = [self._in_next_form(one, heard, other_form=other) for one in answer.findings]

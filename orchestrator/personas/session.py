@@ -217,9 +217,9 @@ class Heard:
     repair_asked: bool = False
 
     @property
-    def at_limit(self) -> bool:
-        """Returns whether the model stopped because it had no room left."""
-        return self.reply.stop_reason is StopReason.MAX_TOKENS
+    def stopped_early(self) -> bool:
+        """Returns whether the model had no room left, or its stream broke."""
+        return self.reply.stop_reason in {StopReason.MAX_TOKENS, StopReason.INTERRUPTED}
 
     @property
     def declined(self) -> bool:
@@ -239,7 +239,7 @@ class Heard:
     @property
     def stopped_inside(self) -> bool:
         """Returns whether the model was stopped within an answer, so that a continuation may follow."""
-        return self.at_limit or (self.declined and not self.unreadable)
+        return self.stopped_early or (self.declined and not self.unreadable)
 
     @property
     def cut_off(self) -> bool:
@@ -249,7 +249,7 @@ class Heard:
         it; a text that cannot be read and ends at the limit was cut. A plan that reads well says nothing by its end:
         whether it lacks actions is for who knows what they were to be.
         """
-        return self.extraction.status is Status.TRUNCATED or (self.unreadable and self.at_limit)
+        return self.extraction.status is Status.TRUNCATED or (self.unreadable and self.stopped_early)
 
     @property
     def unreadable(self) -> bool:

@@ -3,7 +3,8 @@
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import anthropic
@@ -19,6 +20,8 @@ from orchestrator.providers.base import (
     ModelProvider,
     NoConnection,
     Said,
+    Streamed,
+    StreamError,
     WirePart,
     reason,
     sendable,
@@ -76,6 +79,42 @@ class _Message(WirePart):
         return self
 
 
+class _Streamed:
+    """`base.Streamed` of the Messages API."""
+
+    def __init__(self) -> None:
+        self.text, self.whole = "", False
+        self._message: dict[str, Any] = {"type": "message"}
+
+    def add(self, event: Any) -> None:
+        """See the protocol."""
+        kind = event.get("type") if isinstance(event, dict) else None
+        if kind == "message_start" and isinstance(event.get("message"), dict):
+            self._message = dict(event["message"])
+        elif kind == "content_block_start":
+            self.text += spoken([event.get("content_block")])
+        elif kind == "content_block_delta" and isinstance(delta := event.get("delta"), dict):
+            self.text += delta["text"] if isinstance(delta.get("text"), str) else ""
+        elif kind == "message_delta":
+            told = (
+                event.get("delta"),
+                {"usage": {**_mapping(self._message.get("usage")), **_mapping(event.get("usage"))}},
+            )
+            for part in told:
+                self._message.update(_mapping(part))
+        elif kind == "message_stop":
+            self.whole = True
+
+    def body(self) -> Any:
+        """See the protocol."""
+        return {**self._message, "content": [{"type": "text", "text": self.text}]}
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    """Returns what has a value in an object; nothing of what is none."""
+    return {name: one for name, one in found.items() if one is not None} if isinstance(found, dict) else {}
+
+
 class AnthropicProvider(ModelProvider):
     """`ports.Provider` on `messages.create`. Made outside an event loop: it loads certificates and parts of the SDK."""
 
@@ -88,13 +127,14 @@ class AnthropicProvider(ModelProvider):
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
-        self._create = self._client.messages.with_raw_response.create
+        self._create = self._client.messages.with_streaming_response.create
 
     async def close(self) -> None:
         """See the base."""
         await self._client.close()
 
-    async def _send(self, prompt: Prompt) -> httpx2.Response:
+    @asynccontextmanager
+    async def _ask(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
         system, rest = split(prompt.segments)
         ends = _seams(prompt.segments)
         user: MessageParam = {
@@ -102,22 +142,36 @@ class AnthropicProvider(ModelProvider):
             "content": [block for segment in rest for block in _blocks(segment, ends)],
         }
         try:
-            raw = await self._create(
+            async with self._create(
                 model=self._access.model,
                 max_tokens=self._access.max_output_tokens,
                 system=_blocks(system, ends) if system else anthropic.omit,
                 messages=[user],
-                # The SDK knows it no longer: most models still take it.
-                extra_body=None if prompt.temperature is None else {"temperature": prompt.temperature},
+                # The SDK knows no temperature any longer: most models still take it.
+                extra_body={
+                    **({"stream": True} if self._streams else {}),
+                    **({"temperature": prompt.temperature} if prompt.temperature is not None else {}),
+                },
                 # Given with the call as well: without it the SDK refuses long answers that are not streamed.
                 timeout=self._client.timeout,
-            )
+            ) as raw:
+                yield raw.http_response
         except anthropic.APIStatusError as error:
-            return error.response
-        except anthropic.APIConnectionError as error:
-            timed_out = isinstance(error, anthropic.APITimeoutError)
+            yield error.response
+        except (anthropic.APIConnectionError, httpx2.TransportError) as error:
+            timed_out = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
-        return raw.http_response
+
+    async def _events(self, response: httpx2.Response) -> AsyncIterator[Any]:
+        try:
+            async for event in anthropic.AsyncStream(cast_to=object, response=response, client=self._client):
+                yield event
+        except anthropic.APIStatusError as error:
+            body = error.body
+            raise StreamError(error.message, body.get("error") if isinstance(body, dict) else body) from error
+
+    def _streamed(self) -> Streamed:
+        return _Streamed()
 
     def _read(self, body: Any) -> Said:
         message = _Message.model_validate(body)

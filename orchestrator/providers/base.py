@@ -8,13 +8,14 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from orchestrator.core.errors import PermanentProviderError, ProviderError, TransientProviderError
+from orchestrator.core.errors import PermanentProviderError, ProviderError, StreamBroken, TransientProviderError
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
 from orchestrator.settings import PriceSettings
 
@@ -151,6 +152,10 @@ class ModelAccess:
     timeout_s: float
     """For a whole call, from connecting to the last byte."""
     max_output_tokens: int
+    stream: bool = True
+    """Whether answers are asked for piece by piece."""
+    stall_s: float = 60.0
+    """Seconds without a further piece, once the first has come, after which a stream counts as broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +173,49 @@ class Said:
 
 
 class NoConnection(Exception):
-    """The SDK got no response; `timed_out` when that was a time limit."""
+    """The SDK got no response, or not all of it; `timed_out` when that was a time limit."""
 
     def __init__(self, reason: str, *, timed_out: bool) -> None:
         super().__init__(reason)
         self.timed_out = timed_out
+
+
+class StreamError(Exception):
+    """A service says in the middle of its answer that it cannot go on; `details` is its error object."""
+
+    def __init__(self, message: str, details: object) -> None:
+        super().__init__(message)
+        self.details: Mapping[str, Any] = details if isinstance(details, dict) else {"message": message}
+
+    def refusal(self) -> Refusal:
+        """Returns the error as if it had come in place of the answer."""
+        word = f"{self.details.get('type')} {self.details.get('code')}"
+        status = next((status for part, status in _STREAM_ERRORS if part in word), 500)
+        return Refusal(status=status, headers={}, text=json.dumps({"error": self.details}))
+
+
+_STREAM_ERRORS = (
+    ("rate_limit", 429),
+    ("overloaded", 529),
+    ("timeout", 504),
+    ("authentication", 401),
+    ("permission", 403),
+)
+"""Part of the type or code of an error in a stream → its status elsewhere; any other is a server's fault."""
+
+
+class Streamed(Protocol):
+    """An answer as far as its pieces have come."""
+
+    text: str
+    whole: bool
+    """Whether the service said that this was all."""
+
+    def add(self, event: Any) -> None:
+        """Take the next event's data. Raises StreamError for one that is an error; what is unknown is left out."""
+
+    def body(self) -> Any:
+        """Returns what the service would have sent in one piece."""
 
 
 class ModelProvider(ABC):
@@ -188,23 +231,82 @@ class ModelProvider(ABC):
         on_paid: Callable[[Prompt], None] | None = None,
     ) -> None:
         self._access, self._price, self._on_paid = access, price, on_paid
+        self._streams = access.stream
         self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
-        started = time.monotonic()
+        started, came, response = time.monotonic(), self._streamed(), None
         try:
             async with asyncio.timeout(self._access.timeout_s):
-                response = await self._send(prompt)
-                if prompt.temperature is not None and _refuses_temperature(response):
-                    response = await self._send(prompt.model_copy(update={"temperature": None}))
-        except TimeoutError as error:
-            raise self._lost(f"no answer within {self._access.timeout_s:g} s", kind="timeout") from error
-        except NoConnection as error:
+                response = await self._receive(prompt, came)
+        except (TimeoutError, NoConnection, StreamError) as error:
+            if not came.whole:
+                raise self._ended(prompt, came, error, started) from error
+        said = self._read(came.body()) if came.whole or response is None else self._said(response)
+        reply = self._reply(prompt, said, started)
+        if self._on_paid is not None:
+            self._on_paid(prompt)
+        return reply
+
+    async def _receive(self, prompt: Prompt, came: Streamed) -> "httpx2.Response":
+        """Returns the response, read to its end: into `came` where it is a stream. What a model or a server of one's
+        own does not take is left out, and asked for no more."""
+        response = await self._exchange(prompt, came)
+        if prompt.temperature is not None and _refuses("temperature", response):
+            response = await self._exchange(prompt.model_copy(update={"temperature": None}), came)
+        if self._streams and _refuses("stream", response):
+            self._streams = False
+            response = await self._exchange(prompt, came)
+        return response
+
+    async def _exchange(self, prompt: Prompt, came: Streamed) -> "httpx2.Response":
+        async with self._ask(prompt) as response:
+            if response.status_code >= 300 or "event-stream" not in response.headers.get("content-type", ""):
+                await response.aread()
+                return response
+            loop = asyncio.get_running_loop()
+            try:
+                async with asyncio.timeout(None) as patience:
+                    async for event in self._events(response):
+                        came.add(event)
+                        if came.text:  # some think for minutes before the first piece
+                            patience.reschedule(loop.time() + self._access.stall_s)
+            except TimeoutError as error:
+                if not patience.expired():
+                    raise
+                raise NoConnection(f"nothing more came for {self._access.stall_s:g} s", timed_out=True) from error
+            except ValueError as error:
+                raise NoConnection(f"the stream holds something that is no event: {error}", timed_out=False) from error
+            if not came.whole:
+                raise NoConnection("the stream ended before the answer did", timed_out=False)
+            return response
+
+    def _ended(self, prompt: Prompt, came: Streamed, error: Exception, started: float) -> ProviderError:
+        """Returns the error of an answer that did not come, or not to its end."""
+        kind, told = "timeout", f"{self.name}: no answer within {self._access.timeout_s:g} s"
+        if isinstance(error, StreamError):
+            refusal = refused(error.refusal(), self.name)
+            if isinstance(refusal, PermanentProviderError):
+                return refusal
+            kind, told = refusal.kind, refusal.message
+        elif isinstance(error, NoConnection):
             kind = "timeout" if error.timed_out else "connection"
-            raise self._lost(one_line(self._without_key(str(error))), kind=kind) from error
-        said = self._said(response)
-        reply = Reply(
+            told = f"{self.name}: {one_line(str(error))}"
+        told = self._without_key(told)
+        if not came.text:
+            return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)
+        said = self._read(came.body())
+        usage = said.usage or Usage(input=_tokens(prompt.text))
+        # Of what was generated the service tells at the end only.
+        usage = usage.model_copy(update={"output": max(usage.output, _tokens(came.text))})
+        said = replace(said, text=came.text, stop_reason=StopReason.INTERRUPTED, usage=usage)
+        told = f"{told}; about {usage.output} tokens of the answer had come"
+        reply = self._reply(prompt, said, started)
+        return StreamBroken(told, came=reply, kind=kind, provider_name=self.name, original_message=told)
+
+    def _reply(self, prompt: Prompt, said: Said, started: float) -> Reply:
+        return Reply(
             key=prompt.key,
             turn=prompt.turn,
             text=said.text,
@@ -215,9 +317,6 @@ class ModelProvider(ABC):
             provider=self.name,
             duration_ms=round((time.monotonic() - started) * 1000),
         )
-        if self._on_paid is not None:
-            self._on_paid(prompt)
-        return reply
 
     @abstractmethod
     def _open(self, access: ModelAccess) -> None:
@@ -228,8 +327,19 @@ class ModelProvider(ABC):
         """Give the connections back."""
 
     @abstractmethod
-    async def _send(self, prompt: Prompt) -> "httpx2.Response":
-        """One request. A response of any status is returned; raises NoConnection when there is none."""
+    def _ask(self, prompt: Prompt) -> "AbstractAsyncContextManager[httpx2.Response]":
+        """One request, for a stream where `_streams`. A response of any status is yielded, its body unread.
+
+        Raises NoConnection when there is none, or when it breaks off while the block reads it.
+        """
+
+    @abstractmethod
+    def _events(self, response: "httpx2.Response") -> AsyncIterator[Any]:
+        """Yields the data of the stream's events. Raises ValueError for what is none, StreamError for an error."""
+
+    @abstractmethod
+    def _streamed(self) -> Streamed:
+        """Returns an answer of which nothing has come yet."""
 
     @abstractmethod
     def _read(self, body: Any) -> Said:
@@ -250,11 +360,6 @@ class ModelProvider(ABC):
             content_type = response.headers.get("content-type", "")
             raise unexpected(self.name, content_type, self._without_key(response.text)) from shape
 
-    def _lost(self, reason: str, *, kind: str) -> ProviderError:
-        return TransientProviderError(
-            f"{self.name}: {reason}", kind=kind, provider_name=self.name, original_message=reason
-        )
-
     def _without_key(self, text: str) -> str:
         """Some servers repeat the key they refuse; it must reach no record."""
         return text.replace(self._access.api_key, "[redacted]") if self._access.api_key else text
@@ -270,9 +375,13 @@ class ModelProvider(ABC):
         return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
 
 
-def _refuses_temperature(response: "httpx2.Response") -> bool:
-    """Returns whether the model takes none: some that reason do not."""
-    return response.status_code in {400, 422} and "temperature" in response.text
+def _refuses(field_name: str, response: "httpx2.Response") -> bool:
+    """Returns whether a field of the request is what is not taken: models that reason take no temperature."""
+    return response.status_code in {400, 422} and field_name in response.text
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // 4)
 
 
 def reason(error: Exception) -> str:

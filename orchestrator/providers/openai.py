@@ -2,7 +2,8 @@
 
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ from orchestrator.providers.base import (
     ModelProvider,
     NoConnection,
     Said,
+    Streamed,
+    StreamError,
     WirePart,
     reason,
     sendable,
@@ -78,6 +81,33 @@ class _Completion(WirePart):
         return self.choices[0] if self.choices else None
 
 
+class _Streamed:
+    """`base.Streamed` of chat completions."""
+
+    def __init__(self) -> None:
+        self.text, self.whole = "", False
+        self._refusal, self._told, self._stop = "", dict[str, Any](), None
+
+    def add(self, event: Any) -> None:
+        """See the protocol."""
+        chunk = event if isinstance(event, dict) else {}
+        self._told.update({name: chunk[name] for name in ("model", "usage") if chunk.get(name) is not None})
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self.text += spoken(delta.get("content"))
+            self._refusal += delta["refusal"] if isinstance(delta.get("refusal"), str) else ""
+        self._stop = choice.get("finish_reason") or self._stop
+        # Some servers give no reason; what was used comes last.
+        self.whole = self._stop is not None or "usage" in self._told
+
+    def body(self) -> Any:
+        """See the protocol."""
+        message = {"content": self.text, "refusal": self._refusal or None}
+        return {"choices": [{"message": message, "finish_reason": self._stop}], **self._told}
+
+
 class OpenAIProvider(ModelProvider):
     """`ports.Provider` on `chat.completions.create`. Made outside an event loop: it loads certificates."""
 
@@ -90,7 +120,7 @@ class OpenAIProvider(ModelProvider):
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
-        self._create = self._client.chat.completions.with_raw_response.create
+        self._create = self._client.chat.completions.with_streaming_response.create
         host = f".{urlsplit(str(self._client.base_url)).hostname or ''}"
         self._limit_name = "max_completion_tokens" if host.endswith(OWN_HOSTS) else "max_tokens"
 
@@ -98,25 +128,42 @@ class OpenAIProvider(ModelProvider):
         """See the base."""
         await self._client.close()
 
-    async def _send(self, prompt: Prompt) -> httpx2.Response:
+    @asynccontextmanager
+    async def _ask(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
         system, rest = split(prompt.segments)
         user = "\n\n".join(segment.text for segment in rest)
         messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": sendable(user)}]
         if system is not None:
             messages.insert(0, {"role": "system", "content": sendable(system.text)})
         try:
-            raw = await self._create(
+            async with self._create(
                 model=self._access.model,
                 messages=messages,
                 temperature=openai.omit if prompt.temperature is None else prompt.temperature,
-                extra_body={self._limit_name: self._access.max_output_tokens},
-            )
+                extra_body={
+                    self._limit_name: self._access.max_output_tokens,
+                    # Not by name: the types of the SDK want to know at once what comes back.
+                    **({"stream": True, "stream_options": {"include_usage": True}} if self._streams else {}),
+                },
+            ) as raw:
+                yield raw.http_response
         except openai.APIStatusError as error:
-            return error.response
-        except openai.APIConnectionError as error:
-            timed_out = isinstance(error, openai.APITimeoutError)
+            yield error.response
+        except (openai.APIConnectionError, httpx2.TransportError) as error:
+            timed_out = isinstance(error, openai.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
-        return raw.http_response
+
+    async def _events(self, response: httpx2.Response) -> AsyncIterator[Any]:
+        try:
+            async for event in openai.AsyncStream(cast_to=object, response=response, client=self._client):
+                yield event
+        except openai.APIConnectionError:
+            raise
+        except openai.APIError as error:
+            raise StreamError(error.message, error.body) from error
+
+    def _streamed(self) -> Streamed:
+        return _Streamed()
 
     def _read(self, body: Any) -> Said:
         completion = _Completion.model_validate(body)

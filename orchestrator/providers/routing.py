@@ -1,6 +1,7 @@
 """Who answers whom: the providers in use, built from the settings, behind the one port."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import NamedTuple, get_args
@@ -181,7 +182,9 @@ def open_providers(
     log = CallLog(options.call_log, clock) if options.call_log else None
     if log is not None:
         log.check()
-    access = {seat: _access(seat, environment) for seat in used if seat.provider != "scripted"}
+    stream, stall_s = settings.provider.stream, settings.provider.stall_s
+    called = [seat for seat in used if seat.provider != "scripted"]
+    access = {seat: replace(_access(seat, environment), stream=stream, stall_s=stall_s) for seat in called}
     providers: dict[Seat, Provider] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
     for seat in used:

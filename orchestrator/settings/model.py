@@ -69,6 +69,10 @@ class ProviderSettings(Section):
     """Time limit of one call, to the last byte of its answer."""
     max_output_tokens: int = Field(default=16000, ge=1)
     """Longest answer asked for."""
+    stream: bool = True
+    """Whether answers are asked for piece by piece; a server that takes no such request is asked without."""
+    stall_s: float = Field(default=60.0, gt=0)
+    """Seconds without a further piece of an answer that has begun, after which the call ends."""
     max_attempts: int = Field(default=5, ge=1)
     """Calls of one turn until a transient error is final."""
     wait_initial_s: float = Field(default=1.0, ge=0)

@@ -12,7 +12,7 @@ from orchestrator.app.sprint_reader import RunResult
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.providers.http_server import Answer, Asked, completion, message, model_server
+from tests.providers.http_server import EVENTS, Answer, Asked, completion, message, message_stream, model_server
 from tests.support import (
     APPROVED,
     breakdown,
@@ -92,6 +92,31 @@ def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
     kept = everything_kept(tmp_path)
     assert b"claude-told" in kept
     assert not any(key.encode() in kept for key in KEYS.values())
+
+
+def test_answers_that_break_off_end_no_story_and_what_had_come_is_in_the_report(tmp_path: Path) -> None:
+    seen = set[str]()
+
+    def flaky(asked: Asked) -> Answer:
+        stream, request = message_stream(answer_to(asked), pieces=10), json.dumps(asked.body)
+        first = request not in seen
+        seen.add(request)
+        return Answer(body=stream, headers=EVENTS, cut=stream.rindex("event: content_block_delta") if first else None)
+
+    with model_server(flaky) as server:
+        result, events, _ = settled(
+            tmp_path, "provider.name=anthropic", "provider.model=m", "prices={claude-told: {input: 1, output: 1}}",
+            ANTHROPIC_BASE_URL=server.url,
+        )  # fmt: skip
+    (story,) = result.report.stories
+    assert (story.status.value, story.calls) == ("done", 4)
+    retried = [event for event in events if event.name == "call_retried"]
+    assert [event.data["kind"] for event in retried] == ["connection"] * 4
+    assert "about" in retried[0].message
+    tokens = result.report.totals["tokens"]
+    assert (tokens["input"], tokens["cached"]) == (8 * 20, 8 * 7)
+    assert tokens["output"] > 4 * 5 + sum(len(answer_to(asked)) // 8 for asked in server.asked[::2])
+    assert story.cost_usd == pytest.approx((8 * 20 + tokens["output"]) / 1_000_000)
 
 
 def told(events: list[Event], name: str) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, StreamBroken, TransientProviderError
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Settings
 from orchestrator.storage.reply_journal import WorkflowJournal
@@ -81,6 +81,23 @@ async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journ
     assert reply.turn == 3
     assert [failure.turn for failure in reply.failed_calls] == [1, 2]
     assert journal.calls == 3
+
+
+@pytest.mark.parametrize(("purpose", "text", "kept"), [
+    (Purpose.DELIVERY, "`a.py`\n```python\nA = 1\n```\n`b.py`\n```python\nB =", True),
+    (Purpose.DELIVERY, "`a.py`\n```python\nA =", False),
+    (Purpose.BREAKDOWN, "```json\n{}\n```\n", False),
+])  # fmt: skip
+async def test_a_delivery_that_broke_off_behind_a_whole_block_is_an_answer_and_any_other_is_asked_for_again(
+    journal: WorkflowJournal, purpose: Purpose, text: str, kept: bool
+) -> None:
+    key = KEY.model_copy(update={"purpose": purpose})
+    usage = Usage(input=10, output=3)
+    came = Reply(key=key, turn=1, text=text, stop_reason=StopReason.INTERRUPTED, usage=usage, cost_usd=0.5)
+    provider = Answers(StreamBroken("gone", came=came, kind="connection"), "whole")
+    reply = await taker(provider).take(journal, 1, PROMPT.model_copy(update={"key": key}))
+    assert (reply.text, reply.turn) == ((text, 1) if kept else ("whole", 2))
+    assert [(call.usage, call.cost_usd) for call in reply.failed_calls] == ([] if kept else [(usage, 0.5)])
 
 
 @pytest.mark.parametrize("answers", [[busy() for _ in range(3)], [PermanentProviderError("no", kind="bad_request")]])

@@ -29,6 +29,10 @@ class Answer:
     wait_s: float = 0.0
     drip_s: float = 0.0
     """Time between two bytes of the body."""
+    cut: int | None = None
+    """Bytes of the body that are sent before the connection is closed."""
+    stall: int | None = None
+    """Bytes of the body that are sent before nothing more comes."""
 
 
 class ModelServer:
@@ -72,7 +76,11 @@ class ModelServer:
             for name, value in sent.items():
                 handler.send_header(name, value)
             handler.end_headers()
-            self._send(handler, data, answer.drip_s)
+            self._send(handler, data[: answer.cut if answer.stall is None else answer.stall], answer.drip_s)
+            if answer.stall is not None:
+                self._closing.wait(30)
+            if answer.cut is not None:
+                handler.close_connection = True
         except OSError:
             handler.close_connection = True  # the client has gone, as a test wants it
 
@@ -124,3 +132,52 @@ def completion(text: str | None = "ok", stop: str | None = "stop", **more: Any) 
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": stop}
     body = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-told", "choices": [choice]}
     return {**body, "usage": {**usage, **details}, **more}
+
+
+EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
+
+
+def _events(events: list[dict[str, Any]], *, named: bool) -> str:
+    return "".join(
+        (f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event)}\n\n" for event in events
+    )
+
+
+def message_stream(text: str = "ok", stop: str | None = "end_turn", pieces: int = 4, error: Any = None) -> str:
+    """A stream of the Messages API; with `error` in place of its end."""
+    whole = message(text, stop)
+    start = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    step = -(-len(text) // pieces) or 1
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": start},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "ping"},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    ]
+    for at in range(0, len(text), step):
+        delta = {"type": "text_delta", "text": text[at : at + step]}
+        events.append({"type": "content_block_delta", "index": 1, "delta": delta})
+    end: list[dict[str, Any]] = [
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]
+    return _events(events + ([{"type": "error", "error": error}] if error else end), named=True)
+
+
+def completion_stream(text: str = "ok", stop: str | None = "stop", pieces: int = 4, error: Any = None) -> str:
+    """A stream of chat completions; with `error` in place of its end."""
+    whole = completion(text, stop)
+    usage = whole.pop("usage")
+    step = -(-len(text) // pieces) or 1
+
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return {**whole, "object": "chat.completion.chunk", "choices": [choice], "usage": None}
+
+    events = [chunk({"role": "assistant", "content": ""})]
+    events += [chunk({"content": text[at : at + step]}) for at in range(0, len(text), step)]
+    end = [chunk({}, stop), {**whole, "object": "chat.completion.chunk", "choices": [], "usage": usage}]
+    return _events(events + ([{"error": error}] if error else end), named=False) + ("" if error else "data: [DONE]\n\n")
