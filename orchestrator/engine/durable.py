@@ -24,6 +24,7 @@ from orchestrator.engine.activities import SLOW_S, Announcer, told_end
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.step_records import use_compiled_statements
 from orchestrator.engine.step_results import pack, restored, storable, unpack
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
 
@@ -317,7 +318,7 @@ class DurableEngine:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         self._database = await asyncio.to_thread(EngineDatabase, self._url)
-        DBOS(config=self._config(self._database))
+        dbos = DBOS(config=self._config(self._database))
 
         def workflow_of(body: Body) -> Callable[[dict[str, Any]], Any]:
             async def workflow(payload: dict[str, Any]) -> dict[str, Any]:
@@ -331,6 +332,7 @@ class DurableEngine:
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
+        use_compiled_statements(dbos)
         return self
 
     async def __aexit__(

@@ -1,0 +1,68 @@
+"""Records of steps by compiled statements: the same rows, results and errors as dbos's own."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from dbos import DBOS
+from dbos._dbos import _get_dbos_instance
+from dbos._error import DBOSStepNondeterminismError, DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
+
+from orchestrator.core.ports import Step
+from orchestrator.core.sprint import StoryOutcome
+from tests.engine.test_durable import Counting, House, done, on_both
+
+__all__ = ["on_both"]
+TEXT = '{"value": "50 % of \\"it\\": :name, ?"}'
+
+
+def compare(workflow_id: str) -> None:
+    """Does the same by dbos's methods, which the class has still, and by ours, which its object has."""
+    database = _get_dbos_instance()._sys_db
+    theirs, ours = type(database), database
+    assert {"_record_operation_result_txn", "_check_operation_execution_txn"} <= set(vars(ours))
+    steps, flow = database.tables.operation_outputs, database.tables.workflow_status
+
+    def result(number: int) -> Any:
+        return {
+            "workflow_uuid": workflow_id, "function_id": number, "function_name": "read", "output": TEXT, "error": None,
+            "serialization": "portable_json", "started_at_epoch_ms": 1_700_000_000_000, "child_workflow_id": None,
+        }  # fmt: skip
+
+    with database.engine.begin() as connection:
+        theirs._record_operation_result_txn(database, result(101), 5, connection)
+        ours._record_operation_result_txn(result(102), 5, connection)
+        query = sa.select(steps).where(steps.c.function_id > 100).order_by(steps.c.function_id)
+        first, second = ({**row} for row in connection.execute(query).mappings())
+        assert [type(first.pop("retention_timestamp")), first.pop("function_id")] == [int, 101]
+        assert [type(second.pop("retention_timestamp")), second.pop("function_id")] == [int, 102]
+        assert first == second
+        found = theirs._check_operation_execution_txn(database, workflow_id, 102, "read", connection)
+        assert ours._check_operation_execution_txn(workflow_id, 102, "read", connection) == found
+        assert ours._check_operation_execution_txn(workflow_id, 103, "read", connection) is None
+    # A repeated attempt to record the same is none of two executions.
+    with database.engine.begin() as connection:
+        ours._record_operation_result_txn(result(102), 5, connection)
+    with pytest.raises(DBOSStepNondeterminismError), database.engine.begin() as connection:
+        ours._record_operation_result_txn(result(102), 6, connection)
+    with database.engine.connect() as connection:  # rolled back
+        connection.execute(sa.update(flow).values(owner_xid="another"))
+        with pytest.raises(DBOSWorkflowConflictIDError):
+            ours._record_operation_result_txn(result(104), 5, connection)
+    with database.engine.connect() as connection:
+        connection.execute(sa.update(flow).values(status="CANCELLED"))
+        with pytest.raises(DBOSWorkflowCancelledError):
+            ours._check_operation_execution_txn(workflow_id, 104, "read", connection)
+    with database.engine.begin() as connection:
+        assert connection.execute(sa.select(steps).where(steps.c.function_id == 104)).first() is None
+
+
+@pytest.mark.usefixtures("on_both")
+async def test_a_record_is_the_one_that_dbos_makes(tmp_path: Path) -> None:
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        await asyncio.to_thread(compare, str(DBOS.workflow_id))
+        return done()
+
+    assert await House(tmp_path, Counting()).run(body) == [done()]
