@@ -112,7 +112,10 @@ class Step(Protocol):
         persona: str | None = None,
         **data: Any,
     ) -> None:
-        """Record an event with the next deterministic id of this workflow."""
+        """Record an event with the next deterministic id of this workflow.
+
+        It is stored before the next turn begins and before the workflow's result is recorded.
+        """
 
 
 class TurnJournal(Protocol):

@@ -70,6 +70,8 @@ class DurableStep:
         self._services, self._journal = services, journal
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
+        self._emitted: list[asyncio.Task[bool]] = []
+        """Events on their way into the log."""
 
     @property
     def workflow_id(self) -> str:
@@ -104,6 +106,8 @@ class DurableStep:
         """See ports.Step."""
         what = describe(prompt.key)
         persona, task = prompt.key.persona, prompt.key.task
+        # Budgets are counted from events: no call is paid for before the ones of the last are there.
+        await self.store_events()
         await self.emit(
             "turn_started", f"{persona} is asked: {what}", persona=persona, task=task, purpose=prompt.key.purpose,
             prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
@@ -151,6 +155,7 @@ class DurableStep:
 
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See ports.Step."""
+        await self.store_events()
         self._asked += 1
         number = self._asked
 
@@ -238,7 +243,7 @@ class DurableStep:
         persona: str | None = None,
         **data: Any,
     ) -> None:
-        """See ports.Step."""
+        """See ports.Step. Waits for nothing: a process that resumes the story emits the same again."""
         self._events += 1
         event = Event(
             id=f"{self._workflow_id}:{self._events}",
@@ -250,7 +255,12 @@ class DurableStep:
             data=data,
             **self._here(),
         )
-        await self._services.sink.emit(event)
+        self._emitted.append(asyncio.create_task(self._services.sink.emit(event), name=f"emit {event.id}"))
+
+    async def store_events(self) -> None:
+        """Returns once all events so far are in the log."""
+        emitted, self._emitted = self._emitted, []
+        await asyncio.gather(*emitted)
 
 
 def _spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
@@ -474,6 +484,12 @@ class DurableEngine:
                 raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
             journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
             step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal)
-            return storable((await body(step, payload)).model_dump(mode="json"))
+            try:
+                result = await body(step, payload)
+            except Exception:
+                await step.store_events()
+                raise
+            await step.store_events()
+            return storable(result.model_dump(mode="json"))
         finally:
             del self._bodies[task]

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -416,3 +417,30 @@ async def test_an_address_is_taken_as_platforms_write_it(tmp_path: Path, postgre
     (tmp_path / "database").write_text(f"{scheme}{postgres.removeprefix('postgresql')}&sslmode=prefer")
     assert await House(tmp_path, Counting()).run(body) == [done()]
     assert [event.message for _, event in await asyncio.to_thread(read_events, tmp_path)] == ["it \x00 runs"]
+
+
+async def test_a_step_waits_for_no_event_and_a_call_for_all_before_it(tmp_path: Path) -> None:
+    provider, read = Counting(), asyncio.Event()
+
+    async def work(_step_id: str) -> str:
+        read.set()
+        return "text"
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        await step.emit("told", "before the step")
+        return done(await step.step("read", work, str) + (await step.turn(PROMPT)).text[:7])
+
+    async def use(engine: DurableEngine) -> StoryOutcome:
+        writer = await asyncio.to_thread(sqlite3.connect, tmp_path / "events.sqlite", check_same_thread=False)
+        await asyncio.to_thread(writer.execute, "BEGIN IMMEDIATE")
+        task = asyncio.create_task(engine.run_story("SP-001/A", {"sprint": "SP-001", "story": "A"}))
+        async with asyncio.timeout(20):
+            await read.wait()
+        await asyncio.wait({task}, timeout=0.3)
+        assert provider.calls == 0
+        await asyncio.to_thread(writer.close)
+        return await task
+
+    assert (await House(tmp_path, provider).live(body, use)) == done("textreply 1")
+    names = [event.name for _, event in await asyncio.to_thread(read_events, tmp_path)]
+    assert names == ["told", "turn_started", "turn_finished"]
