@@ -22,9 +22,9 @@ from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
-from orchestrator.engine.turns import TurnTaker
+from orchestrator.engine.turns import TurnTaker, nobody_told
 from orchestrator.files.disk import is_full
-from orchestrator.files.process import SystemClock
+from orchestrator.files.process import SystemClock, collecting_rarely
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
@@ -185,6 +185,7 @@ class Works:
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
+            stack.enter_context(collecting_rarely())
             if self.claims is not None:
                 await asyncio.to_thread(self.claims.prepare)
                 # The engine's own lock for it is one of a session, which a pooler may give to another.
@@ -312,7 +313,7 @@ class Works:
                 sink=self.sink,
                 clock=self.clock,
                 tickets=self.switchboard.ticket,
-                expect_held=self.lease.expect_held,
+                expect_held=partial(asyncio.to_thread, self.lease.expect_held) if self.lease.is_shared else nobody_told,
                 is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
             ),
             is_current=self._is_current,

@@ -143,6 +143,10 @@ class TurnJournal(Protocol):
     def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
         """Write down that a call ended with an error, synchronously and at once."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether machines share a database for it."""
+
     def share(self) -> None:
         """Takes what was written down to the database that machines share, if there is one. Blocks."""
 

@@ -26,7 +26,7 @@ from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step_records import use_compiled_statements
 from orchestrator.engine.step_results import pack, restored, storable, unpack
-from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
+from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, nobody_told, with_room
 
 T = TypeVar("T")
 
@@ -56,8 +56,8 @@ class Services:
     clock: Clock
     tickets: Tickets = OPEN
     is_full: IsFull = never
-    expect_held: Callable[[str], None] = lambda _sprint: None
-    """Raises where another process has taken the sprint over; blocks."""
+    expect_held: Callable[[str], Awaitable[None]] = nobody_told
+    """Raises where another process has taken the sprint over."""
     announce_after_s: float = SLOW_S
     """What of a step lasts longer is told while it lasts."""
 
@@ -123,7 +123,7 @@ class DurableStep:
                     self._ticket,
                     self._wait_for_room,
                     partial(self._tell_retries, prompt),
-                    partial(asyncio.to_thread, self._services.expect_held, self._sprint),
+                    partial(self._services.expect_held, self._sprint),
                 )
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]

@@ -71,32 +71,47 @@ async def with_room(
     """
     until, told = time.monotonic() + patience_s, False  # told: and so done again
     while True:
-        why, lacked = "", asyncio.Event()
-        watching = asyncio.create_task(_watch(is_full, lacked), name="watch the disk")
+        why, watch = "", _Watch(is_full)
         try:
             result = await work()
         except (OSError, OrchestratorError) as error:
-            if time.monotonic() >= until or not (says_full(error) or (lacked.is_set() and not told) or await is_full()):
+            if time.monotonic() >= until or not (says_full(error) or (watch.lacked and not told) or await is_full()):
                 raise
             why = str(error)
         else:
-            if time.monotonic() >= until or not ((lacked.is_set() and not told) or await is_full()):
+            if time.monotonic() >= until or not ((watch.lacked and not told) or await is_full()):
                 return result
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            await watch.end()
         if not told:
             await full(why or "nothing can be written")
             told = True
         await _room(is_full, until)
 
 
-async def _watch(is_full: IsFull, lacked: asyncio.Event) -> None:
+class _Watch:
     """Someone may make room before a program that could not write ends."""
-    while not lacked.is_set():
-        await asyncio.sleep(WATCH_S)
-        if await is_full():
-            lacked.set()
+
+    def __init__(self, is_full: IsFull) -> None:
+        self._is_full, self.lacked = is_full, False
+        # Most works are over before the first look: a timer costs them less than a task.
+        self._timer = asyncio.get_running_loop().call_later(WATCH_S, self._begin)
+        self._looking: asyncio.Task[None] | None = None
+
+    def _begin(self) -> None:
+        self._looking = asyncio.create_task(self._look(), name="watch the disk")
+
+    async def _look(self) -> None:
+        while not self.lacked:
+            self.lacked = await self._is_full()
+            await asyncio.sleep(WATCH_S)
+
+    async def end(self) -> None:
+        """Looks no more."""
+        self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
 
 
 async def _room(is_full: IsFull, until: float) -> None:
@@ -231,7 +246,7 @@ class TurnTaker:
                 cost_usd=came.cost_usd if came is not None else 0.0,
             )
             await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
-            await asyncio.to_thread(journal.share)
+            await _share(journal)
             raise
         return await self._record(journal, step, numbered, reply, full)
 
@@ -239,7 +254,7 @@ class TurnTaker:
         """Nothing is waited for between the provider's return and the first try to write: the reply is paid for."""
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
         await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
-        await asyncio.to_thread(journal.share)
+        await _share(journal)
         return reply
 
     def _wait(self, state: RetryCallState) -> float:
@@ -269,6 +284,11 @@ def _holds_whole_parts(came: Reply) -> bool:
     """
     fences = sum(line.lstrip().startswith(("```", "~~~")) for line in came.text.splitlines())
     return came.key.purpose in {Purpose.DELIVERY, Purpose.CONTINUATION} and fences > 1
+
+
+async def _share(journal: TurnJournal) -> None:
+    if journal.is_shared:
+        await asyncio.to_thread(journal.share)
 
 
 def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:

@@ -114,6 +114,11 @@ class WorkflowJournal:
         self._entries[(entry.step, entry.turn)] = entry
         self._unshared.append(path)
 
+    @property
+    def is_shared(self) -> bool:
+        """Returns whether there is a shared database."""
+        return self._share is not None
+
     def share(self) -> None:
         """Takes what was written since the last time to the shared database, if there is one. Blocks."""
         if self._share is not None and self._unshared:
