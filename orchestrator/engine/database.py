@@ -23,6 +23,8 @@ from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
 # dbos works in up to 64 threads.
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
 """As many as threads may wait: none waits for another's connection while the server is away."""
+_SQLITE_POOL: dict[str, Any] = {"pool_size": 4, "max_overflow": 0}
+"""Threads queue for these: SQLite has one writer at a time, and who finds it busy sleeps longer with each try."""
 _CONNECTING: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30000,
@@ -72,7 +74,7 @@ class EngineDatabase:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite":
             _create_private(str(parsed.database))
-            self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
+            self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection}, **_SQLITE_POOL)
             sa.event.listen(self.engine, "connect", _as_dbos_does)
         else:
             own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -60,8 +61,15 @@ def merged(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, tuple[str, ...]]
 
 def digest(parent: str, tree: Tree, message: str) -> str:
     """Returns a name for a commit, or for a tree of its own."""
-    content = "\0".join([parent, message, *(f"{path}\0{tree[path]}" for path in sorted(tree))])
+    return _name("\0".join([parent, message, *(f"{path}\0{_name_of(tree[path])}" for path in sorted(tree))]))
+
+
+def _name(content: str) -> str:
     return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
+
+
+_name_of = lru_cache(maxsize=4096)(_name)
+"""Of a file: a commit changes few, and names all."""
 
 
 T = TypeVar("T")
