@@ -20,7 +20,7 @@ from orchestrator.analysis.tasks import World, aggregate
 from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runtime import Works
-from orchestrator.app.secrets import masks_of
+from orchestrator.app.secrets import known_secrets, masks_of
 from orchestrator.app.team import prompt_library, schema_texts
 from orchestrator.core.analysis import (
     AnalysisRecord,
@@ -37,7 +37,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step
-from orchestrator.core.secrets import Masks, secrets_of
+from orchestrator.core.secrets import Masks
 from orchestrator.core.value import Value, counted
 from orchestrator.engine.durable import ANALYSIS_WORKFLOW_NAME, Body
 from orchestrator.files.process import SystemClock, end_at_once
@@ -301,7 +301,7 @@ class Analysis:
         self._tell, self._listen = tell, listen
         self._outputs = Outputs.of(options)
         self._store = AnalysisStore(environment)
-        self._secrets = secrets_of(environment.variables)
+        self._secrets = known_secrets(environment, options.repo)
 
     def dry_run(self) -> AnalysisEstimate:
         """Returns what it would ask. Needs no provider, key or network, and writes nothing. Blocks. Raises

@@ -18,8 +18,10 @@ from orchestrator.app.team import story_payload
 from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.secrets import Masks
 from orchestrator.core.sprint import FormOutcome
 from orchestrator.core.story import Story
+from orchestrator.personas.secrecy import row_findings
 from orchestrator.prompts.feedback import render_record
 from orchestrator.providers.routing import PERSONAS, model_of
 from orchestrator.settings import Environment, Policies, Settings
@@ -45,9 +47,10 @@ class Briefs:
         settings: Settings,
         environment: Environment,
         policies: Policies,
+        masks: Masks,
         provider: str | None = None,
     ) -> None:
-        self._settings, self._provider = settings, provider
+        self._settings, self._masks, self._provider = settings, masks, provider
         rows = {story.id: story for story in chosen.content.stories}
         self._record, self._environment, self._policies = chosen.record, environment, policies
         # Only excerpts of other rows: whole rows would make every workflow's input as large as the backlog.
@@ -93,7 +96,7 @@ class Briefs:
             tech_stack=record.tech_stack,
             plan=self.plans.get(story.id),
             replan=self._record.replans.get(story.id),
-            findings=(*vision_findings, *wireframe_findings),
+            findings=(*vision_findings, *wireframe_findings, *row_findings(story)),
         )
 
     def _read_vision(self) -> tuple[str, list[Finding]]:
@@ -101,7 +104,7 @@ class Briefs:
         if text is None and self._vision is not None:
             told = f"the vision file {self._vision.name} cannot be read"
             return "", [_missing("vision.missing", told, "project.vision")]
-        return text or "", []
+        return self._masks.masked(text or ""), []
 
     def _read_wireframe(self, stem: str) -> tuple[str, list[Finding]]:
         if not stem or self._wireframes is None:
@@ -111,7 +114,7 @@ class Briefs:
         for suffix in WIREFRAME_SUFFIXES:
             text = _read(self._wireframes / f"{stem}{suffix}")
             if text is not None:
-                return text, []
+                return self._masks.masked(text), []
         return "", [_missing("wireframe.missing", f"there is no wireframe `{stem}`", "Wireframe_Ref")]
 
     def _read_record(self) -> ArchitectureRecord:

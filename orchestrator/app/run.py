@@ -11,7 +11,7 @@ from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
-from orchestrator.app.secrets import find_secrets
+from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
 from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
 from orchestrator.app.sprints import (
@@ -30,7 +30,6 @@ from orchestrator.core.event import Event
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
-from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
@@ -93,6 +92,7 @@ class Run:
             self._warn(warning)
         default = await asyncio.to_thread(default_repository)
         repository = await open_repository(options.repo or default)
+        content, known = await asyncio.to_thread(self._masked, content, repository.path)
         chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)
         for warning in (*repository.warnings, *map(str, chosen.record.warnings)):
             self._warn(warning)
@@ -110,7 +110,7 @@ class Run:
                 # Killed runs leave scratch folders behind.
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
-                secrets = await find_secrets(workspace, secrets_of(environment.variables), self._tell)
+                secrets = await find_secrets(workspace, known, self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 equipment = Equipment(
@@ -133,6 +133,14 @@ class Run:
                 )
             finally:
                 workspace.close()
+
+    def _masked(self, content: BacklogContent, repo: Path) -> tuple[BacklogContent, tuple[str, ...]]:
+        """Returns the backlog without secrets, and the secrets known so far; the backlog's own are reported."""
+        found = backlog_secrets(content)
+        if found:
+            self._warn(f"the backlog holds {counted(len(found), 'secret')}: masked from here on, revoke them")
+        known = (*known_secrets(self._environment, repo), *found)
+        return mask_backlog(content, masks_of(self._folder, known)), known
 
     def _warn(self, text: str) -> None:
         self._tell(f"warning: {text}")

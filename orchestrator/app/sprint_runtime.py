@@ -151,7 +151,7 @@ class Site:
         self.record, self.settings, self.workspace, self.sharing = record, settings, workspace, sharing
         works, library = self._works, equipment.library
         works.sink.hide(secrets)
-        masks = masks_of(works.folder, secrets)
+        self.masks = masks = masks_of(works.folder, secrets)
         # One for all stories: the base's older tests are run once.
         older = OlderTests()
         runner = self._runner(lock_fd)
@@ -382,7 +382,7 @@ class SprintDriver:
     def _make_briefs(self) -> Briefs:
         equipment, settings = self.site.equipment, self.site.settings
         policies = policies_of(settings, equipment.provider)
-        briefs = Briefs(self._chosen, settings, equipment.environment, policies, equipment.provider)
+        briefs = Briefs(self._chosen, settings, equipment.environment, policies, self.site.masks, equipment.provider)
         briefs.plans = self.plans
         return briefs
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 _SHORT = 80
@@ -45,6 +45,9 @@ _ADDRESSES = re.compile(
 """Keys that name a place in a table, a cache or a queue."""
 # Twelve: shorter runs of letters and digits are words, dates and versions.
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
+LONGEST_WORD = 24
+"""Letters from which on nothing is one word any more."""
+_JOINED = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
 # `token_url` names a secret's place and not the secret.
 _NAMES_A_THING = re.compile(
@@ -59,7 +62,7 @@ def _dense(value: str) -> bool:
     """Returns whether letters and digits are mixed as only a generator mixes them."""
     if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
-    return any(_mixed(run) for run in _RUN.findall(value))
+    return any(_mixed(run) or _scrambled(run) for run in _RUN.findall(value))
 
 
 def _mixed(run: str) -> bool:
@@ -67,6 +70,14 @@ def _mixed(run: str) -> bool:
     digits, letters = sum(map(str.isdigit, run)), sum(map(str.isalpha, run))
     turns = sum(one.isdigit() != two.isdigit() for one, two in pairwise(run))
     return digits >= 2 and letters >= 2 and turns >= 3 and len(set(run)) >= 8
+
+
+def _scrambled(run: str) -> bool:
+    """Returns whether these are many letters and no words, also none that are joined as in `userAccessToken`."""
+    if len(run) < LONGEST_WORD or not run.isalpha() or len(set(run)) < 8:
+        return False
+    words = _JOINED.findall(run)
+    return max(map(len, words)) >= LONGEST_WORD or len(run) < 3.5 * len(words)
 
 
 def _varied(value: str) -> bool:
@@ -168,22 +179,18 @@ _SETTING = re.compile(
     r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
     re.MULTILINE,
 )
-# A quoted value assigned to a secret's name in any language.
-_ASSIGNED = re.compile(
-    r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)[A-Za-z0-9_]{0,40})"
-    r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
+# What is given to a name: in quotes as any language has it, or bare as in YAML, INI, headers and sentences; a bare
+# value is no call and no part of a longer name. The name is looked for where a value is: that way round it is fast.
+_GIVEN = re.compile(
+    r"(?::=|=>|[:=]|[ \t]is(?=[ \t]))[ \t]{0,8}(?:[rbuRBU]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)"
+    r"|`?(?P<bare>[A-Za-z0-9+/_.~-]{15,399}[A-Za-z0-9+/_~-]={0,2})(?![A-Za-z0-9+/_~(\[-]|\.\w))"
+)
+_BEFORE = re.compile(
+    r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
+    r"[A-Za-z0-9_-]{0,40})[\"']?[ \t]{0,8}\Z",
     re.IGNORECASE,
 )
-# What is left of it without the name: where this is nowhere, the search for names, which is slow, is spared.
-_QUOTED = re.compile(r"[:=>][ \t]{0,8}[rbuRBU]?[\"'][^\"'\s]{16}")
-# Without quotes only a value alone on its line counts: in prose the next word is no secret.
-_BARE = re.compile(
-    r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
-    r"(?P<name>(?:secret|(?:auth)?token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
-    r"[A-Za-z0-9_-]{0,40})[ \t]{0,8}[:=][ \t]{0,8}(?P<v>[A-Za-z0-9+/_.~-]{16,400}={0,2})[ \t]*\r?$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""As settings have it that need no quotes (YAML, INI, `.npmrc`), and headers."""
+_LONGEST_NAME = 80
 _NO_NAME = "<MASKED_VALUE>"
 """As long as `MASK`, and in no name: what stands for a secret does not make one of the value beside it
 (`MASKED_SECRET_1: value`)."""
@@ -250,10 +257,11 @@ def _assigned(text: str) -> Iterator[Found]:
     for match in _SETTING.finditer(text):
         if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
             yield Found(*match.span("v"), "secret of a setting")
-    quoted = _ASSIGNED.finditer(text) if _QUOTED.search(text) else ()
-    for match in chain(quoted, _BARE.finditer(text)):
-        if not _NAMES_A_THING.search(match["name"]) and _dense(match["v"]):
-            yield Found(*match.span("v"), "secret in code")
+    for match in _GIVEN.finditer(text):
+        name = _BEFORE.search(text, max(0, match.start() - _LONGEST_NAME), match.start())
+        group = "v" if match["v"] else "bare"
+        if name is not None and not _NAMES_A_THING.search(name["name"]) and _dense(match[group]):
+            yield Found(*match.span(group), "secret in code")
 
 
 REDACTED = "[redacted]"
@@ -269,6 +277,8 @@ _SECRET = re.compile(
 """Wider than what is masked in prompts: here a false alarm costs a word of a message."""
 SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
+SURE = 16
+"""Characters from which on a known secret is one also inside of a longer word."""
 # As people name variables; `_NO_SECRET` takes back `TOKEN_URL`, `KEY_FILE` and public keys.
 _SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
 # Variables that point to a secret, or are public.
@@ -278,8 +288,8 @@ _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|ho
 def redact(text: str, known: Iterable[str] = ()) -> str:
     """`text` without what looks like a key, a token or a password in an address, and without the `known` secrets."""
     for secret in known:
-        if len(secret) >= SHORTEST_KNOWN:
-            text = text.replace(secret, REDACTED)
+        if len(secret) >= SHORTEST_KNOWN and secret in text:
+            text = _without(text, secret, REDACTED)
     return _redact_short(text) if len(text) <= _SHORT else _redact(text)
 
 
@@ -300,6 +310,13 @@ def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:
         pieces += [text[at : place.start], words]
         at = place.end
     return "".join((*pieces, text[at:]))
+
+
+def _without(text: str, secret: str, words: str) -> str:
+    """Returns `text` with other words for a known secret; a short one may by chance be a part of a hash or a name."""
+    if len(secret) >= SURE:
+        return text.replace(secret, words)
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(secret)}(?![A-Za-z0-9])", lambda _: words, text)
 
 
 def redacted(value: Any, known: Iterable[str] = ()) -> Any:
@@ -330,9 +347,60 @@ def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
 def worth_hiding(values: Iterable[str]) -> Iterator[str]:
     """Yields those of `values` that are no words: a password that is one would take the word out of every text."""
     for value in values:
-        plain = value.isalpha() and (value.islower() or value.istitle())
-        if len(value) >= SHORTEST_KNOWN and not plain and not value.isdigit() and len(set(value)) >= 4:
+        word = value.isalpha() and (value.islower() or value.istitle()) and len(value) < LONGEST_WORD
+        number = value.isdigit() and len(value) < 12  # a date, a time or an amount
+        if len(value) >= SHORTEST_KNOWN and len(set(value)) >= 4 and not (word or number or _COMMON.fullmatch(value)):
             yield value
+
+
+# A line of an `.env` file; the value may be quoted, and a comment may follow.
+_ENV_LINE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*"
+    r"(?:\"(?P<d>[^\"\n]*)\"|'(?P<s>[^'\n]*)'|(?P<v>[^\s#\"'][^\n]*?))?[ \t]*(?:[ \t]#.*)?\r?$",
+    re.MULTILINE,
+)
+_FILLED_IN = re.compile(r"^[$/.~@]|\$\{|\$\(|\{\{|<[^>]*>|^https?://")
+"""A value that is a place, or that something else puts in; passwords may hold any other sign."""
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_ID = re.compile(r"[A-Za-z0-9]{8,}")
+
+
+def env_values(text: str) -> tuple[str, ...]:
+    """Returns the values of an `.env` file that are worth hiding wherever they stand: secrets by their names, and
+    what was generated, under whatever name.
+
+    What is also the value of a plain name, or a part of a name, is a word of the project: `POSTGRES_PASSWORD` is often
+    the same as `POSTGRES_DB`.
+    """
+    pairs = [(one["name"], one["d"] or one["s"] or one["v"] or "") for one in _ENV_LINE.finditer(text)]
+    plain = {value for name, value in pairs if not is_secret_name(name)}
+    names = "\n".join(name.lower() for name, _ in pairs)
+    held: list[str] = []
+    for name, value in pairs:
+        if not is_secret_name(name):
+            held += _generated(value)
+        elif not _NAMES_A_THING.search(name) and value not in plain and value.lower().replace("-", "_") not in names:
+            held += [] if _FILLED_IN.search(value) or _PLACEHOLDER.search(value) else [value]
+    return tuple(dict.fromkeys(worth_hiding(held)))
+
+
+_WORDS = re.compile(r"[a-z]+(?:[-_. ][a-z]+){0,2}")
+
+
+def is_wordy(value: str) -> bool:
+    """Returns whether this may as well be a name in the project: `inventory-service`."""
+    return _WORDS.fullmatch(value) is not None
+
+
+def _generated(value: str) -> Iterator[str]:
+    """Yields the value when it is an id or a token; of an address, what is one in it."""
+    if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return
+    found = [run for run in _ID.findall(value) if _mixed(run) or _scrambled(run)]
+    if (found or _UUID.fullmatch(value)) and not re.search(r"[\s/,;@]", value):
+        yield value
+    else:
+        yield from found
 
 
 _TAG_DIGITS = 12  # 48 bits: unique within a project
@@ -366,7 +434,7 @@ class Masks:
         text = _replaced(text, ((one, self.name(text[one.start : one.end])) for one in secrets_in(text)))
         for secret in worth_hiding(self.known):
             if secret in text:
-                text = text.replace(secret, self.name(secret))
+                text = _without(text, secret, self.name(secret))
         return text
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,8 +44,9 @@ class News:
 class Watched:
     """One backlog. What was good last stays good over restarts: it is kept in the state folder. All methods block."""
 
-    def __init__(self, path: Path, folder: StateFolder) -> None:
-        self.path = path.absolute()
+    def __init__(self, path: Path, folder: StateFolder, masked: Callable[[BacklogContent], BacklogContent]) -> None:
+        """`masked` takes the secrets out of what was read."""
+        self.path, self._masked = path.absolute(), masked
         self._folder, self._sidecar = folder, folder.sidecar(self.path)
         self._kept = folder.last_good(self.path)
         self._seen: Signature | None = None
@@ -86,7 +87,7 @@ class Watched:
             if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
                 # A pipe would keep the daemon waiting.
                 raise BacklogError(f"the backlog {self.path} is neither a file nor a folder")
-            content = read_checked(self.path, settings, self._folder)
+            content = self._masked(read_checked(self.path, settings, self._folder))
             if content != self.content:
                 self._folder.write(self._kept, content.model_dump_json().encode())
         except (BacklogError, ConfigError) as error:

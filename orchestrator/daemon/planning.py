@@ -32,6 +32,8 @@ class Planner:
         self.broken: dict[str, str] = {}
         """Sprint → why its record cannot be read."""
         self.lease: Lease
+        self.masked: Callable[[BacklogContent], BacklogContent] = lambda read: read
+        """Takes the secrets out of a backlog."""
         self.known: list[SprintRecord] = []
         """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
         self.own: list[SprintRecord] = []
@@ -108,7 +110,10 @@ class Planner:
         paths = [path.absolute() for places in found for path in places]
         if self._folder.submitted.is_dir():
             paths += find_backlogs(self._folder.submitted)
-        self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
+        self._watched = {path: self._watched.get(path) or self._watch(path) for path in dict.fromkeys(paths)}
+
+    def _watch(self, path: Path) -> Watched:
+        return Watched(path, self._folder, lambda read: self.masked(read))
 
     def unfinished(self, ended: Mapping[str, SprintRecord], at_work: Collection[str]) -> list[SprintRecord]:
         """Returns own sprints with work left that are not at work.
@@ -136,7 +141,7 @@ class Planner:
     def content(self, record: SprintRecord) -> BacklogContent | None:
         """Returns what the sprint's backlog says, or said when it was good last."""
         path = Path(record.backlog)
-        return (self._watched.get(path) or Watched(path, self._folder)).content
+        return (self._watched.get(path) or self._watch(path)).content
 
     async def new_sprint(self, watched: Watched, repository: SharedRepository) -> SprintRecord | None:
         """Returns a sprint over rows that none has taken, recorded; None when there are none.

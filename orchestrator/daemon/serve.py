@@ -13,11 +13,13 @@ from typing import Any, Literal
 
 from orchestrator import __version__
 from orchestrator.app.runtime import Works
+from orchestrator.app.secrets import backlog_secrets, mask_backlog, masks_of
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
 from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, UserError, says_full
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
+from orchestrator.core.story import BacklogContent
 from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
@@ -136,6 +138,7 @@ class Daemon:
             )
             self.works = self.equipment.works
             self._planner.lease, executor_id = self.works.lease, self.works.executor_id
+            self._planner.masked = self._masked
             if self.works.claims is not None:
                 self._shared = await stack.enter_async_context(self._share(self.works.claims))
             stack.push_async_callback(self._fleet.end)
@@ -273,6 +276,11 @@ class Daemon:
             await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
         elif self._fleet.is_free(record.sprint):
             self._fleet.begin(record, content, self, self._sites)
+
+    def _masked(self, content: BacklogContent) -> BacklogContent:
+        """Returns a backlog without secrets, which nothing of this process shows from now on. Blocks."""
+        self.works.sink.hide(backlog_secrets(content))
+        return mask_backlog(content, masks_of(self._folder, self.works.sink.hidden))
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
         await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)

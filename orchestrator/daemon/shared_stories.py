@@ -117,7 +117,7 @@ class Sites:
         )  # fmt: skip
         stack.callback(workspace.close)
         await workspace.prepare(source)
-        secrets = await find_secrets(workspace, equipment.secrets, lambda _text: None)
+        secrets = await find_secrets(workspace, works.sink.hidden, lambda _text: None)
         site = await asyncio.to_thread(
             Site, equipment, record, workspace, settings, secrets=secrets, lock_fd=lock.fd, sharing=self.sharing
         )

@@ -10,11 +10,11 @@ from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
+from orchestrator.app.secrets import known_secrets
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.app.team import prompt_library
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
-from orchestrator.core.secrets import secrets_of
 from orchestrator.core.suite import Tier
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
@@ -59,7 +59,7 @@ async def open_daemon(
     lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
     await stack.enter_async_context(lease)
     works = Works(settings, environment, provider, lease=lease, listen=listen)
-    secrets = secrets_of(environment.variables)
+    secrets = await asyncio.to_thread(known_secrets, environment, repository.folder)
     works.sink.hide(secrets)
     await stack.enter_async_context(works)
     if moved:

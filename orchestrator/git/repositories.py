@@ -45,6 +45,11 @@ class SharedRepository:
         return str(self._path if self._address is None else self._address)
 
     @property
+    def folder(self) -> Path | None:
+        """Its folder on this machine; None for a remote repository."""
+        return self._path if self._address is None else None
+
+    @property
     def is_remote(self) -> bool:
         """True for a remote repository."""
         return self._address is not None

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchestrator.checks.paths import with_secrets
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, minor
-from orchestrator.core.secrets import MASK, Found, Masks, secrets_in
+from orchestrator.core.secrets import MASK, Found, Masks, masks_in, secrets_in
+from orchestrator.core.story import Story
 from orchestrator.core.suite import TestSuite
 from orchestrator.prompts.budget import place_in
 
@@ -47,6 +48,14 @@ def _finding(slot: str, text: str, found: Found) -> Finding:
     place = f"{file}, line {line}" if file else f"{slot.replace('_', ' ')}, line {line}"
     where = Where(file=file, line=line, field=None if file else slot)
     return minor("secret.masked", f"{found.kind} in {place}: masked in prompts", where=where, fix=FIX)
+
+
+def row_findings(story: Story) -> list[Finding]:
+    """Returns a finding on secrets that were masked in a story's row before anybody began with it."""
+    if not masks_in(story.model_dump_json()):
+        return []
+    where = Where(story=story.id)
+    return [minor("secret.masked", f"a secret in the row of {story.id}: masked in prompts", where=where, fix=FIX)]
 
 
 class OwnFiles:

@@ -133,6 +133,11 @@ class EventStore:
         when the database cannot be used."""
         return await asyncio.to_thread(self._named, sprint, name, after_seq)
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The secrets that are neither stored nor shown."""
+        return self._secrets
+
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these are neither stored nor shown, either."""
         self._secrets = tuple(sorted({*self._secrets, *secrets}, key=len, reverse=True))

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.core.secrets import Masks, is_secret_name, masks_in, redact, redacted, secrets_in, secrets_of
+from orchestrator.core.secrets import (
+    Masks,
+    env_values,
+    is_secret_name,
+    masks_in,
+    redact,
+    redacted,
+    secrets_in,
+    secrets_of,
+)
 
 ROOT = Path(__file__).parents[2]
 MASKS = Masks(key=b"k" * 32)
@@ -41,6 +50,9 @@ SECRETS = {
     "GET /\r\nX-Api-Key: 9f8e7d6c5b4a39281706f5e4d3c2b1a0\r\n": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
     "https://9f8e7d6c5b4a39281706f5e4d3c2b1a0@host.test/a/b.git": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
     "postgres://app:pa@ss9word8x@db/x": "pa@ss9word8x",
+    "Call it with API_TOKEN=qzxhvkwmtrpjdlfgnbcsyqzxhvkwmt and look.": "qzxhvkwmtrpjdlfgnbcsyqzxhvkwmt",
+    "the password is wRtQpLkXvZbNmJhGfDsAqWeRzTyUiO, as told": "wRtQpLkXvZbNmJhGfDsAqWeRzTyUiO",
+    "use `secret: 9f8e7d6c5b4a3928` here": "9f8e7d6c5b4a3928",
 }
 """A text → the secret in it."""
 HARMLESS = [
@@ -74,6 +86,9 @@ HARMLESS = [
     "POSTGRES_PASSWORD=app_password\nDB_PASSWORD=postgres123\nADMIN_PASSWORD=admin-secret1\n",
     '<div class="sk-folding-cube-loader-12"><i class="sk-circle-fade-dot-10 sk-child"></i></div>',
     "password = getpass()\ntoken = make_token(b64decode(raw9a8b7c6d))\ntoken: Optional[str] = None\n",
+    'token = "userAccessTokenRepositoryFactory"\n',
+    "login(password=hashedPasswordValue2(x), token=tokens9a8b7c6d5e4f3[0], secret=load9a8b7c6d5e4f3.value(x))",
+    "the token is tokens.access_token_of_the_user and the password is required-by-the-form-here",
     "http://localhost:8080/users/@me git@github.test:team/shop2go.git",
 ]
 
@@ -168,6 +183,42 @@ def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
     }
     assert [name for name in ("PATH", "PYTHONPATH", "API_KEY_FILE", "PUBLIC_KEY", "AWS_SECRET_ACCESS_KEY", "MY_KEY")
             if is_secret_name(name)] == ["AWS_SECRET_ACCESS_KEY", "MY_KEY"]  # fmt: skip
+
+
+ENV = """
+APP_NAME=Inventory
+export APP_ENV=development
+DEBUG=true
+DB_HOST=localhost
+DB_NAME=inventory_app
+DB_PASSWORD=inventory_app
+POSTGRES_PASSWORD=postgres
+REDIS_PASSWORD=password123
+CSRF_TOKEN_KEY=csrf_token
+API_TOKEN_URL=https://auth.corp.test/token
+SETTINGS_MODULE=inventory.settings.production
+TZ=Europe/Berlin
+MODEL=gpt-4o-mini-2024-07-18
+RELEASED=20240101T120000Z
+JWT_SECRET=${JWT_SECRET}
+OTHER_TOKEN=<your token>
+SERVICE_PASSWORD='Wolken$bruch(9!' # of the service
+ADMIN_PASSWORD="correct horse battery staple"
+TENANT=9f3c07ad51be2846
+CLIENT_ID=3fa85f64-5717-4562-b3fc-2c963f66afa6
+SENTRY=https://0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d@errors.corp.test/42
+SHORT_TOKEN=9f3c
+"""
+
+
+def test_of_an_env_file_what_was_generated_and_what_a_name_says_is_hidden_and_no_word_of_the_project() -> None:
+    assert env_values(ENV) == (
+        "Wolken$bruch(9!", "correct horse battery staple", "9f3c07ad51be2846", "3fa85f64-5717-4562-b3fc-2c963f66afa6",
+        "0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d",
+    )  # fmt: skip
+    masks = Masks(key=b"k", known=("9f3c07ad", "Wolken$bruch(9!"))
+    assert masks.masked("id 9f3c07ad, sha 19f3c07ad2") == f"id {masks.name('9f3c07ad')}, sha 19f3c07ad2"
+    assert redact('{"a": "9f3c07ad", "b": "x9f3c07ad"}', ["9f3c07ad"]) == '{"a": "[redacted]", "b": "x9f3c07ad"}'
 
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, "\n", "x", "MASKED_SECRET_0", "MASKED_SECRET_"]), max_size=8))

@@ -37,9 +37,14 @@ LOOK_UP = (
 """Prints the keys in the environment of a command and of every process above it, as far as it can be read."""
 PASSWORD = "horse4battery"
 """Known by where it stands only."""
+TENANT, CLIENT = "9f3c07ad51be2846", "c51d08fe7a2b6943"
+"""Generated values of an `.env` file that git knows, and of one that it ignores; no name says that they are secret."""
+TOKEN = "qzxhvkwmtrpjdlfgnbcsyqzxhvkwmtrpjdlfgnbc"
+"""Letters alone, in a sentence of a backlog."""
 REPO = {
-    ".env": f"DB_PASSWORD={PASSWORD}\n",
-    "notes.md": f"# Notes\n\n{ORDERS}\n", "settings.py": SETTINGS, "keep.py": f"# {ORDERS}\n{MODULE}",
+    ".env": f"DB_PASSWORD={PASSWORD}\nTENANT={TENANT}\nDB_NAME=keep\nAPI_KEY=value\nLOCAL_PASSWORD=development\n",
+    ".gitignore": ".env.local\n", "notes.md": f"# Notes of {TENANT}\n\n{ORDERS}\n",
+    "settings.py": SETTINGS, "keep.py": f"# {ORDERS}\n{MODULE}",
     "tests/test_keep.py": "from keep import value\n\n\ndef test_keep():\n    assert value() == 1\n",
 }  # fmt: skip
 
@@ -49,12 +54,15 @@ class Ran:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.repo = folder, make_repo(folder / "repo", REPO)
+        (self.repo / ".env.local").write_text(f"CLIENT={CLIENT}\n")
         (folder / "state").mkdir()
         (folder / "state/mask.key").write_bytes(MASK_KEY)
         rows = [
             {"Story_ID": name, "Title": f"Story {name}", "User_Story": f"As a user. {ORDERS}", "Notes": ORDERS}
             for name in ("PLAN", "FILES", "LEAK", "COMMAND", "OUTPUT", "GOOD")
         ]
+        rows[-1]["Title"] = f"The tenant {TENANT} of {CLIENT}"
+        rows[-1]["Acceptance_Criteria"] = f"1. Call it with API_TOKEN={TOKEN} in development; 2. value is 1"
         backlog = write_backlog(folder / "backlog.csv", *rows)
         script = obedient().write(folder / "team.jsonl")
         environment = plain_environment(
@@ -171,4 +179,11 @@ def test_no_key_is_in_any_prompt_event_report_or_output(ran: Ran) -> None:
     assert "warning: the repository holds a secret: secret of a setting in .env, line 1" in ran.done.stderr
     # The engine's own database has what was read of the repository, as the mirror has.
     ours = {name: text for name, text in texts.items() if "engine.sqlite" not in name}
-    assert [name for name, text in ours.items() if THEIRS in text or PASSWORD in text] == []
+    theirs = (THEIRS, PASSWORD, TENANT, CLIENT, TOKEN)
+    assert [(name, one) for name, text in ours.items() for one in theirs if one in text] == []
+    assert [name for name, text in texts.items() if TOKEN in text] == [], "a backlog's are nowhere at all"
+    assert "warning: the backlog holds 1 secret" in ran.done.stderr
+    good = next(one for one in ran.report["stories"] if one["id"] == "GOOD")
+    assert good["title"].startswith("The tenant MASKED_SECRET_")
+    assert "in development" in good["criteria"][0]["criterion"]
+    assert "secret.masked" in ran.codes("GOOD")

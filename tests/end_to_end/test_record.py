@@ -11,6 +11,7 @@ from orchestrator.app.commands import SprintCommands
 from orchestrator.app.sprints import Chosen
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.core.command import OrderBody, Verb
+from orchestrator.core.secrets import Masks
 from orchestrator.settings import Policies, Settings, load
 from orchestrator.settings.load import Environment
 from orchestrator.storage.state_folder import StateFolder
@@ -84,7 +85,7 @@ def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(played: P
     record = StateFolder(environment.home).record(played.result.report.sprint)
     assert record is not None
     content = read_backlog(folder / "b.csv", settings, environment)
-    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies())
+    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies(), Masks())
     brief = briefs.of(content.stories[2])
     assert brief.tech_stack == ("language: Python", "tests: pytest")
     assert "NFR-001" not in {other.id for other in brief.sprint_stories}, (
