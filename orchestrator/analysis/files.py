@@ -18,7 +18,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.secrets import redacted
 from orchestrator.core.story import find_cycle
-from orchestrator.core.value import parse_criteria, printable, same_title
+from orchestrator.core.value import escape_json, parse_criteria, printable, same_title
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Settings, packaged
@@ -115,7 +115,7 @@ def write_plan(
         stays = major("improve.plan_stays", message, fix="remove the cause; the same command then writes it")
         plan = plan.model_copy(update={"findings": (*plan.findings, stays)})
         return Written(plan=plan, plan_path=plan_path)
-    _write(json_path, json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    _write(json_path, escape_json(json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False)) + "\n")
     _write(plan_path, render_plan(plan, settings.analysis.agent_name, library.note(INSTRUCTIONS)))
     return Written(plan=plan, plan_path=plan_path, backlog_path=backlog)
 

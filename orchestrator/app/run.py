@@ -64,7 +64,10 @@ class Run:
         listen: Callable[[Event], None],
         waits: Callable[[str, Gate], None] = lambda _story, _gate: None,
     ) -> None:
-        self._options, self._settings, self._environment = options, settings, environment
+        self._options, self._environment = options, environment
+        # `serve.push_to` is the daemon's; stories ask whether results are pushed.
+        pushed = settings.serve.model_copy(update={"push_to": options.push_to})
+        self._settings = settings.model_copy(update={"serve": pushed})
         self._tell, self._listen, self._waits = tell, listen, waits
         self._folder, self._clock = StateFolder.of(environment), SystemClock()
 

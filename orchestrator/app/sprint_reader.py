@@ -24,7 +24,7 @@ from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
-from orchestrator.core.value import Value, suggest
+from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.reports.markdown import Places, render_report
 from orchestrator.reports.report import build_report, with_facts
 from orchestrator.settings import Environment
@@ -79,7 +79,7 @@ def save_report(
     report = SprintReport.model_validate(plain)
     text = json.dumps(plain, indent=2)
     del plain
-    markdown = redact(render_report(report, histories, find_places(folder, record)), secrets)
+    markdown = redact(draw_controls(render_report(report, histories, find_places(folder, record))), secrets)
     return report, folder.save_report(record.sprint, text, markdown), find_last_end(record, histories)
 
 
@@ -207,7 +207,8 @@ class Reader:
         if view.record.pruned is not None and kept.exists():
             return kept.read_text(encoding="utf-8", errors="replace")
         places = find_places(self._folder, view.record)
-        return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
+        text = draw_controls(render_report(view.report, view.histories, places))
+        return redact(text, secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
         """Returns `git diff --stat` of the story's branch, or why there is none."""

@@ -8,13 +8,14 @@ from posixpath import basename, splitext
 
 from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
 from orchestrator.checks.paths import Around
-from orchestrator.code.check import OLD, THING, check_syntax, stands_for_code, target_of, unchecked_language
+from orchestrator.code.check import OLD, THING, check_syntax, is_program, stands_for_code, target_of, unchecked_language
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.python import source
 from orchestrator.code.sql.check import Project
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.value import hidden_characters
 
 # "the rest stays as it is" in the languages in which models write it.
 _ELSEWHERE = re.compile(
@@ -232,6 +233,20 @@ def runner_reach(diff: str) -> list[Finding]:
         )
         for path, line, text in _added(diff)
         if not is_test_file(path) and (found := _reach(path, text))
+    ]
+
+
+def hidden_text(diff: str) -> list[Finding]:
+    """Returns a finding for each line of a program that a unified git diff adds and that has a control character."""
+    return [
+        minor(
+            "delivery.hidden_text",
+            f"a control character stands here, by which the line may read otherwise than it runs: {', '.join(found)}",
+            where=Where(file=path, line=line),
+            fix="look what the line does without it; it is drawn in brackets, as [U+202E]",
+        )
+        for path, line, text in _added(diff)
+        if (found := hidden_characters(text)) and is_program(path)
     ]
 
 

@@ -23,6 +23,7 @@ from orchestrator.cli.common import (
     split_names,
 )
 from orchestrator.core.finding import blocking
+from orchestrator.core.value import escape_json
 from orchestrator.sprint.judge import NO_PLAN, Judged
 
 app = command_group()
@@ -85,7 +86,7 @@ def check_options(
         raise typer.Exit(Exit.USAGE)
     bad = refused = count = 0
     for judged in judge_lines(read_text(batch).split("\n"), jobs):
-        print(json.dumps(judged, ensure_ascii=False), flush=True)
+        print(escape_json(json.dumps(judged, ensure_ascii=False)), flush=True)
         count += 1
         bad += "error" in judged
         refused += not judged.get("valid", True)

@@ -16,7 +16,7 @@ import typer
 from orchestrator.core.errors import UserError
 from orchestrator.core.event import Event
 from orchestrator.core.secrets import redact, redacted
-from orchestrator.core.value import printable
+from orchestrator.core.value import escape_json, printable
 from orchestrator.settings import Environment, Settings, load
 
 HEALINGS: Mapping[str, str] = {
@@ -199,7 +199,8 @@ def silence(stream: TextIO) -> None:
 
 def print_json(value: Any, *, exact: bool = False) -> None:
     """Prints one JSON document on stdout, without what looks like a secret unless it has to be `exact`."""
-    print(json.dumps(value if exact else redacted(value), indent=2, ensure_ascii=False), flush=True)
+    text = json.dumps(value if exact else redacted(value), indent=2, ensure_ascii=False)
+    print(escape_json(text), flush=True)
 
 
 def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:

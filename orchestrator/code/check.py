@@ -187,6 +187,30 @@ def unchecked_language(path: str, text: str = "") -> str | None:
     return _UNCHECKED.get(suffix)
 
 
+_TEXTS = frozenset(
+    {
+        "JSON",
+        "JSON with comments",
+        "JSON lines",
+        "HTML",
+        "CSS",
+        "YAML",
+        "TOML",
+        "XML",
+        "INI",
+        "a template language",
+        "MDX",
+    }
+)
+"""Languages of data, of texts for people and of locales."""
+
+
+def is_program(path: str, text: str = "") -> bool:
+    """Returns whether this is a program's source: what stands in it runs, and is read as code."""
+    language = language_of(path, text) or unchecked_language(path, text)
+    return language is not None and language not in _TEXTS
+
+
 def _by_first_line(text: str) -> str | None:
     first = text.split("\n", 1)[0] if text.startswith("#!") else ""
     return next((language for word, language in _SHEBANGS if word in first), None)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from posixpath import basename, dirname
 
+from orchestrator.code.check import is_program
 from orchestrator.code.installs import INSTALLERS, Installs, read_installs
 from orchestrator.code.manifests.declared import Found
 from orchestrator.code.manifests.manifest import is_lock, read_lock, read_manifest
@@ -17,6 +18,7 @@ from orchestrator.contract.world import World
 from orchestrator.core.finding import Finding, Where, critical, major, minor, policy
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.secrets import masks_in
+from orchestrator.core.value import hidden_characters
 
 _FIX = "Name the package and a version, nothing else; stay inside the project."
 
@@ -155,6 +157,20 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     yield from _installing(world, path, text, before, where)
+
+
+def check_hidden(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Yields a question about a program's source that reads otherwise than it runs, but for lines of `before`."""
+    if not is_program(path, text) or not hidden_characters(text):
+        return
+    old = set((before or "").split("\n"))
+    fresh = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line not in old]
+    found = [(number, name) for number, line in fresh for name in hidden_characters(line)]
+    if found:
+        names = ", ".join(dict.fromkeys(name for _, name in found))
+        message = f"`{path}` holds control characters by which it may read otherwise than it runs: {names}"
+        place = where.model_copy(update={"line": found[0][0]})
+        yield policy("contract.hidden_text", message, where=place, fix="Write an escape in their place.")
 
 
 def _installing(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:

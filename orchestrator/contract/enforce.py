@@ -4,12 +4,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from orchestrator.contract.content import check_command, check_text, must_be_read
+from orchestrator.contract.content import check_command, check_hidden, check_text, must_be_read
 from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, minor, policy
-from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, parents, spelling, unsafe_reason
+from orchestrator.core.paths import (
+    is_for_people,
+    is_manifest,
+    is_test_file,
+    parents,
+    runs_unasked,
+    spelling,
+    unsafe_reason,
+)
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
 _PLAIN = {"100664": "100644"}
@@ -41,6 +49,13 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
     elif path not in world.files and not found:
         found.append(policy("contract.file", f"`{path}` is outside the plan", where=where, fix=only(own)))
     return found
+
+
+def check_startup(path: str, where: Where) -> Iterator[Finding]:
+    """Yields a question about a file that runs although no source names it, or that stands in for the test runner."""
+    if runs_unasked(path):
+        message = f"`{path}` runs with every start of Python or with every test, whatever a source names"
+        yield policy("contract.startup_file", message, where=where, fix="Look at what it does, or do without it.")
 
 
 def _apart(path: str, twin: str) -> str:
@@ -104,7 +119,9 @@ def check_kind(entry: DiffEntry, where: Where) -> Iterator[Finding]:
 
 MANY = 100
 """Files outside the contract that are judged one by one."""
-FOR_PEOPLE = frozenset({"contract.ci", "contract.test_settings", "contract.git_settings"})
+WHERE_PUSHED = frozenset({"contract.ci", "contract.startup_file", "contract.hidden_text"})
+"""The questions that a person is asked before the merge where results are pushed: nobody looks at them in between."""
+FOR_PEOPLE = WHERE_PUSHED | {"contract.test_settings", "contract.git_settings"}
 """The questions that a person is asked before the merge."""
 _CRASHES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
@@ -194,8 +211,11 @@ def check_diff(
         if entry.path not in suite_files and may_go(entry, owned):
             return
         yield from check_kind(entry, where)
-        # The suite is judged when it is written; of what is gone there is no text.
-        if entry.path in suite_files or entry.new_mode == ABSENT:
+        if entry.new_mode == ABSENT:  # there is no text of it
+            return
+        yield from check_startup(entry.path, where)
+        yield from check_hidden(entry.path, after.get(entry.path, ""), before.get(entry.path), where)
+        if entry.path in suite_files:  # judged when it is written
             return
         yield from check_path(world, entry.path, where, ())
         if entry.path in after:

@@ -6,7 +6,6 @@ and threads that it starts inherit.
 """
 
 import json
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -18,7 +17,7 @@ from typing import Any
 from pydantic import Field
 
 from orchestrator.core.secrets import redact
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, escape_json
 
 
 class Level(StrEnum):
@@ -104,8 +103,6 @@ _SMALLER = ((500, 20), (120, 8), (60, 3))
 _NAME = 200
 """Characters of a name, an id or a key, which no setting cuts."""
 _DEPTH = 20  # deeper data of an event is cut
-_ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-"""What ends a line, steers a terminal or has no encoding; JSON has an escape for it."""
 
 
 def json_line(
@@ -200,5 +197,4 @@ def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> 
 
 def line_of(told: Mapping[str, Any]) -> str:
     """Returns a JSON object as one line that a terminal and a collector can be given."""
-    text = json.dumps(told, ensure_ascii=False, default=str)
-    return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escape_json(json.dumps(told, ensure_ascii=False, default=str))

@@ -169,6 +169,20 @@ def is_for_people(path: str) -> bool:
     return _FOR_PEOPLE.search(path.lower()) is not None
 
 
+# What Python reads at its start, what pytest reads before any test, and modules that would stand in for the runner: at
+# the root or in a folder of sources, which are searched before the installed packages. `sitecustomize.py` is a setting
+# of the runner (`code.shell.runner_settings`).
+_UNASKED = re.compile(
+    r"(^|/)[^/]+\.pth$"
+    r"|^conftest\.py$|^((src|lib)/)?((pytest|unittest|pluggy|xdist)(\.py|/__init__\.py)|_pytest(\.py|/.+))$"
+)
+
+
+def runs_unasked(path: str) -> bool:
+    """Returns whether this file runs, or stands in for the test runner, although no source names it."""
+    return _UNASKED.search(path.lower()) is not None
+
+
 def is_test_file(path: str) -> bool:
     """Returns whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
 

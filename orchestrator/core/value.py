@@ -104,6 +104,29 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
     return "".join(letter if letter.isprintable() or letter in keep else " " for letter in text)
 
 
+_STEERS = "\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+"""Characters beyond ASCII that end a line, steer a terminal, or turn the direction of a text around."""
+_CONTROLS = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f{_STEERS}]|\r(?!\n)")
+_UNESCAPED = re.compile(rf"[{_STEERS}\ud800-\udfff]")
+# No marks of direction, which texts between quotes may need, and no form feed, which old sources part pages with.
+_HIDING = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+
+
+def hidden_characters(line: str) -> tuple[str, ...]:
+    """Returns `U+202E` for each character of a source by which it reads otherwise than it runs, in order."""
+    return tuple(f"U+{ord(one):04X}" for one in _HIDING.findall(line))
+
+
+def draw_controls(text: str) -> str:
+    """Returns the text with `[U+202E]` in place of each character that a terminal or an editor would obey."""
+    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(lambda one: f"[U+{ord(one[0]):04X}]", text)
+
+
+def escape_json(text: str) -> str:
+    """Returns a JSON text with the escape of each such character, and of what has no encoding."""
+    return _UNESCAPED.sub(lambda one: f"\\u{ord(one[0]):04x}", text)
+
+
 MAX_TITLE = 300  # characters
 _BETWEEN = re.compile(r"(?:[^\w+#]|_|(?<![\w+#])[+#])+")
 """What stands between words; `+` and `#` behind a word belong to it: C++ is not C#."""

@@ -17,7 +17,7 @@ from starlette.types import Scope
 from orchestrator.core.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact, redacted
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, escape_json
 
 JSON = "application/json"
 LOG = logging.getLogger("orchestrator.server")
@@ -49,12 +49,12 @@ def make_problem(
 
 
 def dump_json(value: Any) -> bytes:
-    """Returns JSON that every reader takes: no NaN, no half of a surrogate pair."""
+    """Returns JSON that every reader takes: no NaN, no half of a surrogate pair, no control character as it is."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number of a foreign answer that JSON does not know
         text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "replace")
+    return escape_json(text.encode("utf-8", "replace").decode()).encode()
 
 
 def _finite(value: Any) -> Any:

@@ -182,7 +182,8 @@ class ContractSettings(Section):
     """What a person is asked about."""
 
     ci: Literal["ask", "allow"] = "ask"
-    """Changes to pipelines, publishing and credentials: a person is asked before the merge, or they go through."""
+    """Where results are pushed, a person is asked before the merge about changes to pipelines, publishing, credentials
+    and files that run unasked, or they go through."""
 
 
 class BuildSettings(Section):

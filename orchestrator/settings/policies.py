@@ -51,6 +51,9 @@ class Policies(Section):
     """Personas whose model has given a prompt's example for an answer in an earlier sprint."""
     stronger: tuple[str, ...] = ()
     """Personas that have a stronger model."""
+    pushed: bool = True
+    """Whether results are pushed, so that people are asked about what nobody would look at before it counts; so they
+    were of every story that an older release began."""
     natural_answers: bool = True
     """Whether names that are ours are given by us, and whole files are read as models write them; False for a story
     that an older release began: read otherwise, its recorded replies would lead to other steps."""
@@ -72,6 +75,7 @@ class Policies(Section):
             steps=STEPS,
             formats=dict(formats or {}),
             stronger=tuple(stronger),
+            pushed=settings.serve.push_to is not None,
         )
 
     def may_plan(self, persona: str) -> bool:

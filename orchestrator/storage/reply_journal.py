@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.sprint import PLAN_READING
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, draw_controls
 from orchestrator.files.atomic_file import private
 from orchestrator.storage.shared_state import SharedState
 
@@ -78,10 +78,10 @@ class WorkflowJournal:
         return self._beside + len(self._entries)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
-        """Keep the whole prompt beside its reply. Blocks: call it in a thread."""
+        """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""
         path = self._folder / f"{step}.prompt.md"
         with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
-            file.write(prompt.text)
+            file.write(draw_controls(prompt.text))
 
     def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
         """Write a reply down, synchronously."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.checks.kept_tests import lost_parts
 from orchestrator.checks.suite import names_of_tests
-from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
+from orchestrator.contract.enforce import FOR_PEOPLE, WHERE_PUSHED, check_diff
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Choice, Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
@@ -54,21 +54,29 @@ async def check_final_diff(
     return found
 
 
-async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence[Finding]) -> None:
-    """Asks about settings of tests and of git in the diff, and about pipelines, unless `contract.ci` allows those.
+_BY_SETTING = frozenset({"contract.ci", "contract.startup_file"})
+"""Questions that `contract.ci: allow` answers."""
+
+
+async def ask_person(stage: Stage, progress: Progress, plan: Breakdown, found: Sequence[Finding]) -> None:
+    """Asks about settings of tests and of git in the diff; where results are pushed also about pipelines, files that
+    run unasked and hidden text. What is not asked stands in the report.
 
     Raises StoryStopped unless a person allows it; the work stays on its branch.
     """
-    granted = {"contract.ci"} if stage.policies.contract.ci == "allow" else set()
+    policies = stage.policies
+    granted = _BY_SETTING if policies.contract.ci == "allow" else frozenset()
+    granted = granted if policies.pushed else granted | WHERE_PUSHED
     asked = [one for one in questions(found) if one.code in FOR_PEOPLE - granted]
+    progress.note_findings([one for one in questions(found) if one.code in granted])
     if not asked:
         return
     message = "; ".join(one.message for one in asked)
-    fix = "look at the branch and merge it by hand; for pipelines contract.ci may be set to allow and the story `reset`"
+    fix = "look at the branch and merge it by hand; contract.ci may be set to allow (not for hidden text), then `reset`"
     open_question = major("contract.ci", message, where=asked[0].where, fix=fix)
     if stage.policies.gate.mode == "auto":
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [open_question])
-    gate = gates.merge_gate(plan, open_question, branch=branch, iteration=1, vanished=True, asked=False)
+    gate = gates.merge_gate(plan, open_question, branch=progress.branch.name, iteration=1, vanished=True, asked=False)
     answer = await gates.ask(stage, gate, 0)
     if not gates.approves(stage, gate, answer):
         raise gates.stopped(stage, gate, answer)

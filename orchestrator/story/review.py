@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from orchestrator.checks.content import runner_reach
+from orchestrator.checks.content import hidden_text, runner_reach
 from orchestrator.core.breakdown import Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
@@ -10,7 +10,7 @@ from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, major, minor
 from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, draw_controls
 from orchestrator.story.context import Progress, Stage, TaskReviews
 from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
@@ -30,13 +30,13 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
     if not known.unread and (not known.rounds or _approved(known)):
         return ReviewRoute.APPROVED
     if len(known.rounds) < most:
-        advice = tuple(runner_reach(change))
+        advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
         brief = ReviewBrief(
             task=task,
             contract=contract,
             surface=progress.surface,
-            diff=change,
+            diff=draw_controls(change),
             previous=open_comments(known),
             advice=advice[:MOST_ADVICE],
         )

@@ -56,7 +56,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
         stop_on(found)
         if trial.red is None:
-            await ask_person(stage, plan, progress.branch.name, found)
+            await ask_person(stage, progress, plan, found)
         return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
         return outcome(

@@ -202,3 +202,41 @@ def test_a_file_outside_is_always_found(path: str, text: str) -> None:
     for found in (deliver(path, text), diff(entry(path, "A", old="000000"), text)):
         assert bool({"file", "test_file", "clash"} & set(codes(found))) is outside
         assert outside <= any(f.severity is Severity.CRITICAL or f.ask for f in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "asks"),
+    [
+        ("conftest.py", True), ("pytest.py", True), ("_pytest/runner.py", True), ("src/unittest/__init__.py", True),
+        ("vendor/extra.pth", True), ("app/conftest.py", False), ("tests/conftest.py", False), ("app/pytest.py", False),
+        ("docs/unittest/index.md", False), ("pytest.ini", False), ("app/_pytest.py", False),
+    ],
+)  # fmt: skip
+def test_a_file_that_runs_unasked_is_a_question_also_of_the_tester(path: str, asks: bool) -> None:
+    found = diff(entry(path, "A", old="000000"), "x = 1\n", suite=path)
+    assert [(one.code, one.ask) for one in found] == ([("contract.startup_file", True)] if asks else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("app/store.py", "x = 1\ny = 2  # \u202eadmin\n", 2),
+        ("app/store.py", "# \x1b[8m\n", 1),
+        ("app/store.py", "# a comment\rimport os\n", 1),
+        ("app/web.js", "// a comment\u2028go()\n", 1),
+        ("app/run.sh", "echo \x9b8m\n", 1),
+        ("app/x.rb", "a = 1\n# \u2066x\n", 2),
+        ("app/store.py", "x = 1\r\n\x0c\r\ny = '\U0001f468\u200d\U0001f469 \u200e'\r\n", None),
+        ("app/store.py", "OLD = '\x1b[0m'\nx = 1\n", None),
+        ("locale/he.po", "msgstr '\u202ea'\n", None),
+        ("locale/he.json", '{"a": "\u202ea"}', None),
+        ("README.md", "\u2067a\u2069\n", None),
+        ("tests/data/terminal.txt", "\x1b[31m\x00\n", None),
+        ("app/he.html", "<p>\u2067a\u2069</p>\n", None),
+    ],
+)
+def test_sources_that_read_otherwise_than_they_run_are_a_question(path: str, text: str, line: int | None) -> None:
+    found = diff(entry(path), text, before="OLD = '\x1b[0m'\n", suite=path)
+    assert [(one.code, one.ask, one.where.line) for one in found] == (
+        [("contract.hidden_text", True, line)] if line else []
+    )

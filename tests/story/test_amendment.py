@@ -150,15 +150,26 @@ async def test_a_web_story_that_forgot_three_packages_ends_as_done(tmp_path: Pat
     assert "contract.transitive" in codes(outcome), "pydantic is fine, and better declared"
 
 
-@pytest.mark.parametrize(("ci", "status"), [("ask", StoryStatus.NEEDS_ATTENTION), ("allow", StoryStatus.DONE)])
-async def test_a_pipeline_is_a_persons_question_before_the_merge(tmp_path: Path, ci: str, status: StoryStatus) -> None:
+@pytest.mark.parametrize(
+    ("ci", "pushed", "status"),
+    [
+        ("ask", True, StoryStatus.NEEDS_ATTENTION),
+        ("allow", True, StoryStatus.DONE),
+        ("ask", False, StoryStatus.DONE),
+    ],
+)
+async def test_a_pipeline_is_a_persons_question_before_it_is_pushed(
+    tmp_path: Path, ci: str, pushed: bool, status: StoryStatus
+) -> None:
     stand = Stand(tmp_path)
     workflow = ".github/workflows/test.yml"
     stand.team.plan(A, ["us_1.py", workflow])
     jobs = "jobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pytest\n"
     stand.team.deliver(A, 1, {**good(), workflow: f"on: [push]\n{jobs}"})
     stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path), contract={"ci": ci})
+    outcome = await stand.run(await provider(stand.team, tmp_path), contract={"ci": ci}, pushed=pushed)
     assert (outcome.status, statuses(outcome)) == (status, {f"T-{A}-01": TaskStatus.DONE})
     assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
-    assert ("contract.ci" in {f.code for f in outcome.findings if f.severity.blocks}) == (ci == "ask")
+    assert ("contract.ci" in {f.code for f in outcome.findings if f.severity.blocks}) == (
+        status is not StoryStatus.DONE
+    )
