@@ -160,6 +160,7 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
     read, broken = [], []
     for number, file in enumerate(files):
         try:
+            _expect_inside(file, path, f"{source}/{file.name}")
             _, text = read_source(file, f"{source}/{file.name}")
             read.append(parse_story(text, source, file.name, number))
         except BacklogError as error:
@@ -169,6 +170,13 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
         more = [f"… and {len(broken) - _MAX_BROKEN} more files"] if len(broken) > _MAX_BROKEN else []
         raise BacklogError("\n".join([*shown, *more]), findings=[f for error in broken for f in error.findings])
     return ReadRows([row for row, _ in read], [finding for _, found in read for finding in found])
+
+
+def _expect_inside(file: Path, folder: Path, place: str) -> None:
+    """Raises BacklogError for a link out of the folder: who may write a link there could show any file to a model."""
+    if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
+        message = f"{place} is a link to a file outside of the folder, and is not read"
+        raise unusable("backlog.link", message, place, fix="put the story itself into the folder")
 
 
 class FileBacklog(SidecarBacklog):

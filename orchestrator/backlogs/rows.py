@@ -107,6 +107,8 @@ def decoded(data: bytes, source: str) -> str:
         return text.removeprefix("\ufeff")
     line = count_lines(data, 0, offset) + 1
     message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line}"
+    if data[offset] == 0:
+        message = f"{source} holds a NUL byte in line {line}: it is UTF-16, or no text"
     fix = "save the file as UTF-8 (in a spreadsheet: “CSV UTF-8, comma separated”)"
     raise unusable("backlog.encoding", message, source, fix=fix, line=line)
 

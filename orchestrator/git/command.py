@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.core.errors import MESSAGE_CAP, WorkspaceError
+from orchestrator.core.value import printable
 
 IDENTITY = ("Sprint Orchestrator", "orchestrator@localhost")
 """Author and committer of every commit we make."""
@@ -43,6 +44,7 @@ _SETTINGS = (
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
     "push.gpgSign=false",
+    "advice.graftFileDeprecated=false",
     # Addresses in a tree or a configuration are never fetched; our own fetches name their protocol.
     "protocol.allow=never",
     "protocol.version=2",
@@ -64,11 +66,31 @@ class GitOutput:
 
     code: int
     stdout: bytes
+    stderr: bytes = b""
 
     @property
     def text(self) -> str:
         """stdout as text without the final newline; invalid UTF-8 is shown as escapes."""
         return self.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
+
+    @property
+    def refusal(self) -> str:
+        """Returns why a push with `--porcelain` was refused: what the other side says, and git's word for it."""
+        lines = [line.rpartition("\t")[2] for line in self.text.splitlines() if line.startswith("!")]
+        found = [re.sub(r"^\[[a-z ]+\] \((.*)\)$", r"\1", line) for line in lines]
+        said = told_lines(self.stderr.decode("utf-8", "replace"))
+        return "; ".join((*(line for line in said if "failed to push some refs" not in line), *found))
+
+
+_SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
+
+
+def told_lines(message: str) -> list[str]:
+    """Returns the lines of git's message that say something, each once, without control characters; all where none
+    does."""
+    lines = [" ".join(printable(line, keep="").split()) for line in message.splitlines()]
+    telling = [line for line in lines if _SAID.match(line) and "correct access rights" not in line]
+    return list(dict.fromkeys(telling or filter(None, lines)))
 
 
 _PROGRAMS: dict[str | None, str] = {}
@@ -176,7 +198,7 @@ async def run_git(
     if code not in ok:
         said = err.decode("utf-8", "replace").strip()[-MESSAGE_CAP:] or f"exit code {code}"
         raise WorkspaceError(f"git {args[0]}: {said}")
-    return GitOutput(code, out)
+    return GitOutput(code, out, err)
 
 
 async def _start(

@@ -288,12 +288,16 @@ class Mirror:
     async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
         """Sets `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
 
-        Raises WorkspaceError when it moved, is checked out there, or cannot be fast-forwarded.
+        Raises WorkspaceError when it moved, is checked out there, cannot be fast-forwarded, or the other repository's
+        settings refuse it; the message says which.
         """
         ref = f"refs/heads/{branch}"
         other = remote_command("receive-pack", (*_OTHER_SIDE, *_RECEIVING))
         options = ("--no-verify", "--porcelain", f"--force-with-lease={ref}:{expected}", f"--receive-pack={other}")
-        await self.git("push", *options, "--", str(target), f"{commit}:{ref}", protocols="file")
+        where = ("--", str(target), f"{commit}:{ref}")
+        answer = await self.git("push", *options, *where, protocols="file", ok=(0, 1, 128))
+        if answer.code:
+            raise WorkspaceError(f"branch {branch} of {target} could not be set to {commit[:12]}: {answer.refusal}")
 
 
 def _settle(path: Path, text: str) -> None:

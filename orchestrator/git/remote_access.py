@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from orchestrator.core.errors import RepositoryError, RepositoryUnreachable
 from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.value import Value, printable
-from orchestrator.git.command import remote_command
+from orchestrator.git.command import remote_command, told_lines
 
 _HOST_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\]"
 _SCP = re.compile(rf"(?P<user>[A-Za-z0-9_][\w.+~-]*)@(?P<host>{_HOST_NAME}):/?[^/].*")
@@ -266,7 +266,6 @@ _NETWORK = re.compile(
 )
 """What git and ssh say where another try may succeed; all that curl says comes behind `unable to access`."""
 _SHOWN = 300  # characters of git's message
-_SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
 _HINTS = {
     ("ssh", True): f"the key in {SSH_KEY} is not let in; it must be known there, and have no passphrase",
     ("ssh", False): f"set {SSH_KEY} to a private key that is known there",
@@ -294,7 +293,4 @@ def remote_error(message: str, address: RemoteAddress, access: Access) -> Reposi
 
 def _short(message: str) -> str:
     """Returns the lines that say something, as one."""
-    text = re.sub(r"^git [a-z-]+: ", "", message)
-    lines = [" ".join(printable(line, keep="").split()) for line in text.splitlines()]
-    telling = [line for line in lines if _SAID.match(line) and "correct access rights" not in line]
-    return "; ".join(dict.fromkeys(telling or filter(None, lines)))[-_SHOWN:]
+    return "; ".join(told_lines(re.sub(r"^git [a-z-]+: ", "", message)))[-_SHOWN:]

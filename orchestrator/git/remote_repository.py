@@ -18,6 +18,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
 
 from orchestrator.core.errors import RepositoryError, RepositoryUnreachable, WorkspaceError
+from orchestrator.core.secrets import redact
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror, remove_locks
 from orchestrator.git.remote_access import RemoteAddress, let_in, remote_error
@@ -162,10 +163,9 @@ class RemoteRepositories:
             raise RepositoryError(f"{branch!r} is no name for a branch")
         words = ["push", *PUSH, *more]
         said = await self.talk(address, here, words, [address.url, f"{commit}:{target}"], ok=(0, 1))
-        refused = [line.rpartition("\t")[2] for line in said.text.splitlines() if line.startswith("!")]
-        if said.code and not refused:
-            raise RepositoryError(f"{commit} could not be pushed to {address.url}")
-        return "".join(refused)
+        if said.code and not any(line.startswith("!") for line in said.text.splitlines()):
+            raise RepositoryError(f"{commit} could not be pushed to {address.url}: {redact(said.refusal)}")
+        return redact(said.refusal) if said.code else ""
 
     async def _holds(self, address: RemoteAddress, here: Mirror, commit: str, branch: str) -> bool:
         """Returns whether the remote branch is at the commit or ahead of it: others continued from our push."""
@@ -252,5 +252,5 @@ def _size(path: Path) -> int:
 
 def _unpushed(address: RemoteAddress, branch: str, refused: str, command: str = "") -> RepositoryError:
     why = "has gone its own way" if re.search(r"fetch first|non-fast-forward|stale", refused) else "was refused"
-    told = f"branch {branch} of {address.url} {why} {refused[refused.find('(') :] if '(' in refused else refused}"
+    told = f"branch {branch} of {address.url} {why} ({refused})"
     return RepositoryError(told + (f"; get the result with: {command}" if command else "; name another branch"))

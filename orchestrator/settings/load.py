@@ -154,6 +154,8 @@ def _parse_yaml(text: str, source: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{source}{place}: not valid YAML ({getattr(error, 'problem', error)})") from error
+    except RecursionError:
+        raise ConfigError(f"{source}: its values are nested too deeply to be read") from None
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

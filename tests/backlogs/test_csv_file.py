@@ -77,7 +77,8 @@ def test_agrees_with_the_standard_library_and_knows_lines() -> None:
     [
         (b"a,b\r\nc,caf\xe9\r\n", "backlog.encoding", 2, "byte 0xe9 in line 2"),
         ("Story_ID,Title\n".encode("utf-16"), "backlog.encoding", 1, "save the file as UTF-8"),
-        ("Story_ID,Title\n".encode("utf-16-le"), "backlog.encoding", 1, "byte 0x00"),
+        ("Story_ID,Title\n".encode("utf-16-le"), "backlog.encoding", 1, "a NUL byte in line 1"),
+        (b"Story_ID,Title\nA,x\0y\n", "backlog.encoding", 2, "a NUL byte in line 2"),
         (b'a,b\n"x\ny",z\nq,"open\nand on', "backlog.unterminated_quote", 4, "never closed"),
     ],
 )

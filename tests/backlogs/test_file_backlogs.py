@@ -357,6 +357,18 @@ def test_every_broken_story_file_is_told_at_once_by_name_and_line(tmp_path: Path
     assert all(f"{name}.md" in caught.value.message for name in "abcdefg")
 
 
+def test_a_link_out_of_the_folder_is_refused_and_one_inside_is_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("---\ntitle: secret\n---\n")
+    backlog = folder_of(tmp_path, {"a.md": "---\ntitle: a\n---\n"})
+    place = next(tmp_path.glob("*/a.md")).parent
+    (place / "b.md").symlink_to("a.md")
+    assert [story.title for story in backlog.read().stories] == ["a", "a"]
+    (place / "c.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(BacklogError, match=r"c\.md is a link to a file outside of the folder") as caught:
+        backlog.read()
+    assert [finding.code for finding in caught.value.findings] == ["backlog.link"]
+
+
 def test_a_folder_without_stories_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BacklogError, match="holds no story files"):
         folder_of(tmp_path, {"README.md": "x", "notes.txt": "y"}).read()

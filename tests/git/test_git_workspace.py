@@ -430,6 +430,27 @@ async def test_push_creates_and_fast_forwards(workspace: GitWorkspace, repo: Pat
     assert git(repo, "rev-parse", "FETCH_HEAD") == git(repo, "rev-parse", "out/sprint")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("receive.hideRefs", "refs/heads", "deny updating a hidden ref"),
+        ("receive.maxInputSize", "10", "pack exceeds maximum allowed size"),
+        ("receive.procReceiveRefs", "refs/heads", "cannot find hook 'proc-receive'"),
+        ("receive.fsckObjects", "perhaps", "'perhaps' for 'receive.fsckobjects'"),
+    ],
+)
+async def test_a_push_that_settings_refuse_says_which(
+    workspace: GitWorkspace, repo: Path, name: str, value: str, said: str
+) -> None:
+    await deliver(workspace, "US-1")
+    git(repo, "config", name, value)
+    with pytest.raises(WorkspaceError) as caught:
+        await workspace.push(repo, "out")
+    assert caught.value.message.startswith(f"branch out of {repo} could not be set to ")
+    assert said in caught.value.message
+    assert "hint" not in caught.value.message
+
+
 async def test_push_refuses_what_it_would_harm(tmp_path: Path, workspace: GitWorkspace, repo: Path) -> None:
     git(repo, "branch", "diverged")
     git(repo, "branch", "elsewhere")

@@ -89,6 +89,7 @@ def test_scalars_are_read_as_yaml_1_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
+        (b"a: " + b"[" * 5000 + b"]" * 5000, r"config.yaml: its values are nested too deeply"),
         (b"test: [\n", r"config.yaml, line \d: not valid YAML"),
         (b"- a\n", "must be a mapping"),
         (b"\xff\xfe", "is not UTF-8"),
