@@ -8,7 +8,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import PlainSerializer, SkipValidation
+from pydantic import PlainSerializer, SkipValidation, WithJsonSchema
 
 from orchestrator.core.finding import Finding, Where
 from orchestrator.core.value import Value
@@ -48,6 +48,18 @@ class Repair(NamedTuple):
     """What it was read as (shortened); empty for a removal."""
 
 
+# Written out: pydantic refers to a tuple with names by a definition that it leaves out.
+_REPAIRS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {name: {"type": "integer" if name == "offset" else "string"} for name in Repair._fields},
+        "required": [*Repair._fields],
+    },
+    "description": "What was changed to read the text, in the order of its text.",
+}
+
+
 def _spelled(repairs: tuple[Repair, ...]) -> list[dict[str, str | int]]:
     return [repair._asdict() for repair in repairs]
 
@@ -59,7 +71,7 @@ class Extraction(Value):
     status: Status
     layer: str
     """Name of the layer that found the value, `none` when refused."""
-    repairs: Annotated[tuple[Repair, ...], SkipValidation, PlainSerializer(_spelled)] = ()
+    repairs: Annotated[tuple[Repair, ...], SkipValidation, PlainSerializer(_spelled), WithJsonSchema(_REPAIRS)] = ()
     complete: bool
     """False for a truncated or refused answer."""
     candidates: int = 0

@@ -296,10 +296,9 @@ class ReplanBody(Value):
 class PruneBody(Value):
     """How to look at the past; what is left out is as the daemon's settings say."""
 
-    dry_run: Annotated[bool, Field(strict=True)] = False
+    dry_run: bool = False
     """Say what would go and how much it frees."""
-    # Strict: `true` would count as one day, and as one MB.
-    days: Annotated[float, Field(gt=0, le=MOST_DAYS, strict=True)] | None = None
+    days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
     """In place of `retention.days`; null: never by age."""
-    max_mb: Annotated[int, Field(ge=1, strict=True)] | None = None
+    max_mb: Annotated[int, Field(ge=1)] | None = None
     """In place of `retention.max_mb`; null: no limit."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -144,7 +145,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def read_body(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
-    """Returns a dependency: the body as this model. Raises Refused for what is none.
+    """Returns a dependency: the body as this model. Raises Refused for what is none: no number stands for a yes or no.
 
     Other content types are refused: a form of a foreign web page may send them without being asked back.
     """
@@ -155,7 +156,7 @@ def read_body(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body is to be {JSON}")
         raw = await request.body()
         try:
-            return await service.in_thread(model.model_validate_json, raw)
+            return await service.in_thread(partial(model.model_validate_json, raw, strict=True))
         except ValidationError as error:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors())) from None
 

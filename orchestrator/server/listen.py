@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -34,11 +35,44 @@ class Patience:
     """Between two looks at both."""
 
 
+MOST_HEAD = 32 * 1024
+"""Bytes of a request's head: what a platform's edge lets through."""
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+
+
+class StrictParser(h11.Connection):
+    """h11, which takes what a proxy before us may read as another request, and limits incomplete heads alone.
+
+    uvicorn has no settings for either, and its other parser has no limit for heads.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MOST_HEAD)
+
+    def next_event(self) -> Any:
+        """Part of h11.Connection. Raises RemoteProtocolError."""
+        before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            head = before[: len(before) - len(self.trailing_data[0])]
+            names = {name for name, _ in event.headers}
+            if len(head) > MOST_HEAD:
+                raise h11.RemoteProtocolError("the head is too large")
+            if event.http_version not in {b"1.0", b"1.1"}:
+                raise h11.RemoteProtocolError("a version of HTTP that is not spoken here")
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version == b"1.0"):
+                raise h11.RemoteProtocolError("two lengths of one body")
+            if _BARE_LF.search(head):
+                raise h11.RemoteProtocolError("a line of the head ends without a carriage return")
+        return event
+
+
 class Connection(H11Protocol):
     """HTTP/1.1 as uvicorn speaks it, with limits for clients that hold connections for nothing."""
 
     def __init__(self, *args: Any, patience: Patience, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.conn = StrictParser()
         self._patience = patience
         self._asked_since: float | None = None
         self._stuck_since: float | None = None
@@ -84,8 +118,6 @@ class Connection(H11Protocol):
 START_LOOK_S = 0.01  # between two checks whether the server listens
 END_S = 1
 """Seconds that requests at work get to end."""
-MOST_HEAD = 32 * 1024
-"""Bytes of a request's head: what a platform's edge lets through."""
 _BACKLOG = 1024  # connections that the kernel queues: many followers may come back at once
 _ABSENT = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
 """Errors of binding on a machine without IPv6 or without IPv4."""
@@ -182,7 +214,6 @@ def _config(app: FastAPI, patience: Patience, most: int) -> uvicorn.Config:
         limit_concurrency=most + 1,  # from which on requests are refused; connections end before
         timeout_keep_alive=30,  # longer than a scraper or a page waits between two requests
         timeout_graceful_shutdown=END_S,
-        h11_max_incomplete_event_size=MOST_HEAD,
     )
 
 

@@ -109,6 +109,8 @@ async def test_the_past_is_looked_at_by_the_daemons_settings_and_what_is_said(gu
             {"days": "x"},
             {"days": True},
             {"max_mb": True},
+            {"dry_run": 0},
+            {"dry_run": "false"},
             {"max_mb": 0},
             {"days": 1e300},
             {"more": 1},
