@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,27 +27,30 @@ from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
 from orchestrator.settings.model import CommandSettings
 
-_LOOK_EVERY_S = 1.0  # statvfs is cheap
-_COUNT_EVERY = 5  # counting a tree is not
+_LOOK_EVERY_S = 0.25  # statvfs is cheap
+_COUNT_EVERY = 20  # counting a tree is not
 
 
 class DiskWatch:
     """Sets `stop` when the folders hold more than `most` bytes together, or too many files to count.
 
-    It looks every second at what is left of the disk, which is cheap, and counts when much of that went, else every
-    few seconds.
+    It looks often at what is left of the disk, which is cheap, and counts when much of that went, else every few
+    seconds; and when the block ends, for what was written since.
     """
 
     def __init__(self, folders: Sequence[Path], most: int, stop: asyncio.Event) -> None:
         self._folders = tuple(dict.fromkeys(folders))
         self._most = most
         self._stop = stop
+        self._left = 0
+        """Bytes of the disk that were free when the folders were counted last."""
         self.told = ""
         """Why this watch ended the command; empty when it did not."""
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Watches while the block runs."""
+        self._left = await asyncio.to_thread(_free, self._folders)
         task = asyncio.create_task(self._watch(), name="disk watch")
         try:
             yield
@@ -56,22 +58,25 @@ class DiskWatch:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):  # our own cancellation
                 await task
+            if not self.told:
+                await asyncio.to_thread(self._look, count=False)
 
     async def _watch(self) -> None:
-        free, round_ = None, 0
-        while True:
+        round_ = 0
+        while not self.told:
             await asyncio.sleep(_LOOK_EVERY_S)
             round_ += 1
-            left = await asyncio.to_thread(_free, self._folders)
-            went = 0 if free is None else free - left
-            if free is not None and went < self._most // 8 and round_ % _COUNT_EVERY:
-                continue
-            free = left
-            held = await asyncio.to_thread(partial(disk_use, *self._folders, most=self._most))
-            if held > self._most:
-                self.told = f"ended with {held // 2**20} MB in its folders; commands.disk_mb is {self._most // 2**20}"
-                self._stop.set()
-                return
+            await asyncio.to_thread(self._look, count=round_ % _COUNT_EVERY == 0)
+        self._stop.set()
+
+    def _look(self, *, count: bool) -> None:
+        left = _free(self._folders)
+        if not count and self._left - left < self._most // 8:
+            return
+        self._left = left
+        held = disk_use(*self._folders, most=self._most)
+        if held > self._most:
+            self.told = f"ended with {held // 2**20} MB in its folders; commands.disk_mb is {self._most // 2**20}"
 
 
 def _free(folders: Sequence[Path]) -> int:
@@ -220,7 +225,8 @@ class LimitedCommandRunner:
                 "timeout_s": timeout_s or settings.timeout_s,
                 "memory_mb": settings.memory_mb,
                 "processes": settings.processes,
-                "file_mb": FILE_MB,
+                "cpu_s": settings.cpu_s,
+                "file_mb": min(FILE_MB, settings.disk_mb),
                 "open_files": OPEN_FILES,
                 **confined.policy,
             },

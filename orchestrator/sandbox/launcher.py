@@ -5,16 +5,16 @@
 The standard library and the few modules that say so are all it needs, so it starts at once. It gets its policy as JSON
 on standard input: an environment that a model wrote has no say in how this program itself starts.
 
-It becomes the reaper of everything the command starts (also of what detaches itself), watches memory, number of
-processes and wall clock about ten times a second. When the command's main process ends, a limit is hit, it is told to
-stop (SIGTERM) or the process that started it dies, it stops and kills every descendant until none is left. Then it
-writes one JSON line to `verdict_fd` and ends:
+It becomes the reaper of everything the command starts (also of what detaches itself), watches memory, processor time,
+number of processes and wall clock about ten times a second. When the command's main process ends, a limit is hit, it
+is told to stop (SIGTERM) or the process that started it dies, it stops and kills every descendant until none is left.
+Then it writes one JSON line to `verdict_fd` and ends:
 
-    {"exit_code": 0-255 or null, "signal": number or null, "limit": "timeout" | "memory" | "processes" | null,
-     "survivors": how many descendants could not be killed}
+    {"exit_code": 0-255 or null, "signal": number or null,
+     "limit": "timeout" | "cpu" | "memory" | "processes" | null, "survivors": how many descendants could not be killed}
 
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
-closed in the command), `timeout_s`, `memory_mb` (resident, whole tree), `processes` (whole tree), `file_mb`,
+closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
 `open_files`; and from the tiers `landlock` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
 user) and `signals_as_codes` (what is started tells the end by a signal as 128 + its number, as shells do).
 
@@ -34,35 +34,49 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TICK_S = 0.02  # short: fork bombs grow fast
 KILL_FOR_S = 30.0  # processes in uninterruptible sleep end late
 STOP_ROUNDS, REAPED_AT_ONCE = 20, 50
 MB = 1024 * 1024
 
 
-def _stat(pid: int) -> tuple[int, int] | None:
-    """Parent and process group of `pid`, or None when it is gone."""
+class Process(NamedTuple):
+    """One process at one moment."""
+
+    group: int
+    started: bytes
+    """A number's next process has another one."""
+    ticks: int
+    """Processor time of its own."""
+    collected: int
+    """That of its children that ended and that it waited for."""
+
+
+def _stat(pid: int) -> tuple[int, Process] | None:
+    """Parent and facts of `pid`, or None when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
     except OSError:  # the process has ended
         return None
     words = text[text.rindex(b")") + 2 :].split()
-    return int(words[1]), int(words[2])
+    utime, stime, cutime, cstime = map(int, words[11:15])
+    return int(words[1]), Process(int(words[2]), words[19], utime + stime, cutime + cstime)
 
 
-def descendants(root: int) -> dict[int, int]:
-    """Every process below `root` with its group, zombies included (one whose first thread ended looks like that)."""
-    children: dict[int, dict[int, int]] = {}
+def descendants(root: int) -> dict[int, Process]:
+    """Every process below `root`, zombies included (one whose first thread ended looks like that)."""
+    children: dict[int, dict[int, Process]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (facts := _stat(int(name))) is not None:
             children.setdefault(facts[0], {})[int(name)] = facts[1]
-    found: dict[int, int] = {}
+    found: dict[int, Process] = {}
     waiting = [root]
     while waiting:
         below = children.pop(waiting.pop(), {})
@@ -113,6 +127,17 @@ class Tree:
     def __init__(self, main: int) -> None:
         self.main = main
         self.status: int | None = None
+        self._ticks: dict[tuple[int, bytes], int] = {}
+
+    def cpu_s(self, below: Mapping[int, Process]) -> float:
+        """Returns the processor time of all its processes, `below` those that are there.
+
+        What nobody waits for is missing in what the kernel adds up, so what was seen of it counts as well.
+        """
+        self._ticks |= {(pid, one.started): one.ticks for pid, one in below.items()}
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        told = sum(one.ticks + one.collected for one in below.values()) / TICKS_PER_S + ended.ru_utime + ended.ru_stime
+        return max(told, sum(self._ticks.values()) / TICKS_PER_S)
 
     def reap(self, most: int = REAPED_AT_ONCE) -> bool:
         """Collects some of what ended; True while anything is left. As reaper of orphans, no child means no descendant.
@@ -149,7 +174,7 @@ class Tree:
         """Kills whole groups at once. All are the command's own: no process joins a group of another session."""
         frozen: set[int] = set()
         for _ in range(STOP_ROUNDS):
-            fresh = set(descendants(os.getpid()).values()) - frozen - {os.getpgrp()}
+            fresh = {one.group for one in descendants(os.getpid()).values()} - frozen - {os.getpgrp()}
             if not fresh:
                 break
             send(fresh, signal.SIGSTOP)
@@ -196,10 +221,12 @@ def _listen() -> tuple[Stop, int]:
     return stop, wake
 
 
-def _over_limit(policy: dict[str, Any]) -> str | None:
+def _over_limit(tree: Tree, policy: dict[str, Any]) -> str | None:
     below = descendants(os.getpid())
     if len(below) > policy["processes"]:
         return "processes"
+    if tree.cpu_s(below) > policy["cpu_s"]:
+        return "cpu"
     return "memory" if memory_of(below) > policy["memory_mb"] * MB else None
 
 
@@ -215,7 +242,7 @@ def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | No
         jumped = HAS_PROC and tasks() > before + policy["processes"]
         if HAS_PROC and (now >= scan_at or jumped):
             send([tree.main] * jumped, signal.SIGSTOP)  # what forks without end waits while one looks
-            limit = _over_limit(policy)
+            limit = _over_limit(tree, policy)
             send([tree.main] * (jumped and limit is None), signal.SIGCONT)
             tree.reap()
             if limit is not None and tree.status is None:
@@ -245,7 +272,7 @@ def _set_limits(policy: dict[str, Any]) -> None:
     if HAS_PROC:
         others = 0 if policy.get("own_user") else tasks()
         _limit(resource.RLIMIT_NPROC, int(others + 4 * policy["processes"]))
-    _limit(resource.RLIMIT_CPU, int(policy["timeout_s"] * (os.cpu_count() or 1)) + 5)
+    _limit(resource.RLIMIT_CPU, int(policy["cpu_s"]) + 5)
 
 
 def _become_command(argv: list[str], policy: dict[str, Any], launcher: int) -> None:

@@ -277,7 +277,10 @@ class CommandSettings(Section):
     """Limits of commands and tests (per process tree)."""
 
     timeout_s: float = Field(default=300, gt=0)
+    cpu_s: float = Field(default=3600, gt=0)
+    """Processor time of all processes together."""
     memory_mb: int = Field(default=2048, ge=64)
+    """Shared memory and files in memory count too."""
     processes: int = Field(default=256, ge=4)
     output_kept_kb: int = Field(default=256, ge=1)
     """Head and tail kept of printed text."""
