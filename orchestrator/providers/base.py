@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWr
 
 from orchestrator.core.errors import PermanentProviderError, ProviderError, StreamBroken, TransientProviderError
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.providers.limits import Call, Limiter
 from orchestrator.settings import PriceSettings
 
 PREVIEW = 200
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_BUSY = frozenset({429, 503, 529})
 CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is known soon."""
 # Prices are per million tokens.
@@ -219,7 +221,10 @@ class Streamed(Protocol):
 
 
 class ModelProvider(ABC):
-    """`ports.Provider` on a service's SDK. `on_paid` is called with each prompt right before its reply is given."""
+    """`ports.Provider` on a service's SDK. `on_paid` is called with each prompt right before its reply is given.
+
+    `limiter` is shared by those that ask one model with one key.
+    """
 
     name: str
 
@@ -229,39 +234,53 @@ class ModelProvider(ABC):
         *,
         price: Callable[[str], PriceSettings | None],
         on_paid: Callable[[Prompt], None] | None = None,
+        limiter: Limiter | None = None,
     ) -> None:
         self._access, self._price, self._on_paid = access, price, on_paid
         self._streams = access.stream
+        self._limiter = limiter or Limiter()
         self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
-        started, came, response = time.monotonic(), self._streamed(), None
-        try:
-            async with asyncio.timeout(self._access.timeout_s):
-                response = await self._receive(prompt, came)
-        except (TimeoutError, NoConnection, StreamError) as error:
-            if not came.whole:
-                raise self._ended(prompt, came, error, started) from error
+        came, response = self._streamed(), None
+        async with self._limiter.admitted(_tokens(prompt.text)) as call:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(self._access.timeout_s):
+                    response = await self._receive(prompt, came, call)
+            except (TimeoutError, NoConnection, StreamError) as error:
+                if not came.whole:
+                    lost = self._ended(prompt, came, error, started)
+                    if lost.kind in {"rate_limit", "overloaded"}:
+                        self._limiter.refused(call, {}, None)
+                    raise lost from error
         said = self._read(came.body()) if came.whole or response is None else self._said(response)
         reply = self._reply(prompt, said, started)
+        self._limiter.finished(reply.usage.output)
         if self._on_paid is not None:
             self._on_paid(prompt)
         return reply
 
-    async def _receive(self, prompt: Prompt, came: Streamed) -> "httpx2.Response":
-        """Returns the response, read to its end: into `came` where it is a stream. What a model or a server of one's
-        own does not take is left out, and asked for no more."""
-        response = await self._exchange(prompt, came)
+    async def _receive(self, prompt: Prompt, came: Streamed, call: Call) -> "httpx2.Response":
+        """Returns the response, read to its end: into `came` where it is a stream.
+
+        What a model, or a server of one's own, does not take is left out.
+        """
+        response = await self._exchange(prompt, came, call)
         if prompt.temperature is not None and _refuses("temperature", response):
-            response = await self._exchange(prompt.model_copy(update={"temperature": None}), came)
+            response = await self._exchange(prompt.model_copy(update={"temperature": None}), came, call)
         if self._streams and _refuses("stream", response):
             self._streams = False
-            response = await self._exchange(prompt, came)
+            response = await self._exchange(prompt, came, call)
         return response
 
-    async def _exchange(self, prompt: Prompt, came: Streamed) -> "httpx2.Response":
+    async def _exchange(self, prompt: Prompt, came: Streamed, call: Call) -> "httpx2.Response":
         async with self._ask(prompt) as response:
+            if response.status_code in _BUSY:
+                self._limiter.refused(call, response.headers, retry_after(response.headers))
+            elif response.status_code < 300:
+                self._limiter.answered(call, response.headers)
             if response.status_code >= 300 or "event-stream" not in response.headers.get("content-type", ""):
                 await response.aread()
                 return response

@@ -1,5 +1,6 @@
 """Who answers whom: the providers in use, built from the settings, behind the one port."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from orchestrator.core.ports import Clock, Provider
 from orchestrator.core.value import suggest
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.settings import Environment, Policies, Settings, WireFormat
 from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
@@ -187,11 +189,13 @@ def open_providers(
     access = {seat: replace(_access(seat, environment), stream=stream, stall_s=stall_s) for seat in called}
     providers: dict[Seat, Provider] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
+    limiters: defaultdict[tuple[str, str, str], Limiter] = defaultdict(Limiter)
     for seat in used:
         if seat.provider == "scripted":
             providers[seat] = _scripted(options, settings, environment, log)
         else:
-            real = _real(seat, access[seat], settings, log)
+            own = access[seat]
+            real = _real(seat, own, settings, log, limiters[own.base_url, own.api_key, own.model])
             providers[seat] = real
             closers.append(real.close)
     return RoutedProvider(seats, providers, default, tuple(closers), strong)
@@ -329,11 +333,12 @@ def _host(base_url: str, what: str) -> str:
     return host
 
 
-def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | None) -> ModelProvider:
+def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | None, limiter: Limiter) -> ModelProvider:
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
         kind: type[ModelProvider] = getattr(import_module(module), name)
-        return kind(access, price=partial(find_price, settings.prices), on_paid=log.write if log is not None else None)
+        on_paid = log.write if log is not None else None
+        return kind(access, price=partial(find_price, settings.prices), on_paid=on_paid, limiter=limiter)
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
 

@@ -1,6 +1,7 @@
 """The providers of real models through their SDKs, against a server on loopback."""
 
 import asyncio
+import itertools
 import json
 import socket
 import time
@@ -14,6 +15,7 @@ from orchestrator.core.errors import PermanentProviderError, ProviderError, Tran
 from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.limits import Limiter
 from orchestrator.providers.openai import OpenAIProvider
 from orchestrator.settings import PriceSettings
 from tests.providers.http_server import Answer, completion, message, model_server
@@ -148,11 +150,12 @@ async def test_half_a_character_of_an_earlier_answer_does_not_stop_a_request(ser
 async def each(
     service: Service, *answers: Answer, prices: Mapping[str, PriceSettings] | None = None, paid: Any = None
 ) -> list[Any]:
-    """The reply or the error that one provider makes of each of `answers`; each is asked for once."""
+    """The reply or the error that a provider makes of each of `answers`; each is asked for once."""
     found: list[Reply | ProviderError] = []
     with model_server(*answers) as server:
         access = ModelAccess(model="asked", api_key=SECRET, base_url=server.url, timeout_s=20, max_output_tokens=30_000)
-        provider = await asyncio.to_thread(service.provider, access, price=(prices or {}).get, on_paid=paid)
+        price, patient = (prices or {}).get, Limiter(clock=itertools.count(0, 1000).__next__)  # no call waits
+        provider = await asyncio.to_thread(service.provider, access, price=price, on_paid=paid, limiter=patient)
         for _ in answers:
             try:
                 found.append(await provider.complete(PROMPT))

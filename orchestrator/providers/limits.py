@@ -1,0 +1,183 @@
+"""What a service still takes, ahead of its refusals: shared by all calls with one key to one model.
+
+Two things tell it. Headers of both vendors say how many requests and tokens are left and when all of them are there
+again; between two answers that is reckoned on. A refusal for too many requests, or an overload, closes the door for all
+calls for the time that the server asks for, and halves how many may be under way; each answer opens it a little again
+(additive increase, multiplicative decrease, as in TCP).
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
+"""What services count; a call is one request and so many tokens."""
+_ANTHROPIC, _OPENAI = "anthropic-ratelimit-{kind}-{what}", "x-ratelimit-{what}-{kind}"
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+PAUSE_S = 1.0
+"""How long the door is closed after a refusal that names no time."""
+LEAST_PAUSE_S = 0.01
+LONGEST_PAUSE_S = 60.0
+"""Of all calls together: a server's longer wish is kept by the call that got it."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a call is expected to take."""
+
+    input: int
+    output: int
+
+    def of(self, kind: str) -> int:
+        """Returns how much of `kind` that is."""
+        by_kind = {"requests": 1, "input-tokens": self.input, "output-tokens": self.output}
+        return by_kind.get(kind, self.input + self.output)
+
+
+@dataclass
+class Allowance:
+    """One of a service's limits as it was last told."""
+
+    limit: float
+    left: float
+    told_at: float
+    per_s: float
+    """How fast it fills again."""
+
+    def at(self, now: float) -> float:
+        """Returns how much is there."""
+        return min(self.limit, self.left + (now - self.told_at) * self.per_s)
+
+
+@dataclass
+class Call:
+    """A call under way."""
+
+    need: Need
+    counted: bool = False
+    """Whether the service has told what is left since it began."""
+
+
+@dataclass
+class Limiter:
+    """Lets calls through one after the other, each as soon as the service is expected to take it."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    allowances: dict[str, Allowance] = field(default_factory=dict)
+    _open_at: float = 0.0
+    _window: float | None = None
+    """Calls that may be under way; None: any number."""
+    _calls: list[Call] = field(default_factory=list)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _left: asyncio.Event = field(default_factory=asyncio.Event)
+    _usual_output: float = 1000.0
+
+    @asynccontextmanager
+    async def admitted(self, input_tokens: int) -> AsyncIterator[Call]:
+        """A call may be made in the block; calls get in in their order."""
+        call = Call(Need(input_tokens, round(self._usual_output)))
+        async with self._turn:
+            while (pause := self._pause(call.need)) > 0:
+                self._left.clear()
+                waits = [asyncio.ensure_future(self.sleep(pause)), asyncio.ensure_future(self._left.wait())]
+                try:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for wait in waits:
+                        wait.cancel()
+                    await asyncio.gather(*waits, return_exceptions=True)
+            self._calls.append(call)
+        try:
+            yield call
+        finally:
+            self._calls.remove(call)
+            self._left.set()
+
+    def answered(self, call: Call, headers: Mapping[str, str]) -> None:
+        """An answer has begun to come."""
+        call.counted = bool(self._read(headers))
+        if self._window is not None:
+            self._window += 1 / self._window
+            if self._window > 2 * len(self._calls) + 8:  # nothing was refused for long
+                self._window = None
+        self._left.set()
+
+    def finished(self, output_tokens: int) -> None:
+        """An answer is there."""
+        self._usual_output += (output_tokens - self._usual_output) / 8
+
+    def refused(self, call: Call, headers: Mapping[str, str], wait_s: float | None) -> None:
+        """The service refused a call for want of room, and asked for so many seconds."""
+        call.counted = True
+        now = self.clock()
+        told = self._read(headers)
+        if not told and now >= self._open_at:  # what was under way when the door closed does not halve it again
+            self._window = max(1.0, len(self._calls) / 2)
+        self._open_at = max(self._open_at, now + min(PAUSE_S if wait_s is None else wait_s, LONGEST_PAUSE_S))
+
+    def _pause(self, need: Need) -> float:
+        """Returns the seconds until a call may begin as far as is known; 0: now."""
+        now = self.clock()
+        if now < self._open_at:
+            return self._open_at - now
+        if self._window is not None and len(self._calls) >= self._window:
+            return LONGEST_PAUSE_S  # the end of another call is what is waited for
+        unseen = [call.need for call in self._calls if not call.counted]
+        pause = 0.0
+        for kind, allowance in self.allowances.items():
+            # A call that needs more than there ever is goes when all is there.
+            wanted = min(need.of(kind) + sum(one.of(kind) for one in unseen), allowance.limit)
+            lacking = wanted - allowance.at(now)
+            if lacking > 0 and allowance.per_s > 0:
+                pause = max(pause, lacking / allowance.per_s, LEAST_PAUSE_S)
+        return pause
+
+    def _read(self, headers: Mapping[str, str]) -> bool:
+        """Takes in what the headers say; returns whether they say anything."""
+        found = False
+        for kind in KINDS:
+            for name in (_ANTHROPIC, _OPENAI):
+                limit = _number(headers.get(name.format(kind=kind, what="limit")))
+                left = _number(headers.get(name.format(kind=kind, what="remaining")))
+                full_in = seconds_until(headers.get(name.format(kind=kind, what="reset"), ""))
+                if limit is None or left is None or limit <= 0:
+                    continue
+                found = True
+                before = self.allowances.get(kind)
+                # All of it is there again after the time that is told: so much a second; a minute's worth at least.
+                per_s = (limit - left) / full_in if full_in and left < limit else limit / 60
+                if before is not None and full_in is None:
+                    per_s = before.per_s
+                self.allowances[kind] = Allowance(limit, left, self.clock(), per_s)
+        return found
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def seconds_until(text: str, now: datetime | None = None) -> float | None:
+    """Returns the seconds that a header's time of reset is away: an RFC 3339 time, or a duration as `6m0s` or `20ms`.
+
+    None for anything else.
+    """
+    if not text:
+        return None
+    if (found := _DURATION.fullmatch(text)) is not None and any(found.groups()):
+        hours, minutes, seconds, thousandths = (float(one or 0) for one in found.groups())
+        return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
+    try:
+        until = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if until.tzinfo is None:
+        return None
+    return max(0.0, (until - (now or datetime.now(UTC))).total_seconds())

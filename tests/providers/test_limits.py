@@ -1,0 +1,203 @@
+"""Limits of services, known ahead: 50 callers and a service that enforces its limits, in simulated time."""
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from orchestrator.providers.limits import Limiter, seconds_until
+
+CALLERS, LATENCY_S = 50, 2.0
+
+
+class SimulatedTime(asyncio.SelectorEventLoop):
+    """An event loop whose waits take no time."""
+
+    def __init__(self) -> None:
+        super().__init__(selectors.SelectSelector())
+        self._now = 0.0
+        select = self._selector.select
+
+        def at_once(timeout: float | None = None) -> Any:
+            self._now += timeout or 0.0
+            return select(0)
+
+        self._selector.select = at_once  # type: ignore[method-assign]
+
+    def time(self) -> float:
+        return self._now
+
+
+def simulated(work: Callable[[SimulatedTime], Coroutine[Any, Any, None]]) -> float:
+    loop = SimulatedTime()
+    try:
+        loop.run_until_complete(work(loop))
+        return loop.time()
+    finally:
+        loop.close()
+
+
+@dataclass
+class Bucket:
+    """So much a minute, filled again all the time, as both vendors describe it."""
+
+    limit: float
+    now: Callable[[], float]
+    left: float = field(init=False)
+    at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left, self.at = self.limit, self.now()
+
+    def take(self, wanted: float) -> float:
+        """Seconds until as much is there; 0: it was, and is taken."""
+        now = self.now()
+        self.left = min(self.limit, self.left + (now - self.at) * self.limit / 60)
+        self.at = now
+        if self.left < wanted:
+            return (wanted - self.left) * 60 / self.limit
+        self.left -= wanted
+        return 0.0
+
+    @property
+    def full_in(self) -> float:
+        return (self.limit - self.left) * 60 / self.limit
+
+
+def openai_headers(buckets: Mapping[str, Bucket]) -> dict[str, str]:
+    told = {}
+    for kind, bucket in buckets.items():
+        told[f"x-ratelimit-limit-{kind}"] = f"{bucket.limit:.0f}"
+        told[f"x-ratelimit-remaining-{kind}"] = f"{int(bucket.left)}"
+        told[f"x-ratelimit-reset-{kind}"] = f"{int(bucket.full_in // 60)}m{bucket.full_in % 60:.3f}s"
+    return told
+
+
+@dataclass
+class Counted:
+    refused: int = 0
+    done: int = 0
+
+
+async def drive(
+    loop: SimulatedTime, calls: int, counted: Counted, take: Callable[[], float], headers: Callable[[], dict[str, str]],
+    *, end: Callable[[], None] = lambda: None, tokens: int = 4000,
+) -> None:  # fmt: skip
+    """`calls` calls by 50 callers, each of which asks again after the time that a refusal names."""
+    limiter, left = Limiter(loop.time), list(range(calls))
+
+    async def caller() -> None:
+        while left:
+            left.pop()
+            while True:
+                async with limiter.admitted(tokens) as call:
+                    if wait := take():
+                        counted.refused += 1
+                        limiter.refused(call, headers(), wait)
+                    else:
+                        limiter.answered(call, headers())
+                        await asyncio.sleep(LATENCY_S)
+                        limiter.finished(500)
+                        end()
+                        counted.done += 1
+                        break
+                await asyncio.sleep(wait)
+
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
+
+
+@pytest.mark.parametrize(("requests", "tokens"), [(600, 10_000_000), (10_000, 2_000_000), (50, 400_000)])
+def test_a_service_that_tells_its_limits_refuses_next_to_nothing_and_is_used_to_the_full(
+    requests: int, tokens: int
+) -> None:
+    counted, calls = Counted(), 1500
+
+    async def work(loop: SimulatedTime) -> None:
+        buckets = {"requests": Bucket(requests, loop.time), "tokens": Bucket(tokens, loop.time)}
+
+        def take() -> float:
+            return max(buckets["requests"].take(1), buckets["tokens"].take(4500))
+
+        await drive(loop, calls, counted, take, lambda: openai_headers(buckets))
+
+    took = simulated(work)
+    per_minute = min(requests, tokens / 4500)
+    ideal = max((calls - per_minute) * 60 / per_minute, calls / CALLERS * LATENCY_S)  # a full bucket at the beginning
+    assert counted.done == calls
+    assert counted.refused <= 2 * calls / 1000
+    assert took <= ideal / 0.95 + LATENCY_S
+
+
+def test_a_service_that_tells_nothing_is_asked_as_much_as_it_takes() -> None:
+    counted, calls, most, busy = Counted(), 2000, 12, [0]
+
+    async def work(loop: SimulatedTime) -> None:
+        def take() -> float:
+            if busy[0] >= most:
+                return 1.0
+            busy[0] += 1
+            return 0.0
+
+        def end() -> None:
+            busy[0] -= 1
+
+        await drive(loop, calls, counted, take, dict, end=end)
+
+    took = simulated(work)
+    assert counted.done == calls
+    assert counted.refused < calls * 0.15
+    assert took < calls / most * LATENCY_S / 0.7
+
+
+def test_one_refusal_closes_the_door_for_all_for_the_time_that_was_asked_for() -> None:
+    begun: list[float] = []
+
+    async def work(loop: SimulatedTime) -> None:
+        limiter = Limiter(loop.time)
+
+        async def call() -> None:
+            async with limiter.admitted(10):
+                begun.append(loop.time())
+
+        async with limiter.admitted(10) as first:
+            limiter.refused(first, {}, 20.0)
+        await asyncio.gather(*(call() for _ in range(5)))
+
+    simulated(work)
+    assert begun == [pytest.approx(20.0)] * 5
+
+
+def test_a_call_that_is_given_up_while_it_waits_lets_the_others_through() -> None:
+    begun: list[float] = []
+
+    async def work(loop: SimulatedTime) -> None:
+        limiter = Limiter(loop.time)
+
+        async def call() -> None:
+            async with limiter.admitted(10):
+                begun.append(loop.time())
+
+        async with limiter.admitted(10) as first:
+            limiter.refused(first, {}, 20.0)
+        waiting = asyncio.ensure_future(call())
+        other = asyncio.ensure_future(call())
+        await asyncio.sleep(5)
+        waiting.cancel()
+        await other
+
+    simulated(work)
+    assert begun == [pytest.approx(20.0)]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("1s", 1), ("6m0s", 360), ("1h2m3.5s", 3723.5), ("20ms", 0.02), ("2m59.56s", 179.56), ("2026-11-27T12:00:30Z", 30),
+    ("2026-11-27T11:59:00+00:00", 0), ("2026-11-27T12:00:30", None), ("", None), ("soon", None), ("12", None),
+])  # fmt: skip
+def test_times_of_reset_are_read_as_both_vendors_write_them(text: str, seconds: float | None) -> None:
+    assert seconds_until(text, datetime(2026, 11, 27, 12, tzinfo=UTC)) == (
+        None if seconds is None else pytest.approx(seconds)
+    )
