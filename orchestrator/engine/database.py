@@ -12,13 +12,17 @@ The engine's tables, made without launching it.
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+
+from orchestrator.engine.large_results import delete_parts, keep_parts, make_parts_table, read_parts
+
+T = TypeVar("T")
 
 # dbos works in up to 64 threads.
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
@@ -125,10 +129,32 @@ class EngineDatabase:
         # Without its owner's mark, what that one still writes for the workflow is refused.
         change = f"UPDATE {table} SET application_version = :version, executor_id = :me, owner_xid = NULL"
         query = f"{change} WHERE {where} AND status IN ('PENDING', 'ENQUEUED') RETURNING workflow_uuid"
+
+        def take() -> list[str]:
+            with self.engine.begin() as connection:
+                return [*connection.execute(sa.text(query), values).scalars()]
+
+        return self._patiently(take)
+
+    def prepare(self) -> None:
+        """Makes what the engine's tables need beside them. Blocks."""
+        make_parts_table(self.engine)
+
+    def keep(self, sprint: str, text: bytes) -> str:
+        """Returns the names of the parts of `text`, which the sprint has from now on. Blocks and raises as `take_over`
+        does.
+        """
+        return self._patiently(lambda: keep_parts(self.engine, sprint, text))
+
+    def read(self, sprint: str, names: str) -> bytes:
+        """Returns the text whose parts have these names. Blocks and raises as `take_over` does."""
+        return self._patiently(lambda: read_parts(self.engine, sprint, names))
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Repeats `work` while the database is away, as dbos does."""
         while True:
             try:
-                with self.engine.begin() as connection:
-                    return [*connection.execute(sa.text(query), values).scalars()]
+                return work()
             except sa.exc.DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
@@ -210,9 +236,22 @@ def forget_workflows(url: str, run: str) -> int:
         ids = workflows_of(client, run)
         for start in range(0, len(ids), _CHUNK):
             client.delete_workflows(ids[start : start + _CHUNK])
+    with _opened(url) as engine:
+        delete_parts(engine, run)
     return len(ids)
 
 
 def make_tables(url: str) -> None:
     """Make or update them in the database at `url`. Blocks."""
     DBOS.migrate(url)
+    with _opened(url) as engine:
+        make_parts_table(engine)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[sa.Engine]:
+    database = EngineDatabase(url)
+    try:
+        yield database.engine
+    finally:
+        database.close()

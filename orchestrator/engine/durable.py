@@ -25,7 +25,7 @@ from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step_records import use_compiled_statements
-from orchestrator.engine.step_results import pack, restored, storable, unpack
+from orchestrator.engine.step_results import Results, pack, unpack
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, nobody_told, with_room
 
 T = TypeVar("T")
@@ -65,9 +65,11 @@ class Services:
 class DurableStep:
     """The Step of one running workflow, a new one for each execution: its counters restart with the body."""
 
-    def __init__(self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal) -> None:
+    def __init__(
+        self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal, results: Results
+    ) -> None:
         self._workflow_id, self._sprint, self._story = workflow_id, sprint, story
-        self._services, self._journal = services, journal
+        self._services, self._journal, self._results = services, journal, results
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
         self._emitted: list[asyncio.Task[bool]] = []
@@ -92,12 +94,12 @@ class DurableStep:
                     with listening(announcer):
                         value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._services.is_full)
             except OrchestratorError as error:
-                return storable({"error": pack(error)})
+                return {"error": pack(error)}
             except OSError as error:
-                return storable({"error": pack(_disk_error(name, error))})
-            return storable({"value": adapter.dump_python(value, mode="json")})
+                return {"error": pack(_disk_error(name, error))}
+            return {"value": adapter.dump_python(value, mode="json")}
 
-        result = restored(await DBOS.run_step_async({"name": name}, recorded))
+        result = await self._record(name, recorded)
         if "error" in result:
             raise unpack(result["error"])
         return adapter.validate_python(result["value"])
@@ -127,12 +129,12 @@ class DurableStep:
                 )
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
-                return storable({"error": pack(error), "failed_calls": failed})
+                return {"error": pack(error), "failed_calls": failed}
             except OSError as error:
-                return storable({"error": pack(_disk_error("reply journal", error))})
-            return storable({"value": reply.model_dump(mode="json")})
+                return {"error": pack(_disk_error("reply journal", error))}
+            return {"value": reply.model_dump(mode="json")}
 
-        result = restored(await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded))
+        result = await self._record(f"turn:{prompt.key.purpose}", recorded)
         if "error" in result:
             error = unpack(result["error"])
             failures = [FailedCall.model_validate(failed) for failed in result.get("failed_calls", ())]
@@ -160,18 +162,29 @@ class DurableStep:
         number = self._asked
 
         async def recorded() -> dict[str, Any]:
-            return storable(self._services.gates.opened(gate, number, timeout_s).model_dump(mode="json"))
+            return self._services.gates.opened(gate, number, timeout_s).model_dump(mode="json")
 
-        return Gate.model_validate(restored(await DBOS.run_step_async({"name": "gate:open"}, recorded)))
+        return Gate.model_validate(await self._record("gate:open", recorded))
 
     async def answer(self, gate: Gate) -> GateAnswer:
         """See ports.Step."""
 
         async def recorded() -> dict[str, Any]:
             answer = await self._services.gates.answer(self._workflow_id, self._sprint, self._story, gate)
-            return storable(answer.model_dump(mode="json"))
+            return answer.model_dump(mode="json")
 
-        return GateAnswer.model_validate(restored(await DBOS.run_step_async({"name": "gate:answer"}, recorded)))
+        return GateAnswer.model_validate(await self._record("gate:answer", recorded))
+
+    async def _record(self, name: str, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Returns the result of `work`, or what was recorded of it."""
+        made: list[dict[str, Any]] = []
+
+        async def recorded() -> dict[str, Any]:
+            made.append(await work())
+            return await self._results.store(made[-1])
+
+        stored = await DBOS.run_step_async({"name": name}, recorded)
+        return made[-1] if made else await self._results.load(stored)
 
     async def _wait_for_room(self, what: str) -> None:
         """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
@@ -328,6 +341,7 @@ class DurableEngine:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         self._database = await asyncio.to_thread(EngineDatabase, self._url)
+        await asyncio.to_thread(self._database.prepare)
         dbos = DBOS(config=self._config(self._database))
 
         def workflow_of(body: Body) -> Callable[[dict[str, Any]], Any]:
@@ -435,9 +449,15 @@ class DurableEngine:
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         await self._take_over(workflow_id, APPLICATION_VERSION)
+        results = self._results(workflow_id)
+        payload = await results.store(payload)
         with SetWorkflowID(workflow_id):
-            handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
-        return restored(await handle.get_result())
+            handle = await DBOS.start_workflow_async(self._workflows[name], payload)
+        return await results.load(await handle.get_result())
+
+    def _results(self, workflow_id: str) -> Results:
+        assert self._database is not None
+        return Results(self._database, workflow_id.partition("/")[0])
 
     async def _take_over(self, workflow_id: str, since: str) -> None:
         # A workflow of another version has an executor that no engine looks for any more. The caller
@@ -471,7 +491,6 @@ class DurableEngine:
         }
 
     async def _run(self, body: Body, payload: dict[str, Any]) -> dict[str, Any]:
-        payload = restored(payload)
         workflow_id = str(DBOS.workflow_id)
         task = asyncio.current_task()
         if task is None or self._closing:
@@ -482,14 +501,16 @@ class DurableEngine:
         try:
             if not await self._is_current(workflow_id):
                 raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
+            results = self._results(workflow_id)
+            payload = await results.load(payload)
             journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
-            step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal)
+            step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal, results)
             try:
                 result = await body(step, payload)
             except Exception:
                 await step.store_events()
                 raise
             await step.store_events()
-            return storable(result.model_dump(mode="json"))
+            return await results.store(result.model_dump(mode="json"))
         finally:
             del self._bodies[task]
