@@ -1,7 +1,9 @@
 """Folds over the event log: what happened to each story of a sprint in its current generation, and what all cost."""
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -47,7 +49,7 @@ class Logged(NamedTuple):
     @classmethod
     def of(cls, event: Event) -> "Logged":
         """Returns the event as it would be stored."""
-        return cls(event.id, event.story, json.dumps(event.model_dump(mode="json")))
+        return cls(event.id, event.story, body_of(event.model_dump(mode="json")))
 
     @property
     def name(self) -> str:
@@ -57,8 +59,7 @@ class Logged(NamedTuple):
 
     def decoded(self) -> dict[str, Any]:
         """Returns the event as it was recorded."""
-        told: dict[str, Any] = json.loads(self.body)
-        return told
+        return _decoded(self.body)
 
     def in_short(self) -> "Logged":
         """Returns the event without the contract, which neither a report nor resuming a sprint needs."""
@@ -167,7 +168,27 @@ class StoryHistory:
 def event_of(body: str) -> Event:
     """Returns the event of a row of the log."""
     # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
-    return Event.model_validate(json.loads(body))
+    return Event.model_validate(_decoded(body))
+
+
+LARGE_DATA = 4096
+"""Characters of an event from which its data is stored deflated: a contract lists every file of the project."""
+
+
+def body_of(told: dict[str, Any]) -> str:
+    """Returns the row of the log for an event's fields. Raises ValueError for data that is no JSON."""
+    body = json.dumps(told)
+    if len(body) < LARGE_DATA:
+        return body
+    deflated = base64.b64encode(zlib.compress(json.dumps(told["data"]).encode())).decode("ascii")
+    return json.dumps({**told, "data": {"deflated": deflated}})
+
+
+def _decoded(body: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(body)
+    if set(told["data"]) == {"deflated"}:
+        told["data"] = json.loads(zlib.decompress(base64.b64decode(told["data"]["deflated"])))
+    return told
 
 
 def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:

@@ -6,7 +6,6 @@ The one exception to append-only: pruning a sprint deletes its events except the
 """
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ import sqlalchemy as sa
 from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event
-from orchestrator.core.history import event_of
+from orchestrator.core.history import body_of, event_of
 from orchestrator.core.secrets import redacted
 from orchestrator.storage.event_reader import READ_CHUNK
 from orchestrator.storage.event_table import (
@@ -272,7 +271,7 @@ class EventStore:
             texts = {name: told[name] for name in ("message", "data")}
             if (plain := redacted(texts, self._secrets)) != texts:
                 item.event, told = item.event.model_copy(update=plain), {**told, **plain}
-        item.body = json.dumps(told)
+        item.body = body_of(told)
 
 
 class EventPruner:

@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg
 
+from orchestrator.core.history import event_of
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
 from tests.support import Team
@@ -212,9 +213,9 @@ class Bench:
         try:
             if self.database:
                 with psycopg.connect(self.database) as server:
-                    return [json.loads(body) for (body,) in server.execute(query)]
+                    return [event_of(body).model_dump(mode="json") for (body,) in server.execute(query)]
             with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
-                return [json.loads(body) for (body,) in connection.execute(query)]
+                return [event_of(body).model_dump(mode="json") for (body,) in connection.execute(query)]
         except (sqlite3.OperationalError, psycopg.errors.UndefinedTable, psycopg.OperationalError):
             return []
 

@@ -1,7 +1,10 @@
 """Folds over the event log: of earlier generations only the cost counts, money is unknown when one price is."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from orchestrator.core.event import Event
 from orchestrator.core.history import Logged, event_of, fold, is_finished, rests, why_it_rests
@@ -111,12 +114,16 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     assert said == [["not finished: the sprint paused: 3 failed"], ["not started: the sprint paused: 3 failed"]]
 
 
-def test_a_stored_event_is_known_by_its_own_name_and_loses_a_contract_only() -> None:
+@pytest.mark.parametrize("files", [1, 1000])
+def test_a_stored_event_is_known_by_its_own_name_and_loses_a_contract_only(files: int) -> None:
     words = 'a "level": "info", "name": "story_finished", "data": {"x": 1}'
-    frozen = event("SP-001/A:1", "contract_frozen", contract={"name": "y", "data": {}}).model_copy(
-        update={"message": words}
-    )
+    contract = {"name": "y", "data": {}, "baseline_files": [f"shop/part_{number}/\ud83d.py" for number in range(files)]}
+    frozen = event("SP-001/A:1", "contract_frozen", contract=contract).model_copy(update={"message": words})
     logged = Logged.of(frozen)
+    assert event_of(logged.body) == frozen
+    assert len(logged.body) < 6000, "a project's size is felt little"
+    plain = json.dumps(frozen.model_dump(mode="json"))  # as releases up to 0.1 stored it
+    assert event_of(plain) == frozen
     assert logged.name == "contract_frozen"
     assert event_of(logged.in_short().body) == frozen.model_copy(update={"data": {}})
     other = Logged.of(event("SP-001/A:2", "plan_judged", plan={}))
