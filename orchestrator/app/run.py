@@ -135,7 +135,7 @@ class Run:
                     paused=paused,
                 )
             finally:
-                workspace.close()
+                await workspace.release()
 
     def _masked(self, content: BacklogContent, repo: Path) -> tuple[BacklogContent, tuple[str, ...]]:
         """Returns the backlog without secrets, and the secrets known so far; the backlog's own are reported."""

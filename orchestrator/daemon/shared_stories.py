@@ -115,7 +115,7 @@ class Sites:
             equipment.environment, works.folder, record, (lock.fd,), found.object_format, settings=settings,
             lease=works.lease,
         )  # fmt: skip
-        stack.callback(workspace.close)
+        stack.push_async_callback(workspace.release)
         await workspace.prepare(source)
         secrets = await find_secrets(workspace, works.sink.hidden, lambda _text: None)
         site = await asyncio.to_thread(

@@ -475,3 +475,21 @@ async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
         if drop_unreachable:
             await mirror.git("prune", "--expire=now")
     return True
+
+
+LOOSE = 256
+"""Objects in files of their own from which they are packed: each takes a block of the disk, 4 kB as a rule."""
+
+
+async def pack_loose(path: Path) -> bool:
+    """Packs the objects that refs lead to and that are files of their own, if they are many; returns False without
+    doing so, also while the mirror is in use. Raises WorkspaceError.
+    """
+    if await asyncio.to_thread(lambda: sum(1 for _ in (path / "objects").glob("[0-9a-f][0-9a-f]/*"))) < LOOSE:
+        return False
+    async with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as fd:
+        if fd is None:
+            return False
+        await asyncio.to_thread(remove_locks, path)
+        await Mirror(path, lock_fds=(fd,)).git("repack", "-d", "-q")
+    return True

@@ -8,7 +8,7 @@ import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from orchestrator.git.command import require_git
 from orchestrator.git.commits import read_files
 from orchestrator.git.kept_commits import KeptCommits, kept
 from orchestrator.git.merge_queue import MergeQueue, Place
-from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id
+from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id, pack_loose
 from orchestrator.git.remote_commits import RemoteCommits
 
 MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
@@ -74,7 +74,7 @@ class GitWorkspace:
 
     `base` is the commit the sprint starts from, "" for an empty tree; a sprint begun earlier keeps its own.
     `lock_fds` are the caller's locked files: they stay locked until every git process of ours has ended. Two calls for
-    the same story wait for each other. Call `prepare` first and `close` last.
+    the same story wait for each other. Call `prepare` first and `close` or `release` last.
 
     With a `store` no method returns before that has every commit which its result stands on; `prepare` takes from it
     what the mirror lacks. With a `remote` the objects are there, and only the refs in the store. Other machines may
@@ -159,6 +159,12 @@ class GitWorkspace:
     def close(self) -> None:
         """Releases this process's lock on the mirror."""
         self._mirror.close()
+
+    async def release(self) -> None:
+        """Closes it, and packs what the sprint has left in the mirror where no other one is at work in it."""
+        self.close()
+        with suppress(WorkspaceError):  # packed after the next sprint
+            await pack_loose(self._mirror.path)
 
     def root(self, story_id: str) -> Path:
         """Returns the folder of the story's worktree, which `open` creates."""
