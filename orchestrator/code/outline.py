@@ -4,12 +4,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python.source import parse_python
 from orchestrator.code.sql.tables import read_tables
+from orchestrator.core.paths import suffix_of
 
 MAX_SIGNATURE = 200
 """Characters of one signature: a call with forty parameters is known by its first."""
@@ -36,7 +36,7 @@ class Definition(NamedTuple):
 @lru_cache(maxsize=4096)
 def outline(text: str, path: str) -> tuple[Definition, ...]:
     """Returns what a file defines, private names too, in its order; nothing of a file that cannot be read."""
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix == ".py":
         return tuple(_python(text))
     if suffix in javascript_tree.SUFFIXES:
@@ -57,12 +57,12 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
 
 def is_code(path: str) -> bool:
     """Returns whether the file is a source whose definitions have bodies."""
-    return PurePosixPath(path).suffix.lower() in _CODE
+    return suffix_of(path) in _CODE
 
 
 def is_page(path: str) -> bool:
     """Returns whether the file is a page, a template or a style sheet."""
-    return PurePosixPath(path).suffix.lower() in STYLES | PAGES
+    return suffix_of(path) in STYLES | PAGES
 
 
 def is_facts(path: str) -> bool:

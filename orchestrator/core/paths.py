@@ -3,11 +3,15 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Any, Self
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+_remembered = lru_cache(maxsize=8192)
+"""Every story of a sprint asks the same of each path of its project, several times."""
 MAX_PATH_BYTES = 400
 MAX_SEGMENT_BYTES = 255
 # Windows opens a device for these names, whatever suffix or blanks stand behind.
@@ -47,6 +51,12 @@ def tidy(path: str) -> str:
     while path.startswith("./") and len(path) > 2:
         path = path[2:]
     return path
+
+
+@_remembered
+def suffix_of(path: str) -> str:
+    """Returns the suffix of a path in lower case, with its dot; "" without one."""
+    return PurePosixPath(path).suffix.lower()
 
 
 def unsafe_reason(path: object) -> str | None:
@@ -183,6 +193,7 @@ def runs_unasked(path: str) -> bool:
     return _UNASKED.search(path.lower()) is not None
 
 
+@_remembered
 def is_test_file(path: str) -> bool:
     """Returns whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
 
@@ -193,6 +204,7 @@ def is_test_file(path: str) -> bool:
     return name in _TEST_NAMES or not _TEST_FOLDERS.isdisjoint(folders) or bool(_TEST_PATTERN.match(name))
 
 
+@_remembered
 def is_manifest(path: str) -> bool:
     """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg, setup.py,
     Pipfile, environment.yml, pixi.toml.

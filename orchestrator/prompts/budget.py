@@ -6,9 +6,9 @@ What others wrote stands between marks that it cannot close.
 import re
 from collections.abc import Sequence
 from itertools import count
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from orchestrator.core.paths import suffix_of
 from orchestrator.core.value import Value
 
 # Close to what vendors count for English and code.
@@ -48,7 +48,7 @@ def fence(text: str, language: str = "") -> str:
 
 def language_of(path: str) -> str:
     """Returns the language that a fence names for a file: its suffix, where that is a plain word."""
-    suffix = PurePosixPath(path).suffix.lower().lstrip(".")
+    suffix = suffix_of(path).lstrip(".")
     return suffix if suffix.isalnum() and len(suffix) <= 10 else ""
 
 

@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
-from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 
 from orchestrator.code.outline import PROSE, Definition, is_code, is_facts, outline
-from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, fence, language_of
 
 MAP_TOKENS = 950
@@ -70,7 +69,7 @@ def _stems(files: Iterable[str]) -> dict[str, str]:
     known: dict[str, str] = {}
     for path in sorted(files, reverse=True):
         if is_code(path):
-            stem = str(PurePosixPath(path).with_suffix(""))
+            stem = path[: -len(suffix_of(path))]
             for name in (stem, stem.removesuffix("/__init__").removesuffix("/index")):
                 known[name] = path
                 top, _, rest = name.partition("/")
@@ -223,8 +222,14 @@ def whole_text(path: str, text: str) -> str:
 
 def _weights(found: Sequence[Definition], about: str) -> list[int]:
     """Returns how much each definition is meant: named, public at the margin, a member, private."""
-    words = frozenset(re.findall(r"\w+", about))
+    words = _named_in(about)
     return [_weight(one, one.name in words or (not one.name.isidentifier() and one.name in about)) for one in found]
+
+
+@lru_cache(maxsize=64)
+def _named_in(about: str) -> frozenset[str]:
+    """Returns the words of a text whole; each file of a project is weighed by the same text."""
+    return frozenset(re.findall(r"\w+", about))
 
 
 def _weight(one: Definition, is_named: bool) -> int:
@@ -295,7 +300,7 @@ def in_part(path: str, text: str, about: str) -> str:
     "" for a file that is shown whole.
     """
     size = len(text) // CHARS_PER_TOKEN
-    if PurePosixPath(path).suffix.lower() in PROSE:
+    if suffix_of(path) in PROSE:
         return _parts(text, path, [(1, 25)], about) if size > PROSE_TOKENS else ""
     return _parts(text, path, [], about) if size > LARGE_TOKENS else ""
 

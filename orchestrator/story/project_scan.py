@@ -24,7 +24,7 @@ from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
-from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.prompts.context import render_story
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.project_map import imports_of, path_words, project_map, words_of
@@ -35,6 +35,7 @@ _remembered = lru_cache(maxsize=2048)
 PYTHON = frozenset({".py"})
 JAVASCRIPT = frozenset(tree.SUFFIXES)
 """TypeScript included."""
+SOURCES = PYTHON | JAVASCRIPT
 MAX_TEST_FILES = 40
 """Limit on the test files whose habits are counted; those nearest to the root represent the rest."""
 MAX_STYLE_FILES = 150
@@ -108,7 +109,7 @@ def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, 
 
 def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Returns sentences on the tests' places, runners and style."""
-    tests = [path for path in files if is_test_file(path) and PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT]
+    tests = [path for path in files if is_test_file(path) and suffix_of(path) in SOURCES]
     found = {True: Counter[str](), False: Counter[str]()}
     for path in tests:
         if path in texts:
@@ -127,11 +128,11 @@ _habits, _test_habits = _remembered(habits), _remembered(test_habits)
 
 
 def _is_python(path: str) -> bool:
-    return PurePosixPath(path).suffix.lower() in PYTHON
+    return suffix_of(path) in PYTHON
 
 
 def _is_source(path: str) -> bool:
-    return PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT and not is_test_file(path)
+    return suffix_of(path) in SOURCES and not is_test_file(path)
 
 
 def _counts(intro: str, found: Counter[str], shown: Mapping[str, str]) -> Iterator[str]:
@@ -158,7 +159,7 @@ def _tools(files: Iterable[str], pyproject: str) -> Iterator[str]:
 
 def _places(tests: list[str]) -> Iterator[str]:
     if tests:
-        folders = Counter(str(PurePosixPath(path).parent) for path in tests)
+        folders = Counter(dirname(path) or "." for path in tests)
         told = ", ".join(f"{'the root' if name == '.' else name + '/'} ({n})" for name, n in folders.most_common(5))
         example = next((path for path in tests if PurePosixPath(path).stem not in {"__init__", "conftest"}), tests[0])
         yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {example}"
@@ -184,16 +185,15 @@ _VENDORED = frozenset(
 _GENERATED = (".min.js", ".min.mjs", ".min.cjs", ".bundle.js", "_pb2.py", "_pb2_grpc.py")
 
 
-def _vendored(path: PurePosixPath) -> bool:
-    return any(part in _VENDORED or part.startswith(".") for part in path.parts[:-1])
+def _vendored(path: str) -> bool:
+    return any(part in _VENDORED or part.startswith(".") for part in path.split("/")[:-1])
 
 
+@lru_cache(maxsize=8192)
 def _worth_reading(path: str) -> bool:
-    pure = PurePosixPath(path)
-    if _vendored(pure) or path.lower().endswith(_GENERATED):
+    if _vendored(path) or path.lower().endswith(_GENERATED):
         return False
-    suffix = pure.suffix.lower()
-    return is_manifest(path) or suffix in PYTHON | JAVASCRIPT or suffix == ".sql"
+    return is_manifest(path) or suffix_of(path) in SOURCES or suffix_of(path) == ".sql"
 
 
 def _is_test_source(path: str) -> bool:
@@ -225,7 +225,7 @@ def scan_paths(files: Iterable[str], about: str = "") -> tuple[str, ...]:
         (path for path in worth if _is_test_source(path) and not path.lower().endswith(".sql")),
         key=lambda path: (-meant(path), path.count("/"), path),
     )
-    seen = [path for path in listed if about and is_page(path) and not _vendored(PurePosixPath(path))]
+    seen = [path for path in listed if about and is_page(path) and not _vendored(path)]
     pages = sorted(seen, key=lambda path: (-meant(path), path.count("/"), path))
     return tuple(sorted(sources[:SCAN_LIMIT] + tests[:MAX_TEST_FILES] + pages[:MAX_PAGES]))
 
@@ -237,14 +237,14 @@ def scan_tests(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_near_source(path: str) -> bool:
-    known = PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT and not _vendored(PurePosixPath(path))
+    known = suffix_of(path) in SOURCES and not _vendored(path)
     return known and (is_test_file(path) or ("/" not in path and path.startswith("test.")))
 
 
 def database_paths(files: Iterable[str]) -> tuple[str, ...]:
     """Returns SQLite files whose schema to read, nearest to the root first, at most MAX_DATABASES."""
-    found = [path for path in set(files) if PurePosixPath(path).suffix.lower() in _DATABASES]
-    kept = [path for path in found if not _vendored(PurePosixPath(path)) and not is_test_file(path)]
+    found = [path for path in set(files) if suffix_of(path) in _DATABASES]
+    kept = [path for path in found if not _vendored(path) and not is_test_file(path)]
     return tuple(sorted(kept, key=lambda path: (path.count("/"), path))[:MAX_DATABASES])
 
 
@@ -254,11 +254,12 @@ def build_surface(
     texts: Mapping[str, str],
     schemas: Mapping[str, str] | None = None,
     about: str = "",
+    shown: bool = True,
 ) -> Surface:
     """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
     `schemas` is the SQL of the `database_paths`. `about` is the text of the story that the map is for. Leaves out what
-    cannot be read.
+    cannot be read, and what only prompts show where the Surface is not `shown`: habits, versions, imports, the map.
     """
     listed = tuple(sorted(set(files)))
     wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
@@ -273,9 +274,7 @@ def build_surface(
         models += told.models
     manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
     dependencies = sorted({name for path in manifests for name in dependencies_of(path, texts[path])})
-    imports = imports_of({path: texts[path] for path in wanted}, listed) if about else {}
-    readable = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
-    return Surface(
+    surface = Surface(
         commit=commit,
         files=listed,
         exports=tuple(entry for entry in exports if entry.names),
@@ -284,12 +283,19 @@ def build_surface(
         runtimes=runtimes_of(texts),
         endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
         tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
-        patterns=code_patterns(listed, {path: texts[path] for path in read}),
-        test_style=test_style(listed, {path: texts[path] for path in wanted}),
-        versions=versions_of(dependencies, [texts[path] for path in sorted(texts) if is_manifest(path)]),
-        imports=imports,
-        map=project_map(about, listed, readable, imports) if about and listed else "",
     )
+    if not shown:
+        return surface
+    imports = imports_of({path: texts[path] for path in wanted}, listed) if about else {}
+    readable = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
+    more = {
+        "patterns": code_patterns(listed, {path: texts[path] for path in read}),
+        "test_style": test_style(listed, {path: texts[path] for path in wanted}),
+        "versions": versions_of(dependencies, [texts[path] for path in sorted(texts) if is_manifest(path)]),
+        "imports": imports,
+        "map": project_map(about, listed, readable, imports) if about and listed else "",
+    }
+    return surface.model_copy(update=more)
 
 
 Files = Callable[[], Awaitable[tuple[str, ...]]]
@@ -313,8 +319,8 @@ def versions_of(names: Iterable[str], manifests: Sequence[str]) -> dict[str, str
     return found
 
 
-async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
-    """Returns the Surface of a tree, with its map for the story, as a durable step."""
+async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = True) -> Surface:
+    """Returns the Surface of a tree, as a durable step; what only prompts show is left out where it is not `shown`."""
     about = render_story(stage.brief.story)
 
     async def work() -> Surface:
@@ -322,7 +328,7 @@ async def scan_tree(stage: Stage, files: Files, read: Texts) -> Surface:
             paths = await files()
             texts = await read(await asyncio.to_thread(scan_paths, paths, about))
             schemas = await stage.workspace.schemas(stage.story_id, database_paths(paths))
-            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas, about=about)
+            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas, about=about, shown=shown)
 
     return sharing(await stage.do("scan", Surface, work))
 
@@ -361,7 +367,7 @@ class _Told(NamedTuple):
 
 @_remembered
 def _told(text: str, path: str) -> _Told:
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix in PYTHON:
         names = python_source.exported_names(text)
         return _Told(exports_of(path, names), surface.endpoints(text, path), read_models(text, path))

@@ -51,7 +51,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         for task in in_order(plan):
             await tasks.run(Order(task=task))
         await stop_without_work(stage, progress, tasks)
-        suite = await write_suite(stage, progress, plan, await scan(stage))
+        suite = await write_suite(stage, progress, plan, await scan(stage, shown=False))
         trial = await run_trial(stage, progress, plan, suite, tasks)
         found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
         stop_on(found)
@@ -96,10 +96,10 @@ async def begin(stage: Stage) -> Progress:
     return progress
 
 
-async def scan(stage: Stage) -> Surface:
-    """Returns the Surface of the story's current branch."""
+async def scan(stage: Stage, *, shown: bool = True) -> Surface:
+    """Returns the Surface of the story's current branch; without what only prompts show where it is not `shown`."""
     files, read = partial(stage.workspace.files, stage.story_id), partial(stage.workspace.read, stage.story_id)
-    return await scan_tree(stage, files, read)
+    return await scan_tree(stage, files, read, shown=shown)
 
 
 def in_order(plan: Breakdown) -> list[Task]:
@@ -119,7 +119,7 @@ async def conclude(
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
     try:
-        await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
+        await tell_record(stage, plan, progress.surface, await scan(stage, shown=False), merged.commit)
     except OrchestratorError as error:  # the story is merged already, so a later error must not fail it
         progress.note_findings([_untold(error)])
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)

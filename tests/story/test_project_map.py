@@ -68,6 +68,9 @@ def test_the_map_keeps_to_its_budget_and_shows_what_the_story_is_about(modules: 
     assert ("Files not named here: " in shown) is (modules > 100)
 
 
+SHOWN = ("patterns", "test_style", "versions", "imports", "map")
+
+
 def test_the_scan_of_a_story_reads_its_files_first_and_pages_too() -> None:
     files = (*(f"a{n}.py" for n in range(700)), "far/below/here/prices.py", "web/style.css")
     assert "far/below/here/prices.py" not in scan_paths(files)
@@ -76,6 +79,9 @@ def test_the_scan_of_a_story_reads_its_files_first_and_pages_too() -> None:
     assert "web/style.css:\n```css\n.cart-line:hover" in surface.map
     assert surface.imports["shop/cart.py"] == ("shop/prices.py",)
     assert build_surface("", tuple(SHOP), SHOP).map == ""
+    checked = build_surface("", tuple(SHOP), SHOP, about="The cart has buttons", shown=False)
+    assert checked.model_dump(exclude={*SHOWN}) == surface.model_dump(exclude={*SHOWN})
+    assert {name: getattr(checked, name) for name in SHOWN if getattr(checked, name)} == {}, "no prompt shows it"
 
 
 def test_around_a_task_stand_what_it_imports_who_imports_it_and_what_it_names() -> None:
