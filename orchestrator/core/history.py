@@ -171,7 +171,7 @@ def event_of(body: str) -> Event:
     return Event.model_validate(_decoded(body))
 
 
-LARGE_DATA = 4096
+LARGE_DATA = 1024
 """Characters of an event from which its data is stored deflated: a contract lists every file of the project."""
 
 

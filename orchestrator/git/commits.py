@@ -49,13 +49,14 @@ _SIZED = (*_LISTED, "-l", "-t")
 """With the folders, whose trees a commit of ours may keep."""
 
 
+# `<mode> blob <oid> <size>\t<path>`; of a folder the size is `-`, without `-l` there is none.
+_ENTRY = re.compile(r"([0-7]+) \S+ ([0-9a-f]+) *(\d*)-?\t([^\0]+)\0")
+
+
 def _parse_entries(listed: GitOutput) -> dict[str, TreeEntry]:
-    entries = {}
-    for record in listed.stdout.split(b"\0")[:-1]:
-        facts, _, path = record.partition(b"\t")  # `<mode> blob <oid> <size>\t<path>`
-        mode, _, oid, *size = facts.decode("ascii").split()
-        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, int(size[0]) if size and size[0] != "-" else 0)
-    return entries
+    found = _ENTRY.findall(os.fsdecode(listed.stdout))
+    modes = {mode: int(mode, 8) for mode in {one[0] for one in found}}
+    return {path: TreeEntry(modes[mode], oid, int(size or 0)) for mode, oid, size, path in found}
 
 
 def _list_entries(entries: Mapping[str, TreeEntry]) -> GitOutput:
@@ -194,21 +195,24 @@ def _compose(
 ) -> tuple[str, list[tuple[str, str, bytes]], GitOutput]:
     """Returns a tree with these changes of a listed one, the objects to write for it, and what git will list for it."""
     before = _parse_entries(listed)
-    entries = {path: entry for path, entry in before.items() if not entry.is_folder}
-    modes = _modes(entries, contents)
-    absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
+    modes = _modes(before, contents)
+    absent = next((path for path in removed if path not in before or before[path].mode not in REGULAR), None)
     if absent is not None:
         raise WorkspaceError(f"{absent} cannot be removed: it is no regular file of the branch")
-    leaves = {path: entry for path, entry in entries.items() if path not in removed}
+    # Only folders with a change in them are made again: a project has hundreds.
+    changed = {folder for path in (*contents, *removed) for folder in _above(path)}
+    after = {path: entry for path, entry in before.items() if path not in changed and path not in removed}
     objects = []
     for path, content in contents.items():
         oid = made_as.name_of("blob", content)
-        leaves[path] = TreeEntry(modes[path], oid, len(content))
+        after[path] = TreeEntry(modes[path], oid, len(content))
         objects.append((oid, "blob", content))
-    trees, there = made_as.trees(leaves), {entry.oid for entry in before.values()}
+    changed.add("")
+    trees = made_as.trees({path: entry for path, entry in after.items() if path.rpartition("/")[0] in changed})
+    there = {entry.oid for entry in before.values()}
     objects += [(oid, "tree", content) for oid, content in trees.values() if oid not in there]
     root, _ = trees.pop("")
-    return root, objects, _list_entries(leaves | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
+    return root, objects, _list_entries(after | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
 
 
 async def empty_tree(mirror: Mirror) -> str:
@@ -228,18 +232,20 @@ async def tree_of(mirror: Mirror, commit: str) -> str:
 
 
 def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:
-    """Returns modes for the new contents; refuses changes that git's index would silently drop or turn into others."""
-    paths = list(paths)
-    leaves = entries.keys() | set(paths)
-    folders = {folder for path in leaves for folder in _above(path)}
+    """Returns modes for the new contents of a tree with these entries, its folders among them; refuses changes that
+    git's index would silently drop or turn into others.
+    """
+    paths = frozenset(paths)
+    folders = {folder for path in paths for folder in _above(path)}
     modes = {}
     for path in paths:
         old = entries.get(path)
-        if old is not None and old.mode not in REGULAR:
+        if old is not None and old.mode not in REGULAR and not old.is_folder:
             raise WorkspaceError(f"{path} is a link or a submodule on the branch, no regular file")
-        if path in folders:
+        if path in folders or (old is not None and old.is_folder):
             raise WorkspaceError(f"{path} is a folder on the branch, no file")
-        blocked = next((folder for folder in _above(path) if folder in leaves), None)
+        found = ((folder, entries.get(folder)) for folder in _above(path))
+        blocked = next((folder for folder, one in found if folder in paths or (one and not one.is_folder)), None)
         if blocked is not None:
             raise WorkspaceError(f"{path} cannot be written: {blocked} is no folder on the branch")
         modes[path] = 0o100755 if old is not None and old.mode == 0o100755 else 0o100644

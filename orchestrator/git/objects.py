@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.git.command import IDENTITY, GitOutput
 
-_KEPT_BYTES, _LARGEST_KEPT = 4 * 1024 * 1024, 256 * 1024
+_KEPT_BYTES, _LARGEST_KEPT = 16 * 1024 * 1024, 1024 * 1024
 _FOLDER = 0o40000
 
 
@@ -68,8 +69,7 @@ class Commit:
         return "\n".join(lines).encode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """One entry of a tree, seen from its root."""
 
     mode: int
@@ -94,7 +94,8 @@ class ObjectFormat:
         return hashlib.new(self._name, _header(kind, content) + content, usedforsecurity=False).hexdigest()
 
     def trees(self, leaves: Mapping[str, TreeEntry]) -> dict[str, tuple[str, bytes]]:
-        """Returns id and content of all trees, by folder, that have these leaves; the root is the last one, "".
+        """Returns id and content of all trees, by folder, that have these leaves; the root is the last one, "". A leaf
+        may be a folder whose tree is known.
 
         The caller ensures that no leaf is a folder of another one.
         """
@@ -102,14 +103,15 @@ class ObjectFormat:
         for path, leaf in leaves.items():
             folder, _, name = os.fsencode(path).rpartition(b"/")
             _add_folder(folders, folder)
-            folders[folder].append((name, _entry(_canonical(leaf.mode), name, leaf.oid)))
+            # git sorts a folder as if its name ended with a slash
+            folders[folder].append((name + b"/" * leaf.is_folder, _entry(_canonical(leaf.mode), name, leaf.oid)))
         made = {}
         # The deepest first: a tree has the ids of those in it.
         for folder in sorted(folders, key=lambda path: (bool(path), path.count(b"/")), reverse=True):
             content = b"".join(line for _, line in sorted(folders[folder]))
             made[os.fsdecode(folder)] = oid, _ = self.name_of("tree", content), content
             above, _, name = folder.rpartition(b"/")
-            if folder:  # git sorts a folder as if its name ended with a slash
+            if folder:
                 folders[above].append((name + b"/", _entry(_FOLDER, name, oid)))
         return made
 

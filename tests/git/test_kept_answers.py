@@ -86,9 +86,9 @@ async def test_an_object_that_is_not_there_is_no_answer(mirror: Counted) -> None
 
 def test_what_is_kept_is_limited_and_the_latest() -> None:
     kept = KeptAnswers()
-    kept.put(("large",), GitOutput(0, b"x" * 300_000))
+    kept.put(("large",), GitOutput(0, b"x" * 1_200_000))
     assert kept.get(("large",)) is None
     for number in range(50):
-        kept.put(("blob", str(number)), GitOutput(0, b"x" * 200_000))
+        kept.put(("blob", str(number)), GitOutput(0, b"x" * 800_000))
         assert kept.get(("blob", "0")) is not None  # in use
     assert [number for number in range(50) if kept.get(("blob", str(number)))] == [0, *range(31, 50)]
