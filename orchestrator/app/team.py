@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,9 @@ def story_body(
     schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
-        brief = StoryBrief.model_validate(payload["brief"])
+        brief = StoryBrief.model_validate(payload["brief"]).sharing()
         policies = policies_in(payload)
+        payload.clear()  # the frames below hold it while the story waits for a person
         story = brief.story.id
 
         async def look(paths: Sequence[str]) -> Mapping[str, str]:
@@ -87,7 +88,13 @@ def story_body(
 
 def policies_in(payload: Mapping[str, Any]) -> Policies:
     """Returns what the story keeps to; without what came after the release that began it."""
-    return Policies.model_validate({"natural_answers": False, **payload["policies"]})
+    return _policies(json.dumps({"natural_answers": False, **payload["policies"]}))
+
+
+@lru_cache(maxsize=32)
+def _policies(text: str) -> Policies:
+    """Read once: those of a sprint's stories are equal."""
+    return Policies.model_validate_json(text)
 
 
 def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:

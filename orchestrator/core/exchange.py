@@ -2,6 +2,7 @@
 
 import hashlib
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -272,6 +273,16 @@ class StoryBrief(Value):
     """What a person said when the story was restarted."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
+
+    def sharing(self) -> "StoryBrief":
+        """An equal brief that shares the sprint's stories with other briefs: many are held while their stories wait."""
+        return self.model_copy(update={"sprint_stories": tuple(map(_shared, self.sprint_stories))})
+
+
+@lru_cache(maxsize=1024)
+def _shared(story: Story) -> Story:
+    """Itself, or the equal one that was there before."""
+    return story
 
 
 class Planned(Value):

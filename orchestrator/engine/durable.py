@@ -379,7 +379,9 @@ class DurableEngine:
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
-        return StoryOutcome.model_validate(await self._result(WORKFLOW_NAME, workflow_id, payload))
+        work = self._result(WORKFLOW_NAME, workflow_id, payload)
+        del payload  # as large as the brief, and the story may wait for days
+        return StoryOutcome.model_validate(await work)
 
     async def cut_story(self, workflow_id: str) -> None:
         """Interrupts the workflow, including a call in flight. It stays pending: the next engine would resume it."""
@@ -502,7 +504,7 @@ class DurableEngine:
             if not await self._is_current(workflow_id):
                 raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
             results = self._results(workflow_id)
-            payload = await results.load(payload)
+            payload = {**await results.load(payload)}  # the body's own, which it may empty
             journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
             step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal, results)
             try:

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from orchestrator.contract.freeze import freeze
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, sharing
+from orchestrator.core.exchange import StoryBrief
+from orchestrator.core.story import Story
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import render_surface
 from orchestrator.story.project_scan import (
@@ -185,6 +187,14 @@ def test_a_changed_file_is_read_again() -> None:
     for text, name in ((before, "old"), (after, "fresh"), (before, "old")):
         surface = build_surface("", ("a.py", "a.js"), {"a.py": text, "a.js": f"export function {name}() {{}}"})
         assert [entry.names for entry in surface.exports] == [(name,), (name,)]
+
+
+def test_briefs_read_from_records_share_the_sprints_stories() -> None:
+    others = tuple(Story(id=f"US-{number}", title="Other", acceptance_criteria=("It is",)) for number in range(3))
+    briefs = [StoryBrief(story=others[0], sprint="SP-001", sprint_stories=others[1:], vision="So") for _ in range(2)]
+    first, second = (StoryBrief.model_validate_json(brief.model_dump_json()).sharing() for brief in briefs)
+    assert first == second == briefs[0]
+    assert all(one is other for one, other in zip(first.sprint_stories, second.sprint_stories, strict=True))
 
 
 def test_surfaces_read_from_records_share_what_is_equal() -> None:
