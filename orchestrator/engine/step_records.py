@@ -1,7 +1,7 @@
 """The engine's records of steps, read and written by statements that are compiled once.
 
 dbos builds three statements for each step, which takes longer than the database needs for them. Only the plain case is
-here: a step without a record, and a result of the workflow's owner. dbos itself handles everything else.
+here: a step behind the last record, and a result of the workflow's owner. dbos itself handles everything else.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,9 @@ _GIVEN = (
 )  # fmt: skip
 """Columns that are named as in dbos's own value of a result."""
 
+MOST_KNOWN = 10_000
+"""Workflows whose last record is kept in memory."""
+
 
 def use_compiled_statements(dbos: DBOS) -> None:
     """Makes a launched dbos read and write the records of its steps with these statements."""
@@ -25,16 +28,21 @@ def use_compiled_statements(dbos: DBOS) -> None:
     records = StepRecords(database)
     # Of this object and not of its class: other users of dbos in the process keep their own.
     vars(database).update(_check_operation_execution_txn=records.find, _record_operation_result_txn=records.add)
+    if database.engine.dialect.name == "sqlite":
+        vars(database).update(check_operation_execution=records.find_once)
 
 
 class StepRecords:
-    """In place of two methods of dbos's database, with the same results and errors."""
+    """In place of methods of dbos's database, with the same results and errors."""
 
     def __init__(self, database: SystemDatabase) -> None:
+        self._newest: dict[str, tuple[str | None, int]] = {}
+        """Workflow → its execution, and the last step that had a record before it."""
+        self._find_alone = database.check_operation_execution
         self._find, self._add = database._check_operation_execution_txn, database._record_operation_result_txn
         flow, step, param = database.tables.workflow_status, database.tables.operation_outputs, sa.bindparam
-        of_step = sa.and_(step.c.workflow_uuid == flow.c.workflow_uuid, step.c.function_id == param("function_id"))
-        look = sa.select(flow.c.status, step.c.function_id).select_from(flow.outerjoin(step, of_step))
+        newest = sa.select(sa.func.max(step.c.function_id)).where(step.c.workflow_uuid == flow.c.workflow_uuid)
+        look = sa.select(flow.c.status, newest.scalar_subquery().label("newest"))
         self._look = _compiled(database, look.where(flow.c.workflow_uuid == param("workflow_uuid")))
         values = {name: param(name, type_=step.c[name].type) for name in (*_GIVEN, "completed_at_epoch_ms")}
         values |= {"application_name": sa.literal(database.app_name, sa.Text)}
@@ -47,10 +55,23 @@ class StepRecords:
 
     def find(self, workflow_id: str, function_id: int, name: str, connection: sa.Connection) -> RecordedResult | None:
         """Returns the record of a step, None without one."""
-        row = self._look(connection, {"workflow_uuid": workflow_id, "function_id": function_id}).one_or_none()
-        if row is not None and row.function_id is None and row.status != WorkflowStatusString.CANCELLED.value:
-            return None
+        row = self._look(connection, {"workflow_uuid": workflow_id}).one_or_none()
+        if row is not None and row.status != WorkflowStatusString.CANCELLED.value:
+            newest = row.newest or 0
+            if len(self._newest) >= MOST_KNOWN:
+                self._newest.clear()
+            self._newest[workflow_id] = (current_owner_xid(workflow_id), newest)
+            if function_id > newest:
+                return None
         return self._find(workflow_id, function_id, name, connection)
+
+    def find_once(self, workflow_id: str, function_id: int, name: str, **more: Any) -> RecordedResult | None:
+        """Does the same with a connection of its own, where no other process writes: an execution is alone with its
+        workflow, so that no record comes behind the last one but its own."""
+        execution, newest = self._newest.get(workflow_id, (None, 0))
+        if execution is not None and execution == current_owner_xid(workflow_id) and function_id > newest:
+            return None
+        return self._find_alone(workflow_id, function_id, name, **more)
 
     def add(
         self, result: OperationResultInternal, completed_at_epoch_ms: int, connection: sa.Connection, *,

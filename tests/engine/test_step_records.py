@@ -42,6 +42,8 @@ def compare(workflow_id: str) -> None:
         found = theirs._check_operation_execution_txn(database, workflow_id, 102, "read", connection)
         assert ours._check_operation_execution_txn(workflow_id, 102, "read", connection) == found
         assert ours._check_operation_execution_txn(workflow_id, 103, "read", connection) is None
+    assert ours.check_operation_execution(workflow_id, 102, "read") == found
+    assert ours.check_operation_execution(workflow_id, 103, "read") is None
     # A repeated attempt to record the same is none of two executions.
     with database.engine.begin() as connection:
         ours._record_operation_result_txn(result(102), 5, connection)
