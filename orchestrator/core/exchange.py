@@ -2,7 +2,7 @@
 
 import hashlib
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -83,7 +83,7 @@ class Prompt(Value):
         """The whole prompt as one text."""
         return "\n\n".join(segment.text for segment in self.segments)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """sha256 of the whole text, the first 16 hexadecimal digits."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -27,7 +27,7 @@ class Secrecy:
         self._told: set[str] = set()
 
     def masked(self, slots: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-        """Returns the slots of a prompt without secrets, and a finding for each that was not told of before."""
+        """Returns the slots of a prompt without secrets, and a finding for each that was not told of before. Blocks."""
         plain: dict[str, str] = {}
         fresh: list[Finding] = []
         found = {slot: secrets_in(text) for slot, text in slots.items()}

@@ -388,28 +388,30 @@ class Desk:
     async def _turn(
         self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], schema_name: str | None = None
     ) -> Reply:
+        key = TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose)
+        prompt, fresh = await asyncio.to_thread(self._prompt, request, key, name, slots, schema_name)
+        if fresh:
+            more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
+            message = f"{request.persona} is not shown a secret: {fresh[0].message}{more}"
+            told = [finding.model_dump(mode="json") for finding in fresh]
+            await self.emit(request, "secret_masked", message, level=Level.WARN, findings=told)
+        return await self.step.turn(prompt)
+
+    def _prompt(
+        self, request: Request, key: TurnKey, name: str, slots: Mapping[str, str], schema_name: str | None
+    ) -> tuple[Prompt, Sequence[Finding]]:
+        """Returns the prompt, and the secrets that are masked in it for the first time: all prompts are made here."""
+        plain, fresh = self.secrecy.masked(slots)
         prompt = Prompt(
-            key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose),
-            segments=self.library.render(
-                name, await self._without_secrets(request, slots), examples=request.persona not in self.copied
-            ),
+            key=key,
+            segments=self.library.render(name, plain, examples=request.persona not in self.copied),
             name=name,
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=schema_name,
             stronger=request.stronger,
             temperature=request.temperature,
         )
-        return await self.step.turn(prompt)
-
-    async def _without_secrets(self, request: Request, slots: Mapping[str, str]) -> dict[str, str]:
-        """Masks secrets: every prompt goes through here."""
-        plain, fresh = self.secrecy.masked(slots)
-        if fresh:
-            more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
-            message = f"{request.persona} is not shown a secret: {fresh[0].message}{more}"
-            told = [finding.model_dump(mode="json") for finding in fresh]
-            await self.emit(request, "secret_masked", message, level=Level.WARN, findings=told)
-        return plain
+        return prompt, fresh
 
     async def _tell(self, request: Request, heard: Heard, *, copied: bool) -> None:
         """Record how an answer came: nothing more is said of one that came whole and valid."""

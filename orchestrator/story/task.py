@@ -352,7 +352,7 @@ class TaskRun:
         self._progress.head = commit
         self._progress.note_committed(kept.paths, kept.removed)
         self._progress.made.pop(task.task_id, None)
-        self._progress.made[task.task_id] = _made(kept)
+        self._progress.made[task.task_id] = await asyncio.to_thread(_made, kept)
         self._progress.locks |= {change.path: change.content for change in self._locks.files}
         if task.task_id in self._progress.reviews:
             followed = {change.path for change in self._locks.files}  # long, and not the developer's work

@@ -234,3 +234,22 @@ def test_masking_is_undone_by_the_text_itself(parts: list[str]) -> None:
     masked = MASKS.masked(text)
     assert MASKS.masked(masked) == masked
     assert MASKS.restored(masked, text).text == text or MASKS.restored(masked, text).unknown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SECRET",
+        "AuthToken",
+        "PASSWD",
+        "api-key",
+        "API_-KEY",
+        "apikey",
+        "ACCESSKEY",
+        "auth_key",
+        "privateKey",
+        "credential",
+    ],
+)
+def test_a_text_with_one_name_only_is_looked_through(name: str) -> None:
+    assert [one.kind for one in secrets_in(f"{name} = 'q7Rt2mZx91LkPw04'")] == ["secret in code"]
