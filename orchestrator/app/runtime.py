@@ -23,7 +23,7 @@ from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker, nobody_told
-from orchestrator.files.disk import is_full
+from orchestrator.files.disk import DiskWatch
 from orchestrator.files.process import SystemClock, collecting_rarely
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.settings import Environment, Settings
@@ -314,7 +314,7 @@ class Works:
                 clock=self.clock,
                 tickets=self.switchboard.ticket,
                 expect_held=partial(asyncio.to_thread, self.lease.expect_held) if self.lease.is_shared else nobody_told,
-                is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
+                is_full=DiskWatch(self.folder.home, Path(tempfile.gettempdir())).is_full,
             ),
             is_current=self._is_current,
         )
