@@ -303,7 +303,7 @@ class SuiteRunner(Protocol):
 
 
 CheckMerge = Callable[[Path], Awaitable[str]]
-TestMerge = Callable[[Path, str], Coroutine[Any, Any, None]]
+TestMerge = Callable[[Path, str], Coroutine[Any, Any, T]]
 
 
 class Workspace(Protocol):
@@ -385,14 +385,21 @@ class Workspace(Protocol):
         hold every path in conflict, else WorkspaceError. Idempotent by the step trailer.
         """
 
+    async def test_merge(self, story_id: str, note: CommitNote, test: TestMerge[bool]) -> bool:
+        """Test the merge on top of those before it, as `merge` does, and keep the story's place among them.
+
+        Returns what `test` returned; False for a conflict. Only with True the place is kept, for half a minute, until
+        `merge` or `leave`; the merge has the message of this `note` then.
+        """
+
     async def merge(
-        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge[None] | None = None
     ) -> MergeResult:
         """Merge the branch into the result branch, behind the stories whose merges were asked for before.
 
         `test(folder, commit)` sees the merge on top of those before it, which are tested at the same time; it is
         cancelled and called again when that is not what it will be merged into. Once all before it are merged or turned
-        down, `check(folder)` returns why this one is turned down, or "". Idempotent by the step trailer.
+        down, `check(folder)` returns why this one is turned down, or "". A branch that was merged as it is stays so.
         """
 
     async def result_head(self) -> str:

@@ -4,17 +4,26 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+KEPT_S = 30.0
+"""Seconds for which a tested story keeps its place: its own next steps take less, a person may take days."""
 
 
 @dataclass(eq=False, slots=True)
 class Place:
     """A story in the line, with its merge on top of those before it."""
 
+    story: str
+    head: str
+    """The commit of its branch."""
     onto: str | None = None
     """The commit that its merge was built on; None while it has to be built, for the first time or again."""
     commit: str = ""
     """The merge; "" for a conflict, which those behind it leave out."""
+    kept: asyncio.TimerHandle | None = None
+    """Ends the place, unless its story comes back before; None while the story is at work on its merge."""
 
 
 class MergeQueue:
@@ -31,16 +40,44 @@ class MergeQueue:
         self._changed = asyncio.Event()
 
     @contextmanager
-    def joined(self) -> Iterator[Place]:
-        """Yields a place at the end of the line, which is left at the end of the block."""
-        place = Place()
-        self._line.append(place)
+    def joined(self, story: str, head: str) -> Iterator[Place]:
+        """Yields the place that the story kept for this commit, else one at the end of the line.
+
+        It is left at the end of the block, unless it is kept then.
+        """
+        place = self._kept(story)
+        if place is not None and place.head == head and place.kept is not None:
+            place.kept.cancel()
+            place.kept = None
+        else:
+            self.leave(story)
+            place = Place(story, head)
+            self._line.append(place)
         try:
             yield place
         finally:
-            if place in self._line:
-                self._line.remove(place)
-                self._settle()
+            if place.kept is None:
+                self._remove(place)
+
+    def keep(self, place: Place) -> None:
+        """Keeps a place for the story's next steps, as long as its merge stands."""
+        if place.onto is not None:
+            place.kept = asyncio.get_running_loop().call_later(KEPT_S, self._remove, place)
+
+    def leave(self, story: str) -> None:
+        """Ends the place that the story keeps, if there is one."""
+        place = self._kept(story)
+        if place is not None and place.kept is not None:
+            place.kept.cancel()
+            self._remove(place)
+
+    def _kept(self, story: str) -> Place | None:
+        return next((place for place in self._line if place.story == story and place.kept is not None), None)
+
+    def _remove(self, place: Place) -> None:
+        if place in self._line:
+            self._line.remove(place)
+            self._settle()
 
     def is_first(self, place: Place) -> bool:
         """Returns whether nothing is before it: its merge, if it stands, was built on the result."""
@@ -73,10 +110,14 @@ class MergeQueue:
 
     def _settle(self) -> None:
         onto: str | None = self._result
-        for place in self._line:
+        for place in [*self._line]:
             if place.onto != onto:
                 place.onto = None
-            onto = None if place.onto is None else place.commit or onto
+            if place.onto is None and place.kept is not None:  # nobody would build it
+                place.kept.cancel()
+                self._line.remove(place)
+            else:
+                onto = None if place.onto is None else place.commit or onto
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -85,14 +126,13 @@ class MergeQueue:
         while not holds():
             await self._changed.wait()
 
-    async def run(self, place: Place, work: Coroutine[Any, Any, None]) -> None:
-        """Runs `work` to its end, or until the merge does not stand any more."""
+    async def run(self, place: Place, work: Coroutine[Any, Any, T]) -> T | None:
+        """Returns the result of `work`; None when the merge does not stand any more before it ends."""
         running = asyncio.ensure_future(work)
         fallen = asyncio.ensure_future(self.until(lambda: place.onto is None))
         try:
             await asyncio.wait({running, fallen}, return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                running.result()
+            return running.result() if running.done() else None
         finally:
             running.cancel()
             fallen.cancel()

@@ -128,6 +128,18 @@ def _refuse_open(conflicts: Collection[str], resolved: Collection[str]) -> None:
         raise WorkspaceError(f"the branches cannot be brought together: {', '.join(left)} in conflict")
 
 
+async def merge_of(mirror: Mirror, base: str, result: str, head: str) -> str | None:
+    """Returns the commit between `base` and `result` (first parents) that merged this head of a branch."""
+    made = mirror.made_between(base, result)
+    if made is not None:
+        parents = [(oid, commit.parents[1:]) for oid, commit in made]
+    else:
+        walk = ("--first-parent", "--merges", "--format=%H %P", f"{base}..{result}")
+        lines = (await mirror.read("log", *walk, ids=(base, result))).text.splitlines()
+        parents = [(oid, tuple(rest)) for oid, _, *rest in map(str.split, lines)]
+    return next((oid for oid, others in parents if others == (head,)), None)
+
+
 async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str | None:
     """Returns the merge on a sprint's result branch that this workflow made; works on an unprepared mirror."""
     if not await asyncio.to_thread(mirror.path.exists):

@@ -9,6 +9,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -226,6 +227,7 @@ class GitWorkspace:
 
     async def leave(self, story_id: str) -> None:
         """Removes the story's worktree; see the port."""
+        self._queue.leave(story_id)
         async with self._stories[checked_id(story_id)]:
             await self._checkout(story_id).remove()
 
@@ -329,38 +331,52 @@ class GitWorkspace:
             await self._mirror.mend()
             return await merges.take_in(self._mirror, await self._refs.ends(story_id), onto, changes, note)
 
+    async def test_merge(self, story_id: str, note: CommitNote, test: TestMerge[bool]) -> bool:
+        """Tests what `merge` would make of the branch, and keeps the story's place for it; see the port."""
+        await self._mirror.mend()
+        head = await self.head(story_id)
+        with self._queue.joined(story_id, head) as place:
+            while True:
+                _, conflicts, made = await self._build_merge(place, note)
+                if conflicts:
+                    return False
+                if await self.content_of(made) == await self.content_of(head):
+                    await self.reset(story_id)
+                    fine = await self._queue.run(place, test(self.root(story_id), made))
+                else:
+                    fine = await self._shown(made, partial(self._test_place, place, test))
+                if place.onto is not None:
+                    if fine:
+                        self._queue.keep(place)
+                    return bool(fine)
+
+    async def _test_place(self, place: Place, test: TestMerge[bool], folder: Path) -> bool | None:
+        return await self._queue.run(place, test(folder, place.commit))
+
     @kept
     async def merge(
-        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge[None] | None = None
     ) -> MergeResult:
         """Merges the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
         await self._mirror.mend()
         await self._fetch_result()
         start, result = await self._refs.ends(RESULT)
-        earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
+        head = await self.head(story_id)
+        earlier = await merges.merge_of(self._mirror, start.commit, result.commit, head)
         if earlier is not None:
             return MergeResult(merged=True, commit=earlier)
-        head = await self.head(story_id)
-        with self._queue.joined() as place:
+        with self._queue.joined(story_id, head) as place:
             while True:
-                ended = await self._try_merge(place, head, note, check, test)
+                ended = await self._try_merge(place, note, check, test)
                 if ended is not None:
                     return ended
 
     async def _try_merge(
-        self, place: Place, head: str, note: CommitNote, check: CheckMerge, test: TestMerge | None
+        self, place: Place, note: CommitNote, check: CheckMerge, test: TestMerge[None] | None
     ) -> MergeResult | None:
         """Returns how the merge with those before it ended; None when that has to be done again, on another commit."""
         queue = self._queue
-        if queue.is_first(place):
-            queue.move(await self._result_commit())
-        await queue.until(lambda: queue.onto(place) is not None)
-        onto = queue.onto(place) or ""
-        merged = await merges.merge_trees(self._mirror, onto, head)
-        made = ""
-        if not merged.conflicts:
-            made = await commits.commit_tree(self._mirror, merged.tree, (onto, head), commits.message_of(note))
-        queue.build(place, onto, made)
+        onto, conflicts, made = await self._build_merge(place, note)
 
         async def wait() -> None:
             async with activity("waiting for the merges of stories before it"):
@@ -388,7 +404,27 @@ class GitWorkspace:
         if made:
             return await self._shown(made, work)
         await wait()
-        return None if place.onto is None else MergeResult(merged=False, conflicts=merged.conflicts, onto=onto)
+        return None if place.onto is None else MergeResult(merged=False, conflicts=conflicts, onto=onto)
+
+    async def _build_merge(self, place: Place, note: CommitNote) -> tuple[str, tuple[str, ...], str]:
+        """Builds the merge of a place with those before it, unless it stands.
+
+        Returns the commit that it is built on, the paths in conflict, and the merge, "" when there are any.
+        """
+        queue = self._queue
+        if queue.is_first(place):
+            queue.move(await self._result_commit())
+        if place.onto is not None:
+            return place.onto, (), place.commit
+        await queue.until(lambda: queue.onto(place) is not None)
+        onto = queue.onto(place) or ""
+        merged = await merges.merge_trees(self._mirror, onto, place.head)
+        made = ""
+        if not merged.conflicts:
+            parents = (onto, place.head)
+            made = await commits.commit_tree(self._mirror, merged.tree, parents, commits.message_of(note))
+        queue.build(place, onto, made)
+        return onto, merged.conflicts, made
 
     @kept
     async def merged_by(self, workflow_id: str) -> str | None:

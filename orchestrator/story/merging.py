@@ -19,10 +19,9 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import listed
 from orchestrator.story import gate as gates
-from orchestrator.story.commit_message import fitted
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
 from orchestrator.story.older_tests import NAMED
-from orchestrator.story.regression import Regression
+from orchestrator.story.regression import Regression, merge_note
 from orchestrator.story.resolution import Resolution, out_of_reach
 from orchestrator.story.suite_runs import flaky_findings, run_again
 
@@ -176,7 +175,7 @@ class Merging:
         self._tries += 1
 
         async def work(step_id: str) -> MergeResult:
-            note = stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), step_id)
+            note = merge_note(stage, step_id)
             # An older test of the suite's file that passes on the branch may not fail again.
             held = {"older_names": self._trial.report.older_failing}
             suite = self._trial.suite.model_copy(update=held)

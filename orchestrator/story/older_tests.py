@@ -4,6 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.core.paths import is_manifest, is_test_file
 from orchestrator.core.ports import SuiteRunner, Workspace
@@ -19,12 +20,22 @@ _KEPT = 100
 """Runs that are kept: more than stories are at work."""
 
 
+class Proof(NamedTuple):
+    """What came of a run of the whole suite with tests that must fail."""
+
+    tried: frozenset[str]
+    """Files whose tests had to fail."""
+    unproved: tuple[str, ...]
+    """Those whose tests were reported as passed all the same."""
+
+
 class OlderTests:
     """Runs of the whole suite by the content that they ran on, as `Workspace.content_of` names it; shared by the
     stories of one run of a sprint, which have its environment."""
 
     def __init__(self) -> None:
         self._runs: OrderedDict[str, TestReport] = OrderedDict()
+        self._proofs: dict[str, Proof] = {}
         self.base: TestReport | None = None
         """Run at the sprint's base commit, once known."""
 
@@ -40,7 +51,17 @@ class OlderTests:
         if report.problem is None:
             self._runs[content] = report
         if len(self._runs) > _KEPT:
-            self._runs.popitem(last=False)
+            self._proofs.pop(self._runs.popitem(last=False)[0], None)
+
+    def note_proof(self, content: str, proof: Proof) -> None:
+        """Stores a run with tests that must fail, beside the run on this content."""
+        if content in self._runs:
+            self._proofs[content] = proof
+
+    def find_proof(self, content: str, files: Collection[str]) -> Proof | None:
+        """Returns the run in which tests of all these files had to fail, if there was one on this content."""
+        proof = self._proofs.get(content)
+        return proof if proof is not None and proof.tried.issuperset(files) else None
 
     def find(self, content: str) -> TestReport | None:
         """Returns the run on this content, if there was one."""

@@ -5,13 +5,19 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.delivery import MergeResult
+from orchestrator.core.delivery import CommitNote, MergeResult
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import listed
+from orchestrator.story.commit_message import fitted
 from orchestrator.story.context import Progress, Stage, failure_text, summary
-from orchestrator.story.older_tests import NAMED, Tests, holds_tests, ran, vanished
+from orchestrator.story.older_tests import NAMED, Proof, Tests, holds_tests, ran, vanished
 from orchestrator.story.suite_runs import flaky_findings, twice
+
+
+def merge_note(stage: Stage, step_id: str) -> CommitNote:
+    """Returns the message of the story's merge."""
+    return stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), step_id)
 
 
 class Regression:
@@ -48,25 +54,57 @@ class Regression:
         if not holds_tests(self._progress.surface.files):
             return None
 
-        async def work(_step_id: str) -> TestReport:
+        async def work(step_id: str) -> TestReport:
+            if (shown := await self._in_merge(step_id)) is not None:
+                return shown
             await stage.workspace.reset(stage.story_id)
             head = await stage.workspace.head(stage.story_id)
             report, _ = await self._whole(stage.workspace.root(stage.story_id), head)
-            if report.green or report.problem is not None:
-                return report
-            known = self._not_own((await self.at_base()).failing_ids, report)
-            return await self._settled(stage.workspace.root(stage.story_id), report, known)
+            return await self._judged(stage.workspace.root(stage.story_id), report)
 
         report = await stage.step.step("older_tests", work, TestReport)
         self._progress.note_findings(flaky_findings(report.flaky))
         return report if report.problem is None and report.failed else None
 
+    async def _in_merge(self, step_id: str) -> TestReport | None:
+        """Returns the run on what the story's merge would be now, which keeps its place in the queue if it is good.
+
+        Returns None for a bad run that may be the fault of what others have changed: the branch alone tells.
+        """
+        stage, shown = self._stage, TestReport(problem=RunProblem.NO_TESTS)
+        tested = ""
+
+        async def test(folder: Path, commit: str) -> bool:
+            nonlocal shown, tested
+            tested = commit
+            await self.test(folder, commit)
+            shown = await self._judged(folder, self._report)
+            return shown.problem is None and not shown.failed
+
+        content_of = stage.workspace.content_of
+        if await stage.workspace.test_merge(stage.story_id, merge_note(stage, step_id), test):
+            return shown
+        head = await stage.workspace.head(stage.story_id)
+        return shown if tested and await content_of(tested) == await content_of(head) else None
+
+    async def _judged(self, folder: Path, report: TestReport) -> TestReport:
+        """Returns the run without what failed at the base."""
+        if report.green or report.problem is not None:
+            return report
+        return await self._settled(folder, report, self._not_own((await self.at_base()).failing_ids, report))
+
     async def test(self, folder: Path, commit: str) -> None:
-        """Runs the whole suite on a merged tree, and once more with older tests that must fail."""
+        """Runs the whole suite on a merged tree, and again with older tests that must fail, unless that was done."""
         self._unproved = None
         self._report, self._tested = await self._whole(folder, commit)
         if await self._is_as_at_base(self._report):
-            self._unproved = await self._find_unproved(folder)
+            content = await self._stage.workspace.content_of(commit)
+            files = {case.file for case in self._passed_older()}
+            proof = self._stage.older.find_proof(content, files)
+            if proof is None:
+                proof = Proof(frozenset(files), await self._find_unproved(folder))
+                self._stage.older.note_proof(content, proof)
+            self._unproved = proof.unproved
 
     async def check(self, folder: Path) -> str:
         """Returns why the tree of the last test is refused, or ""."""

@@ -291,8 +291,15 @@ class MemoryWorkspace:
         found = (one for one in (*self._result.head.since(self._result.base), self._result.base) if one.id == commit)
         return next(found)
 
+    async def test_merge(self, story_id: str, note: CommitNote, test: TestMerge[bool]) -> bool:
+        """See the port; no place is kept."""
+        branch, onto = self._branch(story_id), self._result.head
+        both, conflicts = merged(branch.onto.tree, onto.tree, branch.head.tree)
+        made = self._made(both, note, onto)
+        return not conflicts and await self._shown(both, lambda folder: test(folder, made.id))
+
     async def merge(
-        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge | None = None
+        self, story_id: str, note: CommitNote, check: CheckMerge, test: TestMerge[None] | None = None
     ) -> MergeResult:
         """See the port; one after the other."""
         async with self._merging:

@@ -32,12 +32,16 @@ class Line:
         self.red, self.together, self.conflicts = red, together, conflicts
         self.queue, self.result, self.tested = MergeQueue(), ".", {"."}
         self.places: dict[str, tuple[ExitStack, Place]] = {}
+        self.away: dict[str, Place] = {}
+        """Stories that were tested, and are at their next steps."""
+        self.kept: set[str] = set()
         self.merged: dict[str, bool] = {}
 
     @property
     def acts(self) -> list[tuple[str, str]]:
         """What may happen next to whom."""
-        told = [("join", story) for story in STORIES if story not in {*self.places, *self.merged}][:1]
+        told = [("join", story) for story in STORIES if story not in {*self.places, *self.merged, *self.away}][:1]
+        told += [(act, story) for story in self.away for act in ("join", "expire")]
         for story, (_, place) in self.places.items():
             if place.onto is None and self.queue.onto(place) is not None:
                 told.append(("build", story))
@@ -45,11 +49,26 @@ class Line:
                 told.append(("test", story))
             if place.onto is not None and self.queue.is_first(place) and place.commit in {"", *self.tested}:
                 told.append(("end", story))
+            if place.onto is not None and place.commit in self.tested and story not in self.kept:
+                told.append(("keep", story))
         return told
 
     def join(self, story: str) -> None:
-        stack = ExitStack()
-        self.places[story] = stack, stack.enter_context(self.queue.joined())
+        stack, before = ExitStack(), self.away.pop(story, None)
+        stands = before is not None and before.onto is not None
+        place = stack.enter_context(self.queue.joined(story, story))
+        assert (place is before) is stands, "a story that comes back has its place, if that stands"
+        self.places[story] = stack, place
+
+    def keep(self, story: str) -> None:
+        stack, self.away[story] = self.places.pop(story)
+        self.kept.add(story)
+        self.queue.keep(self.away[story])
+        stack.close()
+
+    def expire(self, story: str) -> None:
+        del self.away[story]
+        self.queue.leave(story)
 
     def build(self, story: str) -> None:
         place = self.places[story][1]
@@ -92,7 +111,10 @@ def test_whatever_becomes_the_result_was_tested_as_it_is(
     data: st.DataObject,
 ) -> None:
     """And a story is turned down for what it meets in the result alone, never for one that was not merged."""
-    line = Line(red, together, conflicts)
+    asyncio.run(play(Line(red, together, conflicts), data))
+
+
+async def play(line: Line, data: st.DataObject) -> None:
     elsewhere = data.draw(st.sets(st.integers(0, 30), max_size=2))
     for number in count():
         if number in elsewhere:
@@ -185,4 +207,43 @@ async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_w
         *(result.commit for result in (*results[:2], results[1], *results[3:5])),
     ]
     assert [path.name for path in (tmp_path / "trees").iterdir() if path.name.startswith("base-")] == []
+    workspace.close()
+
+
+async def test_a_tested_story_keeps_its_place_until_it_is_merged_or_left(tmp_path: Path) -> None:
+    repo = user_repo(tmp_path / "user", {"README.md": "hello\n"})
+    base = git(repo, "rev-parse", "HEAD")
+    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=base)
+    await workspace.prepare(repo)
+    for story, file in (("A", "a"), ("B", "b"), ("C", "c"), ("D", "a")):
+        await workspace.open(story)
+        await workspace.commit(story, [change(f"{file}.txt", story)], note("1", story))
+    seen: list[tuple[str, str]] = []
+
+    async def test(folder: Path, commit: str) -> bool:
+        seen.append((commit, "".join(sorted(path.stem for path in folder.glob("?.txt")))))
+        return True
+
+    async def again(_folder: Path, commit: str) -> None:
+        seen.append((commit, "again"))
+
+    async def check(_folder: Path) -> str:
+        return ""
+
+    assert [await workspace.test_merge(story, note(f"{story}:tests", story), test) for story in "ABC"] == [True] * 3
+    assert [files for _, files in seen] == ["a", "ab", "abc"]
+    assert not await workspace.test_merge("D", note("D:tests", "D"), test), "it is in conflict with one before it"
+    last = asyncio.create_task(workspace.merge("C", note("C:merge", "C"), check, again))
+    first = await workspace.merge("A", note("A:merge", "A"), check, again)
+    assert first.commit == seen[0][0], "the commit that was tested becomes the result"
+    assert await workspace.merge("A", note("another step", "A"), check, again) == MergeResult(
+        merged=True, commit=first.commit
+    )
+    while (seen[2][0], "again") not in seen:
+        await asyncio.sleep(0.01)
+    assert not last.done(), "B has a place before it"
+    await workspace.leave("B")
+    merged = await last
+    assert (merged.onto, await workspace.files_at(merged.commit)) == (first.commit, ("README.md", "a.txt", "c.txt"))
+    assert (merged.commit, "again") in seen, "without B it is another commit, and tested"
     workspace.close()

@@ -124,7 +124,8 @@ WHOLE = TestReport(cases=(of("test_us_1", CaseResult.PASSED), of("test_old", Cas
 
 
 async def test_a_story_that_breaks_older_tests_hears_of_it_and_mends_it_before_the_merge(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base={OLD: "def test_old(): ..."}, wholes=[BROKEN, BASE, BROKEN, WHOLE, WHOLE, BASE])
+    wholes = [BROKEN, BASE, BROKEN, *[BROKEN] * 2, WHOLE, WHOLE, BASE]
+    stand = Stand(tmp_path, base={OLD: "def test_old(): ..."}, wholes=wholes)
     mended(stand, 2, 1)
     outcome, _ = await told(stand, tmp_path)
     assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2), outcome.findings
@@ -139,7 +140,7 @@ async def test_a_story_that_breaks_older_tests_hears_of_it_and_mends_it_before_t
 async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_before_counts_for_nobody(
     tmp_path: Path,
 ) -> None:
-    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN])
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN, *[BROKEN] * 2])
     mended(stand, 2)
     outcome, _ = await told(stand, tmp_path, test={"max_attempts": 1})
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
@@ -151,6 +152,17 @@ async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_befor
     mended(stand, 2)
     outcome, _ = await told(stand, tmp_path)
     assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
+
+
+async def test_what_fails_only_beside_what_others_changed_is_no_fault_of_the_branch(
+    tmp_path: Path,
+) -> None:
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN, WHOLE, BROKEN, BROKEN])
+    mended(stand, 2)
+    outcome, _ = await told(stand, tmp_path)
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 1)
+    assert not stand.sink.named("older_tests_failed")
+    assert "merge.red" in codes(outcome)
 
 
 async def test_an_older_test_may_be_flaky_before_the_merge_and_in_it(tmp_path: Path) -> None:

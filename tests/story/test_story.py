@@ -26,7 +26,7 @@ RED = report(failed=["test_us_1"], message="us_1.py: assert 2 == 1")
 
 
 class Moving(MemoryWorkspace):
-    """Its result branch always moves before a merge, so that the whole suite is run there again."""
+    """No two commits are the same to tests, as if the result branch always moved: the whole suite runs on each."""
 
     async def content_of(self, commit: str) -> str:
         """See the port."""
