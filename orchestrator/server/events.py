@@ -26,9 +26,7 @@ router = APIRouter(prefix="/api/v1", tags=["events"])
 LOG = logging.getLogger("orchestrator.server")
 SSE = "text/event-stream"
 Number = Annotated[int, Query(ge=0, le=HIGHEST, description="Only what lies behind this number")]
-Last = Annotated[
-    str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
-]
+Last = Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")]
 Name = Annotated[str | None, Query(max_length=200)]
 
 
@@ -73,7 +71,7 @@ async def events(
         int | None, Query(ge=1, le=HIGHEST, description="Only the last so many of those before; not behind a number")
     ] = None,
     follow: Annotated[bool, Query(description="false: end with what is there now")] = True,
-    last_event_id: Last = None,
+    last_event_id: Last = "",
 ) -> Response:
     """Each has the event's number as its id and a log line as its data, with `seq`; whoever comes back with the last
     id misses nothing and gets nothing twice. A comment is sent when there was nothing to tell for a while.

@@ -1,6 +1,8 @@
 """Every operation of the document, with data that fits it and data that does not, over real HTTP."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -76,6 +78,16 @@ def try_operation(address: str, operation: Any, mode: GenerationMode, examples: 
         case.validate_response(response, headers=HEADERS, excluded_checks=excluded)
 
     keeps_its_promises()
+
+
+@pytest.mark.soak
+def test_what_an_operation_answers_leads_on(address: str) -> None:
+    """Operations one behind the other, what one answers in the next; by the command, which bears a daemon's memory."""
+    program = str(Path(sys.executable).with_name("schemathesis"))
+    where = [f"{address}/api/v1/openapi.json", "--url", address, "-H", f"Authorization: Bearer {TOKEN}"]
+    how = ["--phases", "stateful", "--max-examples", "60", "--exclude-checks", "positive_data_acceptance"]
+    done = subprocess.run([program, "run", *where, *how, "--no-color"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
 
 
 def test_every_operation_keeps_its_promises(address: str) -> None:
