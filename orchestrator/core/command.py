@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.core.finding import Finding
@@ -15,6 +15,14 @@ CONTROL_GIVEN, CONTROL_SETTLED = "control_given", "control_settled"
 """Names of the events: that an order was given, and what became of it."""
 CONTROL_MARK = ":control:"
 """In the id of every order's event: `<sprint>:control:<order id>`."""
+
+
+def _whole(value: Any) -> Any:
+    # JSON knows one kind of numbers: 1.0 is a whole one.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
 
 
 BRIEF = 200
@@ -274,7 +282,7 @@ class AnswerBody(Value):
 
     choice: PersonsChoice
     comment: Comment = ""
-    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    gate: Annotated[int, Field(ge=0, le=2**31), WHOLE] | None = None
     """Only if this question of the story still stands."""
     plan: str | dict[str, Any] | None = None
     """With `edit`: the plan, as an object, or as a text in YAML or JSON."""
@@ -289,7 +297,7 @@ class ReplanBody(Value):
     """The comment for the architect on a story that is to be planned again."""
 
     comment: Comment = ""
-    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    gate: Annotated[int, Field(ge=0, le=2**31), WHOLE] | None = None
     by: Who = ""
 
 
@@ -300,5 +308,5 @@ class PruneBody(Value):
     """Say what would go and how much it frees."""
     days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
     """In place of `retention.days`; null: never by age."""
-    max_mb: Annotated[int, Field(ge=1)] | None = None
+    max_mb: Annotated[int, Field(ge=1), WHOLE] | None = None
     """In place of `retention.max_mb`; null: no limit."""

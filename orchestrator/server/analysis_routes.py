@@ -57,8 +57,7 @@ async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     return await service.answer(lambda: jobs.view(analysis).model_dump(mode="json"))
 
 
-# What it has come to stays to be read, so DELETE, which 0.1 has, stands in no document.
-@router.delete("/{analysis}", include_in_schema=False)
+# No DELETE: what it has come to stays to be read.
 @router.post(
     "/{analysis}/cancel", **describe("cancel_analysis", "End an analysis that is at work", AnalysisState, *WRITES)
 )

@@ -36,7 +36,7 @@ async def test_one_at_a_time_is_begun_shown_and_ended(stand: Stand) -> None:
         assert (shown["files"], shown["too_long"]) == (sorted(texts), ["plan.json"])
         ended = await ask.post(f"{AT}/AN-001/cancel")
         assert (ended.status_code, ended.json()["status"]) == (200, "cancelled")
-        assert (await ask.delete(f"{AT}/AN-001")).status_code == 409
+        assert (await ask.post(f"{AT}/AN-001/cancel")).status_code == 409
         assert [state["ended_at"] for state in (await ask.get(AT)).json()] == [f"{NOON:%Y-%m-%dT%H:%M:%SZ}"]
         assert (await ask.get(f"{AT}/AN-009")).status_code == (await ask.post(f"{AT}/AN-009/cancel")).status_code == 404
 

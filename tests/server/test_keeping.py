@@ -102,6 +102,7 @@ async def test_the_past_is_looked_at_by_the_daemons_settings_and_what_is_said(gu
         assert await gone(dry_run=True, days=1e-9) == (["age"], True)
         first = await gone(dry_run=True)
         assert first == await gone(dry_run=True, days=None, max_mb=None)
+        assert await gone(dry_run=True, max_mb=1e3) == await gone(dry_run=True, max_mb=1000), "whole, as JSON has it"
         assert await gone(days=1e-9) == (["age"], False)
         assert await gone(days=1e-9) == ([], False)
         for wrong in (
