@@ -4,6 +4,7 @@ import collections
 import contextlib
 import fcntl
 import os
+import shutil
 import stat
 import tempfile
 import threading
@@ -212,5 +213,9 @@ def _forget(uid: int) -> None:
     with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:  # other systems have none
         for entry in entries:
             with contextlib.suppress(OSError):  # deleted during the walk
-                if entry.stat(follow_symlinks=False).st_uid == uid and not entry.is_dir(follow_symlinks=False):
+                if entry.stat(follow_symlinks=False).st_uid != uid:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
                     os.unlink(entry.path)

@@ -18,6 +18,7 @@ from orchestrator.files.users import (
     is_shut_away,
     let_through,
 )
+from orchestrator.sandbox import shared_memory
 from orchestrator.sandbox.confined import abi_version
 from orchestrator.sandbox.seccomp import Sockets, program
 from orchestrator.sandbox.tier import DEVICES, Command, Confined, etc, private_repository, system, tools
@@ -26,7 +27,6 @@ OLDEST_ABI = 3
 """Before it, a file that may not be written may still be emptied."""
 _NET_ABI = 4
 """From which it knows ports: of any host, so the proxy's number can be connected to elsewhere as well."""
-_SHARED_MEMORY = "/dev/shm"
 _MACHINE = tuple(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version"))
 """What this machine is and does as a whole: programs ask how many workers they may have. Nothing of a process."""
 _PROCESSORS = "/sys/devices/system/cpu"
@@ -100,7 +100,7 @@ class LandlockSandbox:
             own: Slot | None = None
             if self._as_user:
                 own = stack.enter_context(self._owners.of(command.tree, command.scratch))
-            write = [str(command.tree), str(command.scratch), *([_SHARED_MEMORY] if own else [])]
+            write = [str(command.tree), str(command.scratch), *([shared_memory.FOLDER] if own else [])]
             readable = (*self._readable, *command.access.readable, *private_repository(command.tree))
             policy = {
                 "read": [str(path) for path in readable],
@@ -115,7 +115,8 @@ class LandlockSandbox:
                 "seccomp": (self._closed if door is None else self._fetching).hex(),
             }
             held = () if own is None else (own.lock_fd,)
-            yield Confined(command.argv, command.env, {"landlock": policy, "own_user": own is not None}, held=held)
+            user = {"own_user": own is not None, "memory_user": policy["uid"]}
+            yield Confined(command.argv, command.env, {"landlock": policy, **user}, held=held)
 
     def _looks(self, command: Command, own: Slot | None) -> bool:
         """Returns whether the command's user needs the right to look into what is closed to it. Raises OSError."""

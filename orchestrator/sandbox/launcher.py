@@ -16,7 +16,8 @@ Then it writes one JSON line to `verdict_fd` and ends:
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
 closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
 `open_files`; and from the tiers `landlock` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
-user) and `signals_as_codes` (what is started tells the end by a signal as 128 + its number, as shells do).
+user), `memory_folders` and `memory_user` (see `sandbox.shared_memory`) and `signals_as_codes` (what is started tells
+the end by a signal as 128 + its number, as shells do).
 
 Where /proc or prctl is missing (macOS), process groups stand in: the command's own group is killed, memory and process
 limits are not watched, and a descendant that makes a session of its own escapes.
@@ -34,8 +35,10 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
+
+from orchestrator.sandbox.shared_memory import MemoryFiles, mapped, remove_segments
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -85,12 +88,6 @@ def descendants(root: int) -> dict[int, Process]:
     return found
 
 
-def _shared_anonymous(pid: int) -> int:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:  # the process has ended
-        return next((int(row.split()[1]) * 1024 for row in file if row.startswith(b"RssShmem:")), 0)
-    return 0
-
-
 def tasks() -> int:
     """Tasks on the machine: a cheap number that jumps when something forks without end; 0 when unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/loadavg", "rb") as file:
@@ -98,20 +95,21 @@ def tasks() -> int:
     return 0
 
 
-def memory_of(pids: Iterable[int]) -> int:
-    """Returns the bytes of the processes: private resident pages plus the largest shared-memory mapping."""
-    private, shared = 0, 0
+def takes_more(pids: Collection[int], files: MemoryFiles, most: int) -> bool:
+    """Returns whether the processes hold more bytes: private resident pages, and shared ones once."""
+    private, touched = 0, 0
     for pid in pids:
         try:
             with open(f"/proc/{pid}/statm", "rb") as file:
                 words = file.read().split()
         except OSError:  # the process has ended
             continue
-        mapped = int(words[2]) * PAGE
-        private += int(words[1]) * PAGE - mapped
-        if mapped > 64 * MB:  # reading one more file per process pays only where it can matter
-            shared = max(shared, _shared_anonymous(pid))
-    return private + shared
+        shared = int(words[2]) * PAGE
+        private += int(words[1]) * PAGE - shared
+        touched += shared
+    held = files.held(pids)
+    # `touched` has the files of programs as well, in each process again: reading more pays only where it matters.
+    return private + max(touched, held) > most and private + max(sum(map(mapped, pids)), held) > most
 
 
 def send(groups: Iterable[int], number: signal.Signals) -> None:
@@ -221,16 +219,16 @@ def _listen() -> tuple[Stop, int]:
     return stop, wake
 
 
-def _over_limit(tree: Tree, policy: dict[str, Any]) -> str | None:
+def _over_limit(tree: Tree, files: MemoryFiles, policy: dict[str, Any]) -> str | None:
     below = descendants(os.getpid())
     if len(below) > policy["processes"]:
         return "processes"
     if tree.cpu_s(below) > policy["cpu_s"]:
         return "cpu"
-    return "memory" if memory_of(below) > policy["memory_mb"] * MB else None
+    return "memory" if takes_more(below, files, policy["memory_mb"] * MB) else None
 
 
-def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | None:
+def watch(tree: Tree, files: MemoryFiles, policy: dict[str, Any], stop: Stop, wake: int) -> str | None:
     """Waits for the end of the main process; returns the name of the limit that was hit, if any."""
     started = time.monotonic()
     scan_at, before = started + SCAN_EVERY_S / 2, tasks()
@@ -242,7 +240,7 @@ def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | No
         jumped = HAS_PROC and tasks() > before + policy["processes"]
         if HAS_PROC and (now >= scan_at or jumped):
             send([tree.main] * jumped, signal.SIGSTOP)  # what forks without end waits while one looks
-            limit = _over_limit(tree, policy)
+            limit = _over_limit(tree, files, policy)
             send([tree.main] * (jumped and limit is None), signal.SIGCONT)
             tree.reap()
             if limit is not None and tree.status is None:
@@ -346,7 +344,8 @@ def main() -> int:
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != policy["parent"]:  # it died before the line above, so no signal would arrive
         return 1
-    launcher = os.getpid()
+    launcher, user = os.getpid(), policy.get("memory_user")
+    files = MemoryFiles(policy.get("memory_folders", ()), user)
     if (child := os.fork()) == 0:
         try:
             _become_command(policy["argv"], policy, launcher)
@@ -355,8 +354,10 @@ def main() -> int:
     with contextlib.suppress(OSError, AttributeError):  # what forks without end must not keep its watchdog waiting
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     tree = Tree(child)
-    ended = tree.status if (limit := watch(tree, policy, stop, wake)) is None else None
+    ended = tree.status if (limit := watch(tree, files, policy, stop, wake)) is None else None
     survivors = tree.end(wake)
+    if policy.get("own_user") and user is not None:
+        remove_segments(user)
     verdict = {**_told(ended, policy), "limit": limit, "survivors": survivors}
     with contextlib.suppress(OSError):  # the reader has died
         os.write(private[0], json.dumps(verdict).encode() + b"\n")

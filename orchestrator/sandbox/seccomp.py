@@ -19,6 +19,10 @@ _FORBIDDEN = (
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup"),
     *("iopl", "ioperm", "modify_ldt", "fanotify_init", "migrate_pages", "move_pages"),
 )
+_UNCOUNTED = ("memfd_create", "memfd_secret", "msgget", "semget")
+"""Memory that no process maps, which a limit cannot count. Programs have other ways, for kernels without these."""
+_SEGMENT = 4096
+"""Bytes of the largest System V segment, as the one by which Postgres knows that it runs; there are 4096 at most."""
 _NEW_NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX inject input into the terminal as if the user had typed it."""
@@ -55,7 +59,9 @@ def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
     for name in _FORBIDDEN:
         build.deny(errno.EPERM, name)
     # Programs fall back to clone, whose flags a filter can read.
-    build.deny(errno.ENOSYS, "clone3")
+    for name in ("clone3", *_UNCOUNTED):
+        build.deny(errno.ENOSYS, name)
+    build.deny(errno.EINVAL, "shmget", build.more_than(1, _SEGMENT))
     for flag in _NEW_NAMESPACES:
         build.deny(errno.EPERM, "clone", build.masked(0, flag, flag))
     for request in _TERMINAL_INPUT:
@@ -79,6 +85,8 @@ def _of_others(build: "_Build") -> None:
 
 
 def _sockets(build: "_Build", sockets: Sockets) -> None:
+    if sockets is not Sockets.USUAL:  # no server of this kind either
+        build.deny(errno.ENOSYS, "shmget")
     if sockets is Sockets.NONE:
         for name in ("socket", "connect", "bind", "listen"):
             build.deny(errno.EACCES, name)
