@@ -22,7 +22,7 @@ from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
-from orchestrator.engine.turns import TurnTaker, nobody_told
+from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import DiskWatch
 from orchestrator.files.process import SystemClock, collecting_rarely
 from orchestrator.providers.routing import RoutedProvider
@@ -301,6 +301,10 @@ class Works:
             except OSError:  # the reader of the output has gone
                 self._listen = None
 
+    async def _expect_held(self, sprint: str) -> None:
+        if self.lease.is_shared:
+            await asyncio.to_thread(self.lease.expect_held, sprint)
+
     def _engine(self) -> DurableEngine:
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
@@ -313,7 +317,7 @@ class Works:
                 sink=self.sink,
                 clock=self.clock,
                 tickets=self.switchboard.ticket,
-                expect_held=partial(asyncio.to_thread, self.lease.expect_held) if self.lease.is_shared else nobody_told,
+                expect_held=self._expect_held,
                 is_full=DiskWatch(self.folder.home, Path(tempfile.gettempdir())).is_full,
             ),
             is_current=self._is_current,

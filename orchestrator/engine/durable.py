@@ -16,7 +16,6 @@ from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import FailedCall, GivenPlan, Prompt, Reply
-from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Clock, EventSink, Step, TurnJournal
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
@@ -26,7 +25,7 @@ from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step_records import use_compiled_statements
 from orchestrator.engine.step_results import Results, pack, unpack
-from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, nobody_told, with_room
+from orchestrator.engine.turns import IsFull, TurnTaker, describe, final, never, nobody_told, passing, spent, with_room
 
 T = TypeVar("T")
 
@@ -142,8 +141,8 @@ class DurableStep:
             self._events += len(failures[:-1])
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
-                purpose=prompt.key.purpose, **_spent(failures),
-                **decided(Loop.TRANSPORT, Verdict.GIVE_UP, findings=[_final(error)], attempt=len(failures) or 1,
+                purpose=prompt.key.purpose, **spent(failures),
+                **decided(Loop.TRANSPORT, Verdict.GIVE_UP, findings=[final(error)], attempt=len(failures) or 1,
                           budget_left=0),
             )  # fmt: skip
             raise error
@@ -222,7 +221,7 @@ class DurableStep:
             prompt=prompt.name,
             prompt_version=prompt.version,
             duration_ms=reply.duration_ms,
-            **_spent([reply, *reply.failed_calls]),
+            **spent([reply, *reply.failed_calls]),
             model=reply.model,
             provider=reply.provider,
             stop_reason=reply.stop_reason,
@@ -241,7 +240,7 @@ class DurableStep:
             await self.emit(
                 "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
                 task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,
-                **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[_passing(failure)], attempt=number,
+                **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[passing(failure)], attempt=number,
                           budget_left=left),
             )  # fmt: skip
         self._events = before
@@ -274,28 +273,6 @@ class DurableStep:
         """Returns once all events so far are in the log."""
         emitted, self._emitted = self._emitted, []
         await asyncio.gather(*emitted)
-
-
-def _spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
-    """Returns tokens and money of all calls of a turn: answers that broke off were paid for as well."""
-    costs = [call.cost_usd for call in calls]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "input_tokens": sum(call.usage.input for call in calls),
-        "cached_tokens": sum(call.usage.cached for call in calls),
-        "output_tokens": sum(call.usage.output for call in calls),
-        "cost_usd": sum(known) if len(known) == len(costs) else None,
-    }
-
-
-def _passing(failure: FailedCall) -> Finding:
-    code = failure.code or f"provider.{failure.kind}"
-    return minor(code, failure.message, fix="nothing: the same request was sent again")
-
-
-def _final(error: OrchestratorError) -> Finding:
-    code = error.code if isinstance(error, ProviderError) else "story.workspaceerror"
-    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run again")
 
 
 def _disk_error(what: str, error: OSError) -> WorkspaceError:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from itertools import chain, repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
@@ -26,6 +26,7 @@ from orchestrator.core.errors import (
     says_full,
 )
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, TurnKey, Usage
+from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
@@ -301,3 +302,27 @@ def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 def describe(key: TurnKey) -> str:
     """Returns the key for people."""
     return f"{key.purpose}{f' {key.task}' if key.task else ''}"
+
+
+def spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
+    """Returns tokens and money of all calls of a turn: answers that broke off were paid for as well."""
+    costs = [call.cost_usd for call in calls]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "input_tokens": sum(call.usage.input for call in calls),
+        "cached_tokens": sum(call.usage.cached for call in calls),
+        "output_tokens": sum(call.usage.output for call in calls),
+        "cost_usd": sum(known) if len(known) == len(costs) else None,
+    }
+
+
+def passing(failure: FailedCall) -> Finding:
+    """Returns what is said of a failed call that was followed by another."""
+    code = failure.code or f"provider.{failure.kind}"
+    return minor(code, failure.message, fix="nothing: the same request was sent again")
+
+
+def final(error: OrchestratorError) -> Finding:
+    """Returns what is said of the call that was the last."""
+    code = error.code if isinstance(error, ProviderError) else "story.workspaceerror"
+    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run again")
