@@ -121,6 +121,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _BUSY = frozenset({429, 503, 529})
+_BAD_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
 CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is known soon."""
 # Prices are per million tokens.
@@ -312,6 +313,10 @@ class ModelProvider(ABC):
         elif isinstance(error, NoConnection):
             kind = "timeout" if error.timed_out else "connection"
             told = f"{self.name}: {one_line(str(error))}"
+            if _BAD_CERTIFICATE in str(error):
+                # Concerns every story as a wrong key does, and does not pass.
+                details = {"provider_name": self.name, "original_message": told}
+                return PermanentProviderError(told, kind="auth", code="provider.certificate", **details)
         told = self._without_key(told)
         if not came.text:
             return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)

@@ -96,6 +96,8 @@ class RoutedProvider:
             # A page that names no model may come from another server than the one that was meant.
             also = "" if "model" in error.message.lower() else f" and {place}base_url to its address"
             return f"set {place}model (now {seat.model}) to a model of this service{also}"
+        if error.code == "provider.certificate":
+            return "name the certificates of this server, or of the proxy before it, in SSL_CERT_FILE"
         variable = VENDORS[seat.provider].key
         if error.code == "provider.quota":
             return f"pay for the account, or put another key into {variable}"

@@ -1,11 +1,13 @@
 """A model server on loopback: answers as a test says, and keeps what it was asked."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -38,7 +40,7 @@ class Answer:
 class ModelServer:
     """`respond` says what each request gets; it is called in a thread per request."""
 
-    def __init__(self, respond: Callable[[Asked], Answer]) -> None:
+    def __init__(self, respond: Callable[[Asked], Answer], certificate: Path | None = None) -> None:
         self.asked: list[Asked] = []
         self._respond = respond
         self._closing = threading.Event()
@@ -54,12 +56,17 @@ class ModelServer:
                 """Nothing is printed."""
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "https" if certificate else "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._http.server_port}"
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers["content-length"]))
@@ -102,7 +109,9 @@ class ModelServer:
 
 
 @contextmanager
-def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[ModelServer]:
+def model_server(
+    *answers: Answer | Callable[[Asked], Answer], certificate: Path | None = None
+) -> Iterator[ModelServer]:
     """A server that gives `answers` in order, the last one forever; one may be a function of the request."""
     left = list(answers)
 
@@ -110,7 +119,7 @@ def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[Model
         answer = left.pop(0) if len(left) > 1 else left[0]
         return answer if isinstance(answer, Answer) else answer(asked)
 
-    server = ModelServer(respond)
+    server = ModelServer(respond, certificate)
     try:
         yield server
     finally:

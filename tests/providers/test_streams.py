@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
 from orchestrator.settings import PriceSettings
+from tests.package_index import certificate_in
 from tests.providers.http_server import (
     EVENTS,
     Answer,
@@ -153,3 +155,12 @@ async def test_a_server_that_gives_no_reason_for_its_end_is_read_as_it_was_in_on
     with model_server(Answer(body=completion_stream(TEXT, None), headers=EVENTS)) as server:
         reply = await call(GPT, server)
     assert (reply.text, reply.stop_reason, reply.usage.output) == (TEXT, StopReason.UNKNOWN, 5)
+
+
+@both
+async def test_a_certificate_that_is_not_trusted_is_no_passing_error(service: Service, tmp_path: Path) -> None:
+    certificate = await asyncio.to_thread(certificate_in, tmp_path)
+    with model_server(Answer(body=service.body(TEXT)), certificate=certificate) as server:
+        with pytest.raises(PermanentProviderError) as caught:
+            await call(service, server)
+        assert (caught.value.kind, caught.value.code) == ("auth", "provider.certificate")
