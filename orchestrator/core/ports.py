@@ -42,7 +42,7 @@ from orchestrator.core.exchange import (
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import Replan
 from orchestrator.core.story import BacklogContent, CellUpdate
-from orchestrator.core.suite import Access, CommandResult, NewPackages, ReportedCase, TestReport, TestSuite
+from orchestrator.core.suite import Access, CommandResult, NewPackages, Proof, ReportedCase, TestReport, TestSuite
 
 T = TypeVar("T")
 
@@ -286,11 +286,13 @@ class SuiteRunner(Protocol):
         They are installed for it. Nothing is known of a project whose packages cannot be installed.
         """
 
-    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
-        """Files of these cases in which tests, changed so that they must fail, are reported as passed; sorted.
+    async def prove_whole(
+        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
+    ) -> Proof:
+        """Run the whole suite with tests in the files of these cases changed so that they must fail.
 
-        What such a file shows is not to be believed. The whole suite is run for it; the files are as they were after
-        that.
+        Those of `own` are changed as in the second run of `run`, and judged by its rules. The files are as they were
+        after that.
         """
 
     async def command(

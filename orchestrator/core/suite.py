@@ -191,6 +191,17 @@ class FailureInstruction(AnswerValue):
     fix: str
 
 
+class Proof(Value):
+    """What a run of the whole suite showed whose tests were changed so that they must fail."""
+
+    unproved: tuple[str, ...] = ()
+    """Files of which such a test was reported as passed, sorted: what they show is not to be believed."""
+    own: bool = False
+    """True when the files that were asked about can fail: all that was changed in them did, and the rest passed."""
+    complete: bool = True
+    """False when a changed test of the other files was not reported, as behind the first failure with `-x`."""
+
+
 class CommandResult(Value):
     """How one command ended. `limit` names the limit that ended it, if any."""
 

@@ -4,11 +4,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from orchestrator.core.paths import is_manifest, is_test_file
 from orchestrator.core.ports import SuiteRunner, Workspace
-from orchestrator.core.suite import OUTPUT_KEPT, CaseResult, ReportedCase, RunProblem, TestReport, TriedBase, trial_of
+from orchestrator.core.suite import (
+    OUTPUT_KEPT,
+    CaseResult,
+    Proof,
+    ReportedCase,
+    RunProblem,
+    TestReport,
+    TriedBase,
+    trial_of,
+)
 
 NAMED = 20
 """Limit on the vanished tests that a finding names; the rest is counted."""
@@ -16,17 +24,10 @@ Tests = Mapping[str, str]
 """Name of each test with its group, without parameters → its file, "" if unknown."""
 
 
+QUICK_S = 5.0
+"""Duration of a whole suite that may as well be run for every attempt."""
 _KEPT = 100
 """Runs that are kept: more than stories are at work."""
-
-
-class Proof(NamedTuple):
-    """What came of a run of the whole suite with tests that must fail."""
-
-    tried: frozenset[str]
-    """Files whose tests had to fail."""
-    unproved: tuple[str, ...]
-    """Those whose tests were reported as passed all the same."""
 
 
 class OlderTests:
@@ -35,7 +36,10 @@ class OlderTests:
 
     def __init__(self) -> None:
         self._runs: OrderedDict[str, TestReport] = OrderedDict()
-        self._proofs: dict[str, Proof] = {}
+        self._proofs: dict[str, tuple[frozenset[str], Proof]] = {}
+        """With the files whose tests had to fail."""
+        self.quick = False
+        """Whether the last run took so little that starting a process is most of it."""
         self.base: TestReport | None = None
         """Run at the sprint's base commit, once known."""
 
@@ -50,18 +54,19 @@ class OlderTests:
         """Stores a run, unless it shows nothing."""
         if report.problem is None:
             self._runs[content] = report
+            self.quick = 0 < report.duration_s < QUICK_S
         if len(self._runs) > _KEPT:
             self._proofs.pop(self._runs.popitem(last=False)[0], None)
 
-    def note_proof(self, content: str, proof: Proof) -> None:
-        """Stores a run with tests that must fail, beside the run on this content."""
+    def note_proof(self, content: str, files: Collection[str], proof: Proof) -> None:
+        """Stores a run in which tests of these files had to fail, beside the run on this content."""
         if content in self._runs:
-            self._proofs[content] = proof
+            self._proofs[content] = frozenset(files), proof
 
     def find_proof(self, content: str, files: Collection[str]) -> Proof | None:
         """Returns the run in which tests of all these files had to fail, if there was one on this content."""
-        proof = self._proofs.get(content)
-        return proof if proof is not None and proof.tried.issuperset(files) else None
+        tried, proof = self._proofs.get(content, (frozenset[str](), None))
+        return proof if tried.issuperset(files) else None
 
     def find(self, content: str) -> TestReport | None:
         """Returns the run on this content, if there was one."""

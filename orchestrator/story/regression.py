@@ -7,11 +7,11 @@ from pathlib import Path
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import CommitNote, MergeResult
 from orchestrator.core.paths import is_test_file
-from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import CaseResult, Proof, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import listed
 from orchestrator.story.commit_message import fitted
 from orchestrator.story.context import Progress, Stage, failure_text, summary
-from orchestrator.story.older_tests import NAMED, Proof, Tests, holds_tests, ran, vanished
+from orchestrator.story.older_tests import NAMED, Tests, holds_tests, ran, vanished
 from orchestrator.story.suite_runs import flaky_findings, twice
 
 
@@ -43,6 +43,26 @@ class Regression:
         self._tested = False
         self._unproved: tuple[str, ...] | None = None
         """Files whose older tests show nothing on the merged tree; None when that was not tried."""
+        self._own_proved = False
+
+    @property
+    def is_quick(self) -> bool:
+        """Returns whether the whole suite may as well be run for every attempt."""
+        return self._stage.older.quick and self._stage.policies.test.custom is None
+
+    async def prove_own(self) -> bool:
+        """Returns whether runs of the whole suite show that the story's own tests, which are green, can fail.
+
+        They are those that the merge needs, with the story's tests among the ones that must fail, and are kept for it.
+        After False the story's tests have to show it by themselves.
+        """
+        stage, files = self._stage, self._suite.run_files
+
+        async def test(folder: Path, commit: str) -> bool:
+            await self.test(folder, commit, own=files)
+            return self._own_proved and not any(case.file in files for case in self._report.failing)
+
+        return await stage.workspace.test_merge(stage.story_id, merge_note(stage), test)
 
     async def before_merge(self) -> TestReport | None:
         """Returns the run with older tests as failed that fail now and passed at the base.
@@ -93,18 +113,23 @@ class Regression:
             return report
         return await self._settled(folder, report, self._not_own((await self.at_base()).failing_ids, report))
 
-    async def test(self, folder: Path, commit: str) -> None:
-        """Runs the whole suite on a merged tree, and again with older tests that must fail, unless that was done."""
-        self._unproved = None
+    async def test(self, folder: Path, commit: str, own: Sequence[str] = ()) -> None:
+        """Runs the whole suite on a merged tree, and again with older tests that must fail, unless that was done.
+
+        With `own`, tests in these files of the story must fail too.
+        """
+        self._unproved, self._own_proved = None, False
         self._report, self._tested = await self._whole(folder, commit)
-        if await self._is_as_at_base(self._report):
-            content = await self._stage.workspace.content_of(commit)
-            files = {case.file for case in self._passed_older()}
-            proof = self._stage.older.find_proof(content, files)
-            if proof is None:
-                proof = Proof(frozenset(files), await self._find_unproved(folder))
-                self._stage.older.note_proof(content, proof)
-            self._unproved = proof.unproved
+        if not await self._is_as_at_base(self._report):
+            return
+        content = await self._stage.workspace.content_of(commit)
+        files = {case.file for case in self._passed_older()}
+        proof = None if own else self._stage.older.find_proof(content, files)
+        if proof is None:
+            proof = await self._prove(folder, own)
+            if proof.complete or not own:  # the story's tests may have kept others from being run
+                self._stage.older.note_proof(content, files, proof)
+        self._unproved, self._own_proved = proof.unproved, proof.own
 
     async def check(self, folder: Path) -> str:
         """Returns why the tree of the last test is refused, or ""."""
@@ -142,13 +167,10 @@ class Regression:
         """Returns whether the run shows something, and nothing failed in it that did not fail at the base."""
         return report.green or (report.problem is None and report.failing_ids <= (await self.at_base()).failing_ids)
 
-    async def _find_unproved(self, folder: Path) -> tuple[str, ...]:
-        """Returns the files of older tests that were changed so that they must fail, and passed all the same.
-
-        The story's own files were proved on its branch.
-        """
-        older = self._passed_older()
-        return await self._stage.runner.unproved(folder, older, key=self._key) if older else ()
+    async def _prove(self, folder: Path, own: Sequence[str] = ()) -> Proof:
+        """Runs the whole suite with older tests that must fail, and those in `own`."""
+        cases = [*self._passed_older(), *(case for case in self._report.cases if case.file in own)]
+        return await self._stage.runner.prove_whole(folder, cases, key=self._key, own=own) if cases else Proof()
 
     def _passed_older(self) -> list[ReportedCase]:
         passed = (case for case in self._report.cases if case.result is CaseResult.PASSED)
@@ -158,14 +180,14 @@ class Regression:
         """Returns why passed older tests are not trusted, or ""; excepted are files that prove nothing on the result
         either."""
         if self._unproved is None:
-            self._unproved = await self._find_unproved(folder)
+            self._unproved = (await self._prove(folder)).unproved
         files = set(self._unproved)
         if files:
             there = [case for case in self._passed_older() if case.file in files]
             base = f"{self._stage.brief.sprint}-base"
-            files -= set(
-                await self._stage.workspace.result_tree(lambda tree: self._stage.runner.unproved(tree, there, key=base))
-            )
+            runner = self._stage.runner
+            on_result = await self._stage.workspace.result_tree(lambda tree: runner.prove_whole(tree, there, key=base))
+            files -= set(on_result.unproved)
         told = ", ".join(sorted(files))
         return (
             f"tests of {told}, changed so that they must fail, were reported as passed: they show nothing"

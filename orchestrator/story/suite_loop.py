@@ -140,6 +140,15 @@ class _Attempts:
     def _owned(self) -> Owned:
         return self._tasks.contract.task_files
 
+    @property
+    def _regression(self) -> Regression:
+        return Regression(self._stage, self._progress, self._plan, self._suite)
+
+    async def _run_suite(self) -> TestReport:
+        regression = self._regression
+        prove = regression.prove_own if regression.is_quick else None
+        return await run_suite(self._stage, self._plan, self._suite, prove)
+
     def _left(self, report: TestReport) -> int:
         """Returns the number of runs allowed after this one."""
         most = self._attempt if report.problem in NO_RUNNER else self._stage.policies.test.max_attempts
@@ -153,14 +162,14 @@ class _Attempts:
     async def _next(self) -> Trial | None:
         """Runs once and handles the result; returns None if the story was repaired for another run."""
         self._attempt += 1
-        report = await run_suite(self._stage, self._plan, self._suite)
+        report = await self._run_suite()
         if report.green and not self._before:
             report = await self._noticed(report)
         self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
         broken = None
         if report.green:
             await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
-            broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
+            broken = await self._regression.before_merge()
         # Kept for the outcome in case the story ends before the next run.
         self._progress.trial = trial = Trial(
             suite=self._suite,
@@ -205,7 +214,7 @@ class _Attempts:
                 await tell_not_stronger(stage, error.message)
                 stronger = False
             if stronger:
-                again = await run_suite(stage, self._plan, self._suite)
+                again = await self._run_suite()
                 if not again.green and self._left(again):
                     self._before = {}
                     return again
@@ -346,7 +355,7 @@ class _Attempts:
         """Returns why tests cannot run without the story's change either, "" when they can."""
 
         async def work(_step_id: str) -> str:
-            base = await Regression(self._stage, self._progress, self._plan, self._suite).at_base()
+            base = await self._regression.at_base()
             nothing = base.problem not in {None, RunProblem.NO_TESTS} or (base.failed and not base.passed)
             return summary(base) if nothing else ""
 

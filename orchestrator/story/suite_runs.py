@@ -64,8 +64,13 @@ Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
 """Runs these tests alone; with none, everything."""
 
 
-async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
-    """Runs the frozen suite on the story's branch; the run is invalid if its files differ from the tester's."""
+async def run_suite(
+    stage: Stage, plan: Breakdown, suite: TestSuite, prove: Callable[[], Awaitable[bool]] | None = None
+) -> TestReport:
+    """Runs the frozen suite on the story's branch; the run is invalid if its files differ from the tester's.
+
+    A green run counts once `prove` returns True, or when it was made again and a second one could fail.
+    """
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def once(only: Sequence[ReportedCase]) -> TestReport:
@@ -77,15 +82,22 @@ async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestRepo
             if changed:
                 told = f"the branch holds another text than the tester wrote: {', '.join(changed)}"
                 return TestReport(problem=RunProblem.TAMPERED, output=told)
-            report = await stage.runner.run(
+            run = partial(
+                stage.runner.run,
                 stage.workspace.root(stage.story_id),
                 files=suite.run_files,
                 expected_names=() if only else suite.expected_names,
                 only=only,
                 stack=stack,
                 key=stage.environment_key,
-                reset=partial(stage.workspace.reset, stage.story_id),
             )
+            reset = partial(stage.workspace.reset, stage.story_id)
+            if only or prove is None:
+                return of_story(suite, await run(reset=reset))
+            report = await run()
+            if report.green and not await prove():
+                await reset()
+                report = await run(reset=reset)
             return of_story(suite, report)
 
         return await stage.step.step("test", work, TestReport)

@@ -4,8 +4,9 @@ What runs in a test runner can report what it likes: a hook that calls every tes
 its assertions, an object that equals everything, a report written beforehand. So a suite that came back green is run
 once more with the same command line, and all of its tests but one expect something else: they have to fail, and the
 one that was left alone has to pass. Names, places and arguments are those of the first run, so code that fakes results
-finds nothing to tell the runs apart by. It shares its process with the runner, though: code that reads the texts of
-the tests, or that recognises a second run, is not caught by this."""
+finds nothing to tell the runs apart by. Where the whole suite is quick, it is the run of that which counts, and its
+second one has the story's tests and the older ones changed at once. Code shares its process with the runner, though:
+what reads the texts of the tests, or recognises a second run, is not caught by this."""
 
 import json
 import re
@@ -60,6 +61,10 @@ class MutatedSuite(Value):
     def failed_in(self, report: TestReport) -> frozenset[str]:
         """Files in which a mutated test was reported as failed."""
         return frozenset(file for file, _ in self.mutated & self._seen(report, *_FAILED))
+
+    def seen_in(self, report: TestReport) -> bool:
+        """Returns whether every mutated test was reported, with whatever result."""
+        return self.mutated <= self._seen(report, *CaseResult)
 
     def keeps_passing(self, report: TestReport) -> bool:
         """Returns whether one of the other tests passed again, if there are any."""

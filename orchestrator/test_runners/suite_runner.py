@@ -23,6 +23,7 @@ from orchestrator.core.suite import (
     CommandResult,
     NewPackages,
     ProjectEnvironment,
+    Proof,
     ReportedCase,
     RunProblem,
     TestReport,
@@ -48,7 +49,7 @@ from orchestrator.test_runners.choice import (
 )
 from orchestrator.test_runners.custom import CustomRunner
 from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.proof import Copies, MutatedSuite, mutate
+from orchestrator.test_runners.proof import Copies, mutate
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.report import Selection, merged
 from orchestrator.test_runners.tests_in_tree import files_of_tests, kinds_of_tests
@@ -201,7 +202,7 @@ class ProjectRunner:
             chosen = (*asked.only, *suite.added) if asked.only else ()
             run = partial(self._runner(kind).run, root, Selection(asked.key, asked.files, only=chosen))
             async with activity(f"running {_what(asked)} changed so that they must fail"):
-                shown = await _mutated(copies, suite, run)
+                shown = await _mutated(copies, suite.texts, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
             if accepted := suite.accepted(shown):
@@ -273,21 +274,33 @@ class ProjectRunner:
         """See `ports.SuiteRunner.follow_locks`."""
         return LockFiles() if self._lock_maker is None else await self._lock_maker.follow(texts, tuple(locks))
 
-    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
-        """See `ports.SuiteRunner.unproved`."""
+    async def prove_whole(
+        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
+    ) -> Proof:
+        """See `ports.SuiteRunner.prove_whole`."""
         root = await asyncio.to_thread(root.resolve)
         await self._ready(root, key)
         files = sorted({case.file for case in cases if case.file})
         copies = await asyncio.to_thread(Copies, root, files)
-        suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
-        found: set[str] = set()
+        texts = {file: text for file, text in copies.texts.items() if file not in own}
+        older = await asyncio.to_thread(mutate, texts, cases, secret=self._secret)
+        # Picked anew each time, as for a run of these files alone: a story may be tested many times.
+        mine = {file: text for file, text in copies.texts.items() if file in own}
+        asked = await asyncio.to_thread(mutate, mine, cases)
+        reports = []
         kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(kind_of(case.file) for case in cases))
-        for kind in kinds if suite.mutated else ():
+        for kind in kinds if older.mutated or asked.mutated else ():
             async with activity("running the whole suite with tests changed so that they must fail"):
-                shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, Selection(key)))
-            if isinstance(shown, TestReport):
-                found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
-        return tuple(sorted(found))
+                run = partial(self._runner(kind).run, root, Selection(key))
+                shown = await _mutated(copies, {**older.texts, **asked.texts}, run)
+            reports += [shown] if isinstance(shown, TestReport) else []
+        shown = TestReport(cases=tuple(case for report in reports for case in report.cases))
+        unproved = {test.partition("::")[0] for test in await asyncio.to_thread(older.accepted, shown)}
+        return Proof(
+            unproved=tuple(sorted(unproved)),
+            own=bool(asked.failed_in(shown)) and asked.keeps_passing(shown) and not asked.accepted(shown),
+            complete=older.seen_in(shown),
+        )
 
     async def environment(self, root: Path, *, key: str) -> ProjectEnvironment:
         """Installs what the manifests in `root` ask for, returns what came of it. Never raises for what they hold."""
@@ -372,10 +385,12 @@ class ProjectRunner:
         return await self._packages.ensure(root)
 
 
-async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaitable[TestReport]]) -> TestReport | str:
+async def _mutated(
+    copies: Copies, texts: Mapping[str, str], run: Callable[[], Awaitable[TestReport]]
+) -> TestReport | str:
     """Returns the same command with the mutated texts in place; why it could not be run."""
     try:
-        await asyncio.to_thread(copies.write, suite.texts)
+        await asyncio.to_thread(copies.write, texts)
         return await run()
     except (WorkspaceError, KeyError) as error:
         return str(error)

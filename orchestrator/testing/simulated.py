@@ -17,7 +17,7 @@ from orchestrator.core.delivery import FileChange, LockFiles, is_lock
 from orchestrator.core.event import Event, Level
 from orchestrator.core.exchange import Prompt, Reply, TurnKey
 from orchestrator.core.ports import Clock, EventSink, Provider
-from orchestrator.core.suite import CaseResult, CommandResult, NewPackages, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, CommandResult, NewPackages, Proof, ReportedCase, RunProblem, TestReport
 from orchestrator.files.process import SystemClock
 
 T = TypeVar("T")
@@ -215,9 +215,11 @@ class SimulatedRunner:
         """See the port."""
         return self._installed
 
-    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
+    async def prove_whole(
+        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
+    ) -> Proof:
         """See the port; what a simulation shows is believed."""
-        return ()
+        return Proof(own=True)
 
     async def command(
         self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None

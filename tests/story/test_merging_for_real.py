@@ -29,6 +29,24 @@ INVOICE = "from rates import RATE\n\n\ndef invoice():\n    return RATE * 3\n"
 FIXED = "def invoice():\n    return 3\n"
 
 
+class Noted:
+    """A runner whose runs of tests are noted."""
+
+    def __init__(self, runner: SuiteRunner, calls: list[str]) -> None:
+        self._runner, self._calls = runner, calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    async def run(self, root: Path, *, files: Any = None, reset: Any = None, **how: Any) -> Any:
+        self._calls += ["whole" if files is None else "own", *["own must fail"] * (reset is not None)]
+        return await self._runner.run(root, files=files, reset=reset, **how)
+
+    async def prove_whole(self, root: Path, cases: Any, *, key: str, own: Any = ()) -> Any:
+        self._calls.append("older and own must fail" if own else "older must fail")
+        return await self._runner.prove_whole(root, cases, key=key, own=own)
+
+
 class Sprint:
     """A sprint over one repository; every story begins at its base."""
 
@@ -36,6 +54,7 @@ class Sprint:
         self.repo = make_repo(folder / "repo", files)
         self.folder, self.stories, self.team, self.sink = folder, stories, Team(), MemorySink()
         self.prompts: list[str] = []
+        self.runs: dict[str, list[str]] = {}
 
     def deliver(
         self, story: str, files: Mapping[str, str], test: str, merge: Any = None, *, file: str | None = None
@@ -56,7 +75,8 @@ class Sprint:
             mirror=self.folder / "mirror.git", folder=self.folder / "trees", sprint="s1", base=base
         )
         await workspace.prepare(self.repo)
-        body = story_body(LIBRARY, workspace, runner)
+        calls = list[str]()
+        body = story_body(LIBRARY, workspace, Noted(runner, calls))
         for story in self.stories:
             await workspace.open(story)
         replies, outcomes = await provider(self.team, self.folder), []
@@ -64,6 +84,8 @@ class Sprint:
             step = SimulatedStep(replies, self.sink, sprint="s1", story=story)
             brief = StoryBrief(story=Story(id=story, title=f"Story {story}"), sprint="s1")
             outcomes.append(await body(step, story_payload(brief, Policies(steps=STEPS))))
+            self.runs[story] = [*calls]
+            calls.clear()
             self.prompts += [prompt.text for prompt in step.prompts if prompt.key.purpose == "merge"]
         workspace.close()
         return outcomes
@@ -186,6 +208,38 @@ def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Pa
         "tests of tests/test_old.py, changed so that they must fail, were reported as passed" in message
         for message in told
     ] == [True] * hides
+
+
+FAKES = """import sys
+
+python = sys.modules.get("_pytest.python")
+if python is not None:
+    run = python.Function.runtest
+    python.Function.runtest = lambda self: None if "price" in self.name else run(self)
+
+
+def price():
+    return 1
+"""
+
+
+def test_the_runs_that_show_that_a_story_can_fail_are_those_of_its_merge(tmp_path: Path) -> None:
+    """Once it is known that the whole suite is quick; code that fakes what it knows by name is still found out."""
+    sprint = Sprint(tmp_path, {"old.py": "OLD = 1\n", "tests/test_old.py": "def test_old():\n    assert 1 + 1 == 2\n"})
+    sprint.stories = ("US-1", "US-2", "US-3")
+    for story, code in (("US-1", "ONE = 1\n"), ("US-2", "def price():\n    return 2\n"), ("US-3", FAKES)):
+        name, file = ("ONE", "one") if story == "US-1" else ("price", f"shop_{story[-1]}")
+        wants = "ONE == 1" if story == "US-1" else "price() == 2"
+        test = f"from {file} import {name}\n\n\ndef test_{name.lower()}():\n    assert {wants}\n"
+        sprint.deliver(story, {f"{file}.py": code}, test)
+    first, second, faked = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.DONE), (first.findings, second.findings)
+    # The last run is that of the base, which a real sprint knows from its start.
+    assert sprint.runs["US-1"] == ["own", "own must fail", "whole", "older must fail", "whole"]
+    assert sprint.runs["US-2"] == ["own", "whole", "older and own must fail"]
+    assert sprint.runs["US-3"] == ["own", "whole", "older and own must fail", "own", "own must fail"]
+    assert faked.status is not StoryStatus.DONE
+    assert sprint.sink.named("tests_finished")[-1].data["problem"] == "faked"
 
 
 SITE = {

@@ -29,7 +29,7 @@ QUICK = frozenset(
     {"deselected", "reported as passed", "exit at the end", "own report at the end", "plugin by pytest.ini"}
     | {"code leaves a process that writes the report", "code patches the tests", "an object equal to everything"}
     | {"pytest in the tree", "a standard module in the tree", "speaks for the runner", "a mocked test"}
-    | {"calls good what it knows by name", "a node of its own"}
+    | {"calls good what it knows by name", "a node of its own", "code knows a run of its own file"}
 )
 """One trick of each kind; `make soak` plays all of them."""
 APP = "def value():\n    return 2\n"
@@ -125,6 +125,7 @@ TRICKS: dict[str, dict[str, str]] = {
         "app.py": KNOWS.replace("KNOWN", "re.search('_[0-9a-f]{16}$', sys.argv[-1])"),
     },
     "code knows a run of single tests": {"app.py": KNOWS.replace("KNOWN", "'::' in sys.argv[-1]")},
+    "code knows a run of its own file": {"app.py": KNOWS.replace("KNOWN", "'test_app' not in sys.argv[-1]")},
     "code calls good what it knows by name": {"app.py": BY_NAME},
     "an object equal to everything": {"app.py": EQUAL},
     "an object equal to what is computed": {"app.py": EQUAL, "tests/test_app.py": COMPUTED},
@@ -236,6 +237,8 @@ NODE_HONEST: dict[str, str] = {
     "tests/hooks.test.mjs": NODE.replace("test }", "test, after }") + "after(() => {});\n"
     "test('two (really)', async (t) => { await t.test('inner', () => assert.equal(value(), 2)); });\n",
 }
+OLDER = "def test_older():\n    assert 1 + 1 == 2\n\n\ndef test_oldest():\n    assert 2 + 2 == 4\n"
+NODE_OLDER = NODE[: NODE.rindex("import")] + "test('older', () => assert.equal(2, 1 + 1));\n"
 PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
 
@@ -263,6 +266,23 @@ async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) ->
     return report
 
 
+async def shown_by_all(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> bool:
+    """Whether the test files among `files` are green by themselves and with an older one, and can fail there."""
+    root, own = folder / "tree", [name for name in files if name.startswith("tests/")]
+    older = "tests/test_older.py" if own[0].endswith(".py") else "tests/older.test.mjs"
+    text = OLDER if own[0].endswith(".py") else NODE_OLDER
+    write_tree(root, {**files, older: text})
+    runner = runner_in(folder, timeout_s=20)
+    alone = await runner.run(root, files=own, expected_names=names, key="story")
+    whole = await runner.run(root, expected_names=names, key="story")
+    if not (alone.green and whole.green):
+        return False
+    proof = await runner.prove_whole(root, whole.cases, key="story", own=own)
+    assert all((root / name).read_bytes() == files[name].encode() for name in own)
+    assert (root / older).read_text() == text
+    return proof.own
+
+
 def played_when(tricks: dict[str, dict[str, str]]) -> list[object]:
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in tricks]
 
@@ -271,6 +291,7 @@ def played_when(tricks: dict[str, dict[str, str]]) -> list[object]:
 async def test_no_trick_makes_pytest_green(trick: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {**PLAIN, **TRICKS[trick]}, NAMES)
     assert not report.green, report.output
+    assert not await shown_by_all(tmp_path / "all", {**PLAIN, **TRICKS[trick]}, NAMES)
 
 
 @needs_node
@@ -279,12 +300,15 @@ async def test_no_trick_makes_node_green(trick: str, tmp_path: Path) -> None:
     files = {**NODE_PLAIN, "tests/app.test.mjs": NODE_SUITE, **NODE_TRICKS[trick]}
     report = await played(tmp_path, files, ("one", "type"))
     assert not report.green, report.output
+    assert not await shown_by_all(tmp_path / "all", files, ("one", "type"))
 
 
 @pytest.mark.parametrize("tree", HONEST)
 async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.py": APP, **HONEST[tree]}, ())
     assert report.green, report.output
+    once = {name: text for name, text in HONEST[tree].items() if "left_behind" not in name}  # fails if run again
+    assert await shown_by_all(tmp_path / "all", {"app.py": APP, **once}, ())
     assert not_reported(report, HONEST[tree]) == []
 
 
@@ -292,6 +316,7 @@ async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
 async def test_what_is_honest_is_green_in_node(tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.mjs": NODE_APP, **NODE_HONEST}, ())
     assert report.green, report.output
+    assert await shown_by_all(tmp_path / "all", {"app.mjs": NODE_APP, **NODE_HONEST}, ())
     assert not_reported(report, NODE_HONEST) == []
 
 
