@@ -20,6 +20,7 @@ from orchestrator.git.command import IDENTITY, require_git
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.plain import PlainSandbox
 from orchestrator.settings import Settings
 from orchestrator.story.project_scan import scan_paths
 from orchestrator.test_runners.pytest_runner import PytestRunner
@@ -138,7 +139,7 @@ def counted_git(folder: Path) -> Iterator[Callable[[], int]]:
 async def _measured(folder: Path, stories: int) -> tuple[Stopwatch, Stopwatch, Meter, int]:
     """(once-only operations, operations per story, their processor time, git processes of one story)."""
     settings, path = Settings(), os.environ["PATH"]
-    commands = LimitedCommandRunner(settings.commands, path)
+    commands = LimitedCommandRunner(settings.commands, path, sandbox=PlainSandbox())
     environments = PythonEnvironments(folder / "environments", folder / "layers", commands, settings.commands, {})
     once, each = Stopwatch(), Stopwatch()
     await require_git()

@@ -30,6 +30,11 @@ def best(path: str = PATH) -> Sandbox:
     return _available(path)[0][0]
 
 
+def plain() -> Sandbox:
+    """The tier for tests of something else."""
+    return sandbox(Tier.PLAIN)
+
+
 @cache
 def _available(path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
     with ThreadPoolExecutor(1) as pool:  # also from within a test that has a loop

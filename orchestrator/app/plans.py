@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from orchestrator.app.plan_files import find_existing, project_files, read_texts
@@ -23,6 +24,7 @@ from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.safe_files import write_below
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.judge import Hands, JudgedPlan, carry_out, judge_plan, paths_of
 from orchestrator.storage.state_folder import StateFolder
@@ -84,7 +86,6 @@ async def apply(
     # Marks the parts of a command in its output: the command cannot guess it.
     token = f"step-{secrets.token_hex(8)}"
     sandbox = await sandbox_for(settings, environment) if commands else None
-    runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
     access = _all_of(repo)
     plan, applied, world = judged.extraction.plan, judged.applied, judged.world
     if plan is None or applied is None or world is None or not judged.judged.valid:
@@ -93,13 +94,15 @@ async def apply(
     async def write(changes: Mapping[str, str | None]) -> None:
         await asyncio.to_thread(_write, repo, world, changes)
 
-    async def run(action: Execute) -> CommandResult:
+    async def run(sandbox: Sandbox, action: Execute) -> CommandResult:
         if not await asyncio.to_thread(_is_below, repo, action.cwd):
             return CommandResult(argv=(), exit_code=1, output="cwd leads out of the folder through a link\n")
         argv = ("/bin/sh", "-c", script(action.command, token))
+        runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
         return await runner.run(argv, cwd=repo / action.cwd, env=action.env, timeout_s=action.timeout_s, access=access)
 
-    return await carry_out(plan, applied, Hands(write=write, run=run if commands else None, token=token))
+    hands = Hands(write=write, run=None if sandbox is None else partial(run, sandbox), token=token)
+    return await carry_out(plan, applied, hands)
 
 
 def _all_of(repo: Path) -> Access:

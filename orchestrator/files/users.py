@@ -43,8 +43,13 @@ def has(*capabilities: int) -> bool:
 
 
 def can_change_user() -> bool:
-    """Returns whether commands can be given to other users at all."""
-    return os.name == "posix" and os.geteuid() == 0 and has(CHOWN, SETUID, SETGID)
+    """Returns whether commands can be given to other users at all: in a container, not each number need be one."""
+    return os.name == "posix" and os.geteuid() == 0 and has(CHOWN, SETUID, SETGID) and _are_users(FIRST, MOST + 1)
+
+
+def _are_users(first: int, count: int) -> bool:
+    rows = (tuple(map(int, row.split())) for row in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines())
+    return any(start <= first and first + count <= start + length for start, _, length in rows)
 
 
 class Owners:

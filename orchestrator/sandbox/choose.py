@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import ctypes
 import fcntl
+import functools
 import json
 import socket
 import subprocess
@@ -23,8 +24,9 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads
 from orchestrator.sandbox.confined import abi_version
 from orchestrator.sandbox.landlock import OLDEST_ABI, LandlockSandbox
 from orchestrator.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
+from orchestrator.sandbox.plain import PlainSandbox
 from orchestrator.sandbox.seccomp import Sockets, program
-from orchestrator.sandbox.tier import PlainSandbox, Sandbox
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
 
@@ -193,7 +195,7 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
     least = _least(settings)
     await asyncio.to_thread(hide_process)
     if settings.mode == "plain":
-        return PlainSandbox("asked for by name")
+        return await asyncio.to_thread(_plain, "asked for by name", path, places)
     key = (settings, path, places)
     if key not in _passed:
         _passed[key] = await _strongest(settings, path, places)
@@ -206,14 +208,14 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
             f"sandbox.require asks for {least} and commands can be confined by {found.facts.tier}. {told}"
         )
     if settings.mode == "auto" and least is Tier.PLAIN:
-        return PlainSandbox(told)
+        return await asyncio.to_thread(_plain, told, path, places)
     todo = "; ".join(_TODO[tier] for tier in reasons if tier in _TODO)
     raise ConfigError(f"commands cannot be confined on this machine. {told}. What to do: {todo}; {_PLAIN}")
 
 
 async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
     """Returns every tier of this machine that passes, the strongest first, and why others are not there."""
-    found: list[Sandbox] = [PlainSandbox()]
+    found: list[Sandbox] = [await asyncio.to_thread(_plain, "", path, ())]
     reasons: dict[Tier, str] = {}
     for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
         one = SandboxSettings.model_validate({**settings.model_dump(), "mode": tier.value, "require": None})
@@ -221,6 +223,12 @@ async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox
         reasons |= why
         found += [] if passed is None else [passed]
     return tuple(reversed(found)), reasons
+
+
+@functools.cache
+def _plain(note: str, path: str, places: tuple[Path, ...]) -> Sandbox:
+    """Returns one for all who ask, because it knows which user works in which tree."""
+    return PlainSandbox(note, path, places)
 
 
 def hide_process() -> None:

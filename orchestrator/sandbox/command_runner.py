@@ -24,7 +24,7 @@ from orchestrator.files.disk import disk_use
 from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
 from orchestrator.sandbox.services import Services
-from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
+from orchestrator.sandbox.tier import Command, Confined, Sandbox, rust_toolchains
 from orchestrator.settings.model import CommandSettings
 
 _LOOK_EVERY_S = 0.25  # statvfs is cheap
@@ -101,10 +101,10 @@ _SCRATCH = "orchestrator-"
 class LimitedCommandRunner:
     """CommandRunner: clean environment, limits, watchdog, the whole tree killed at the end, all within `sandbox`.
 
-    Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
-    that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
-    once. `network` is the way of what fetches; everything else gets `variables` and `services`. Several may run at
-    once; cancelling a run ends its whole tree before the cancellation goes on.
+    `path` becomes PATH. `lock_fds` are descriptors of file locks that must stay held as long as a command may still
+    run, even when this process dies. `slots` bounds how many run at once. `network` is the way of what fetches;
+    everything else gets `variables` and `services`. Several may run at once; cancelling a run ends its whole tree
+    before the cancellation goes on.
     """
 
     def __init__(
@@ -113,7 +113,8 @@ class LimitedCommandRunner:
         path: str,
         lock_fds: tuple[int, ...] = (),
         slots: AbstractAsyncContextManager[object] | None = None,
-        sandbox: Sandbox | None = None,
+        *,
+        sandbox: Sandbox,
         network: FetchNetwork | None = None,
         services: Services | None = None,
         variables: Mapping[str, str] | None = None,
@@ -122,7 +123,7 @@ class LimitedCommandRunner:
         self._path = path
         self._lock_fds = lock_fds
         self._slots = slots
-        self._sandbox = sandbox or PlainSandbox()
+        self._sandbox = sandbox
         self._network, self._services = network or FetchNetwork({}), services or Services()
         self._variables = variables or {}
 
@@ -226,7 +227,7 @@ class LimitedCommandRunner:
                 "memory_mb": settings.memory_mb,
                 "processes": settings.processes,
                 "cpu_s": settings.cpu_s,
-                "file_mb": min(FILE_MB, settings.disk_mb),
+                "file_mb": min(FILE_MB, settings.disk_mb + 1),  # more than that: it is the disk's limit that is named
                 "open_files": OPEN_FILES,
                 **confined.policy,
             },

@@ -3,10 +3,10 @@
 Part of the launcher's program: standard library only, imported by file. Everything raises OSError when it cannot be
 done; a command that could not be confined is never run.
 
-`confine` takes what the daemon worked out: `read`, `write`, `devices` (paths; one that is gone is left out), `abi`,
-`tcp` (whether TCP stays open), `ports` (where it does not, those that can be connected to, of any host), `uid` (become
-this user and group; None: stay), `groups` (further ones of that user), `look` (keep the right to pass closed folders,
-within what Landlock allows), `seccomp` (the program as hexadecimal digits)."""
+`confine` takes what the daemon worked out: `read`, `write`, `devices` (paths; one that is gone is left out), `abi` (0:
+no Landlock), `tcp` (whether TCP stays open), `ports` (where it does not, those that can be connected to, of any host),
+`uid` (become this user and group; None: stay), `groups` (further ones of that user), `look` (keep the right to pass
+closed folders, within what Landlock allows), `seccomp` (the program as hexadecimal digits; empty: none)."""
 
 import ctypes
 import os
@@ -37,12 +37,14 @@ def abi_version() -> int:
 
 def confine(policy: Mapping[str, Any]) -> None:
     """Confines this process and all it will start, forever. Raises OSError."""
-    ruleset = _ruleset(policy)
+    ruleset = _ruleset(policy) if policy["abi"] else None
     _become(policy["uid"], policy["groups"], bool(policy["look"]))
     _checked(_prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")
-    _checked(_libc.syscall(ctypes.c_long(RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint(0)), "landlock")
-    os.close(ruleset)
-    _load(bytes.fromhex(policy["seccomp"]))
+    if ruleset is not None:
+        _checked(_libc.syscall(ctypes.c_long(RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint(0)), "landlock")
+        os.close(ruleset)
+    if policy["seccomp"]:
+        _load(bytes.fromhex(policy["seccomp"]))
 
 
 def _checked(result: int, what: str) -> int:

@@ -15,7 +15,7 @@ Then it writes one JSON line to `verdict_fd` and ends:
 
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
 closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
-`open_files`; and from the tiers `landlock` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
+`open_files`; and from the tiers `confine` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
 user), `memory_folders` and `memory_user` (see `sandbox.shared_memory`) and `signals_as_codes` (what is started tells
 the end by a signal as 128 + its number, as shells do).
 
@@ -289,8 +289,8 @@ def _become_command(argv: list[str], policy: dict[str, Any], launcher: int) -> N
     os.nice(NICE)
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     _set_limits(policy)
-    if policy.get("landlock"):
-        _confine(policy["landlock"], launcher)
+    if policy.get("confine"):
+        _confine(policy["confine"], launcher)
     try:
         os.execvpe(argv[0], argv, policy["env"])
     except (OSError, ValueError) as error:

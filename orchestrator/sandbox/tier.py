@@ -1,4 +1,4 @@
-"""The interface of the tiers, the plain one that confines nothing, and what of this machine commands may read.
+"""The interface of the tiers, and what of this machine commands may read.
 
 That is its programs, the interpreters in use, and the little of /etc that they need.
 """
@@ -6,11 +6,11 @@ That is its programs, the interpreters in use, and the little of /etc that they 
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from orchestrator.core.suite import Access, SandboxFacts, Tier
+from orchestrator.core.suite import Access, SandboxFacts
 
 
 class Door(NamedTuple):
@@ -70,29 +70,6 @@ class Sandbox(Protocol):
     def confined(self, command: Command) -> AbstractContextManager[Confined]:
         """Returns how to run `command`, for as long as the block runs; its methods block. Raises OSError."""
         ...
-
-
-class PlainSandbox:
-    """Limits and a clean environment only."""
-
-    own_loopback = False
-
-    def __init__(self, note: str = "") -> None:
-        self._note = note
-
-    @property
-    def facts(self) -> SandboxFacts:
-        """See the protocol."""
-        return SandboxFacts(
-            tier=Tier.PLAIN,
-            holds=("limits", "environment", "process tree"),
-            missing=("files", "network", "other processes", "system calls", "own user"),
-            note=self._note,
-        )
-
-    def confined(self, command: Command) -> AbstractContextManager[Confined]:
-        """See the protocol."""
-        return nullcontext(Confined(command.argv, command.env))
 
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")

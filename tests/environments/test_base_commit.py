@@ -7,6 +7,7 @@ from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.environments.test_python_environment import PATH, PYTEST, wheel
+from tests.sandboxes import plain
 from tests.support import git, make_repo
 
 
@@ -34,7 +35,7 @@ async def test_a_story_brings_no_package_by_a_file_that_is_no_manifest(tmp_path:
     (repo / "tox.ini").write_text("[testenv]\ndeps = absent\n")
     (repo / "noxfile.py").write_text("@session\ndef tests(session):\n    session.install('absent', 'pytest')\n")
     settings, variables = CommandSettings(), {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
-    runner = LimitedCommandRunner(settings, PATH)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=plain())
     layers = tmp_path / "layers"
     found = await PythonEnvironments(tmp_path / "kept", layers, runner, settings, variables, base=base).ensure(
         repo, "S"

@@ -239,8 +239,7 @@ async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path)
     assert "SOME_API_KEY" not in told["environment"]
     assert (found.modules / "left" / "index.js").read_text() == "module.exports = 'left'\n", "each has its own copy"
     if tier is Tier.PLAIN:  # so these are what the others keep it from
-        everything = {"sources", "keys", "processes", "signals", "outside", "cache", "builds", "layers", "loopback"}
-        assert everything <= {*told["found"]}
+        assert {"sources", "keys", "layers", "loopback"} <= {*told["found"]}
         return
     assert told["found"] == []
     assert private.asked == []

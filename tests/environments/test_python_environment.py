@@ -14,7 +14,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
-from tests.sandboxes import CONFINED, sandbox
+from tests.sandboxes import CONFINED, plain, sandbox
 
 PATH = "/usr/bin:/bin"
 OFFLINE = ("PIP_NO_INDEX", "PIP_FIND_LINKS")
@@ -143,7 +143,8 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
 
 
 async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
-    runner, rules = LimitedCommandRunner(CommandSettings(), PATH), SandboxSettings(packages=("Flask_*", "six"))
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
+    rules = SandboxSettings(packages=("Flask_*", "six"))
     environments = PythonEnvironments(tmp_path / "kept", tmp_path / "layers", runner, CommandSettings(), {}, rules)
     (tmp_path / "requirements.txt").write_text("--pre\nsix>=1\nflask.login[x]==1 ; python_version > '3'\nevil-six\n")
     refused = await environments.ensure(tmp_path, "US-1")

@@ -19,6 +19,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.environments.test_python_environment import PATH, PYTEST, wheel
 from tests.package_index import registry
+from tests.sandboxes import plain
 
 SECTIONS = ("global.", "install.", ":env:.")
 FILE = """[global]
@@ -101,7 +102,7 @@ async def test_a_layer_is_made_once_and_goes_when_nobody_asks_for_it(tmp_path: P
     wheel(tmp_path, "tiny", "1.0", "")
     wheel(tmp_path, "pytest", PYTEST, "")
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
-    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
 
     def layers() -> PythonLayers:  # each as in a process of its own
         return PythonLayers(tmp_path / "layers", runner, Installer(variables, {}, None), 100)
@@ -131,7 +132,7 @@ async def test_a_layer_is_made_once_and_goes_when_nobody_asks_for_it(tmp_path: P
 async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested(tmp_path: Path) -> None:
     wheel(tmp_path, "tiny", "1.0", "")
     wheel(tmp_path, "other", "1.0", "", needs="tiny>=3")
-    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
     installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
     layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
     found = await layers.ensure(Requirements(lines=("other",), without=("tiny",), runner=False))
@@ -144,7 +145,7 @@ async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested
 async def test_what_development_asks_for_is_left_aside_where_it_does_not_go_together(tmp_path: Path) -> None:
     for name, version, needs in (("tiny", "1.0", ""), ("tiny", "2.0", ""), ("other", "1.0", "tiny<2")):
         wheel(tmp_path, name, version, "", needs=needs)
-    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
     installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
     layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
     wanted = Requirements(lines=("tiny>1", "other", "absent"), besides=("other", "absent"), runner=False)
@@ -172,7 +173,7 @@ async def test_a_lock_is_kept_where_a_registry_does_not_answer(tmp_path: Path) -
     wheel(tmp_path / "links", "tiny", "1.0", "")
     paths = {f"/simple/{file.name}": file.read_bytes() for file in (tmp_path / "links").iterdir()}
     paths["/simple/tiny/"] = b"<a href='../tiny-1.0-py3-none-any.whl'>tiny-1.0-py3-none-any.whl</a>"
-    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
     with registry(paths) as server:
         variables = {"PIP_INDEX_URL": f"{server.url}/simple", "UV_HTTP_RETRIES": "0", "HOME": str(tmp_path)}
         layers = PythonLayers(tmp_path / "layers", runner, Installer(variables, variables, None), 100)

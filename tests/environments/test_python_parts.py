@@ -11,6 +11,7 @@ from orchestrator.test_runners.python import Part, part_of, parts
 from orchestrator.test_runners.report import Selection
 from tests.environments.projects import write_tree
 from tests.environments.test_python_environment import PATH
+from tests.sandboxes import plain
 
 FILES = {
     "pyproject.toml": "[project]\nname = 'root'\n",
@@ -41,7 +42,7 @@ class Own(PythonEnvironments):
 
 async def test_each_part_of_a_suite_runs_in_its_own_environment_and_folder(tmp_path: Path) -> None:
     root, settings = write_tree(tmp_path / "root", FILES), CommandSettings()
-    runner = LimitedCommandRunner(settings, PATH)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=plain())
     environments = Own(tmp_path / "kept", tmp_path / "layers", runner, settings, {})
     suites = PytestRunner(runner, environments, TestSettings(), PATH)
     whole = await suites.run(root, Selection("US-1", expected=["test_root", "test_a", "test_b"]))

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import Access, Tier
-from orchestrator.files.users import COMMANDS, FIRST, can_change_user, given, is_slot
+from orchestrator.files.users import COMMANDS, DAC_READ_SEARCH, FIRST, can_change_user, given, is_slot
 from orchestrator.sandbox import landlock
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.landlock import LandlockSandbox
 from orchestrator.settings.model import CommandSettings
 from orchestrator.storage.state_folder import StateFolder
-from tests.sandboxes import CONFINED, PATH, sandbox
+from tests.sandboxes import PATH, TIERS, plain, sandbox
 
 pytestmark = pytest.mark.skipif(not can_change_user(), reason="commands are of our own user here")
 FAR = 200
@@ -25,7 +25,7 @@ FAR = 200
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-@pytest.mark.parametrize("tier", CONFINED)
+@pytest.mark.parametrize("tier", TIERS)
 async def test_a_command_works_on_its_folder_as_on_one_of_its_own(tier: Tier, guarded: bool, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir(mode=0o700)
@@ -47,7 +47,7 @@ async def test_a_command_works_on_its_folder_as_on_one_of_its_own(tier: Tier, gu
     assert stat.S_IMODE(tree.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("tier", CONFINED)
+@pytest.mark.parametrize("tier", TIERS)
 async def test_a_command_starts_in_a_folder_that_is_closed_to_others(tier: Tier, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir(mode=0o700)
@@ -57,6 +57,25 @@ async def test_a_command_starts_in_a_folder_that_is_closed_to_others(tier: Tier,
     words = ["sh", "-c", f'pwd; touch made; {sys.executable} -c "{asks}"']
     result = await runner.run(words, cwd=inner, access=Access(tree=tmp_path))
     assert (result.exit_code, result.output) == (0, f"{inner}\nTrue\n")
+
+
+async def test_a_command_of_root_is_not_root_where_nothing_else_is_confined(tmp_path: Path) -> None:
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
+    result = await runner.run(["sh", "-c", "id -u; grep -E 'Prm|Bnd|NoNew' /proc/self/status"], cwd=tmp_path)
+    user, *rows = result.output.split()
+    assert is_slot(int(user))
+    changes = ~(1 << DAC_READ_SEARCH)  # it may look, where our interpreter or the tree is closed to others
+    assert [int(row, 16) & changes for row in rows[1::2]] == [0, 0, 1]
+
+
+async def test_what_a_command_of_our_own_user_puts_in_the_place_of_git_is_gone(tmp_path: Path) -> None:
+    sandbox(Tier.LANDLOCK)
+    (tmp_path / ".git").write_text("gitdir: ours")
+    box = await asyncio.to_thread(LandlockSandbox, PATH, as_user=False)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=box)
+    result = await runner.run(["sh", "-c", "rm .git; mkdir .git; touch .git/config; chmod 500 ."], cwd=tmp_path)
+    assert result.ok, result.output
+    assert (tmp_path / ".git").read_text() == "gitdir: ours"
 
 
 async def test_a_command_may_see_its_tree_at_a_path_without_hidden_folders(tmp_path: Path) -> None:

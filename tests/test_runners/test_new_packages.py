@@ -12,6 +12,7 @@ from orchestrator.test_runners.suite_runner import ProjectRunner
 from tests.environments.projects import project_runner
 from tests.environments.test_python_environment import sourced, wheel
 from tests.package_index import registry
+from tests.sandboxes import plain
 from tests.support import needs_node
 from tests.test_runners.test_suite_runner import PATH
 
@@ -27,7 +28,7 @@ PAGE = {
 def project_in(folder: Path, npm: str, *, tries: bool = True) -> ProjectRunner:
     rules = SandboxSettings.model_validate({"registries": {"npm": npm or None}})
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "links"), "HOME": str(folder)}
-    run = LimitedCommandRunner(CommandSettings(), PATH)
+    run = LimitedCommandRunner(CommandSettings(), PATH, sandbox=plain())
     return project_runner(folder, run, None, variables, path=PATH, rules=rules, tries=tries)
 
 

@@ -12,13 +12,14 @@ from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.python import import_paths, settings_file
 from orchestrator.test_runners.report import Selection
+from tests.sandboxes import plain
 
 PATH = "/usr/bin:/bin"
 
 
 def runner_in(folder: Path, *, timeout_s: float = 30, command: str | None = None) -> PytestRunner:
     commands = CommandSettings(timeout_s=30, memory_mb=512)
-    run = LimitedCommandRunner(commands, PATH)
+    run = LimitedCommandRunner(commands, PATH, sandbox=plain())
     environments = PythonEnvironments(folder / "environments", folder / "layers", run, commands, {})
     return PytestRunner(run, environments, TestSettings(timeout_s=timeout_s, command=command), PATH)
 
