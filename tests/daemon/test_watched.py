@@ -39,7 +39,7 @@ def test_whatever_takes_a_backlogs_place_is_refused_with_its_reason_and_nothing_
     assert "No such file" in instead(lambda: None)
     assert "is empty" in instead(path.touch)
     assert "no rows" in instead(lambda: path.write_bytes(good.splitlines()[0]))
-    assert "not UTF-8" in instead(lambda: path.write_bytes(b"\0" * 100))
+    assert "holds a NUL byte" in instead(lambda: path.write_bytes(b"\0" * 100))
     [watched] = planner.watched
     assert watched.content is not None
     assert [story.id for story in watched.content.stories] == ["A", "B"]
