@@ -315,8 +315,13 @@ class ModelProvider(ABC):
             told = f"{self.name}: {one_line(str(error))}"
             if _BAD_CERTIFICATE in str(error):
                 # Concerns every story as a wrong key does, and does not pass.
-                details = {"provider_name": self.name, "original_message": told}
-                return PermanentProviderError(told, kind="auth", code="provider.certificate", **details)
+                return PermanentProviderError(
+                    f"the certificate is not trusted: {told}",
+                    kind="auth",
+                    code="provider.certificate",
+                    provider_name=self.name,
+                    original_message=told,
+                )
         told = self._without_key(told)
         if not came.text:
             return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)

@@ -15,6 +15,8 @@ from orchestrator.sandbox.tier import Command, Confined, tools
 
 _EVERYTHING = "/"
 _DEVICES = "/dev"
+_TEMPORARY = ("/tmp", "/var/tmp")
+"""Programs name these places outright. They stay closed only where the work itself lies there."""
 
 
 class PlainSandbox(OwnUser):
@@ -60,9 +62,10 @@ class PlainSandbox(OwnUser):
             yield Confined(command.argv, command.env)
             return
         with self._lent(command) as own:
+            beside = [one for one in _TEMPORARY if os.path.isdir(one) and not command.tree.is_relative_to(one)]
             policy = {
                 "read": [_EVERYTHING],
-                "write": [str(command.tree), str(command.scratch), _DEVICES],
+                "write": [str(command.tree), str(command.scratch), _DEVICES, *beside],
                 "devices": [],
                 "abi": self._abi,
                 "tcp": True,
