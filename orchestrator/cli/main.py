@@ -64,13 +64,19 @@ class _Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Part of click; the process ends behind it, and no command is used."""
-        self.commands = {name: TyperCommand(name, help=told) for name, (_, told) in COMMANDS.items()}
+        self._only_names()
         super().format_help(ctx, formatter)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Part of click, for the word behind the program's name; the process ends behind it as well."""
+        self._only_names()
+        return super().shell_complete(ctx, incomplete)
 
-app = typer.Typer(
-    name="orchestrator", cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-)  # fmt: skip
+    def _only_names(self) -> None:
+        self.commands = {name: TyperCommand(name, help=told) for name, (_, told) in COMMANDS.items()}
+
+
+app = typer.Typer(name="orchestrator", cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _version(wanted: bool) -> None:

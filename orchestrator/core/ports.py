@@ -391,7 +391,7 @@ class Workspace(Protocol):
         """Test the merge on top of those before it, as `merge` does, and keep the story's place among them.
 
         Returns what `test` returned; False for a conflict. Only with True the place is kept, for half a minute, until
-        `merge` or `leave`; the merge has the message of this `note` then.
+        `merge` or `leave`; both calls have the same `note`.
         """
 
     async def merge(

@@ -45,6 +45,7 @@ class PlainSandbox(OwnUser):
             "own user": own,
             ".git": own,
             "attributes of our user's files": own,
+            "name of its user": not own,
             "reading of files elsewhere": False,
             "network": False,
         }

@@ -174,8 +174,8 @@ class Merging:
         stage = self._stage
         self._tries += 1
 
-        async def work(step_id: str) -> MergeResult:
-            note = merge_note(stage, step_id)
+        async def work(_step_id: str) -> MergeResult:
+            note = merge_note(stage)
             # An older test of the suite's file that passes on the branch may not fail again.
             held = {"older_names": self._trial.report.older_failing}
             suite = self._trial.suite.model_copy(update=held)

@@ -15,9 +15,9 @@ from orchestrator.story.older_tests import NAMED, Tests, holds_tests, ran, vanis
 from orchestrator.story.suite_runs import flaky_findings, twice
 
 
-def merge_note(stage: Stage, step_id: str) -> CommitNote:
-    """Returns the message of the story's merge."""
-    return stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), step_id)
+def merge_note(stage: Stage) -> CommitNote:
+    """Returns the message of the story's merge, the same for each step that may be the first to build it."""
+    return stage.note(fitted(f"Merge {stage.story_id}: {stage.brief.story.title}"), f"{stage.step.workflow_id}/merge")
 
 
 class Regression:
@@ -74,8 +74,8 @@ class Regression:
         if not holds_tests(self._progress.surface.files):
             return None
 
-        async def work(step_id: str) -> TestReport:
-            if (shown := await self._in_merge(step_id)) is not None:
+        async def work(_step_id: str) -> TestReport:
+            if (shown := await self._in_merge()) is not None:
                 return shown
             await stage.workspace.reset(stage.story_id)
             head = await stage.workspace.head(stage.story_id)
@@ -86,7 +86,7 @@ class Regression:
         self._progress.note_findings(flaky_findings(report.flaky))
         return report if report.problem is None and report.failed else None
 
-    async def _in_merge(self, step_id: str) -> TestReport | None:
+    async def _in_merge(self) -> TestReport | None:
         """Returns the run on what the story's merge would be now, which keeps its place in the queue if it is good.
 
         Returns None for a bad run that may be the fault of what others have changed: the branch alone tells.
@@ -102,7 +102,7 @@ class Regression:
             return shown.problem is None and not shown.failed
 
         content_of = stage.workspace.content_of
-        if await stage.workspace.test_merge(stage.story_id, merge_note(stage, step_id), test):
+        if await stage.workspace.test_merge(stage.story_id, merge_note(stage), test):
             return shown
         head = await stage.workspace.head(stage.story_id)
         return shown if tested and await content_of(tested) == await content_of(head) else None

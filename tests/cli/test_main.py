@@ -21,6 +21,15 @@ def test_the_help_of_every_command_has_an_example(name: str) -> None:
         assert (shown.exit_code, f"Example: orchestrator {' '.join(words)}" in shown.stdout) == (0, True), words
 
 
+def test_the_shell_completes_commands_and_options() -> None:
+    def completed(words: str) -> list[str]:
+        asked = {"_ORCHESTRATOR_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return CliRunner().invoke(app, prog_name="orchestrator", env=asked).stdout.split()
+
+    assert completed("orchestrator st") == ["status"]
+    assert completed("orchestrator run --rep") == ["--repo"]
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

@@ -124,7 +124,7 @@ WHOLE = TestReport(cases=(of("test_us_1", CaseResult.PASSED), of("test_old", Cas
 
 
 async def test_a_story_that_breaks_older_tests_hears_of_it_and_mends_it_before_the_merge(tmp_path: Path) -> None:
-    wholes = [BROKEN, BASE, BROKEN, *[BROKEN] * 2, WHOLE, WHOLE, BASE]
+    wholes = [BROKEN, BASE, BROKEN, *[BROKEN] * 2, WHOLE, BASE]
     stand = Stand(tmp_path, base={OLD: "def test_old(): ..."}, wholes=wholes)
     mended(stand, 2, 1)
     outcome, _ = await told(stand, tmp_path)

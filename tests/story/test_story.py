@@ -190,7 +190,7 @@ async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_t
         (skipped, False, StoryStatus.NEEDS_ATTENTION),
         (after, True, StoryStatus.DONE),
     ):
-        stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, merged, before])
+        stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before])
         changes = [{"file": "tests/test_old.py", "reason": "what it shows is gone"}] if listed else []
         stand.team.plan(A, ["us_1.py"], tests_to_change=changes)
         stand.team.deliver(A, 1, good())
@@ -205,13 +205,13 @@ async def test_a_file_of_tests_that_could_not_be_loaded_before_may_be_mended(tmp
     unloaded = ReportedCase(name="tests.test_old", id="::tests.test_old", result=CaseResult.ERROR)
     before = TestReport(cases=(*report(passed=["test_all"]).cases, unloaded), exit_code=1)
     merged = report(passed=["test_all", "test_us_1", "test_old"])
-    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, merged, before])
+    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before])
     assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
 
 
 async def test_a_suite_that_could_not_run_before_leaves_a_word_and_the_merge_goes_on(tmp_path: Path) -> None:
     hung = TestReport(problem=RunProblem.TIMEOUT, output="it hangs")
-    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[*[report(passed=["test_us_1"])] * 2, hung])
+    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[report(passed=["test_us_1"]), hung])
     outcome = await stand.run(await good_provider(tmp_path))
     assert outcome.status is StoryStatus.DONE
     (finding,) = [finding for finding in outcome.findings if finding.code == "merge.older_tests_unknown"]
