@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -292,8 +292,14 @@ def play(
     push_to: str | None = None,
     strict: bool = False,
     plans: Sequence[str] = (),
+    listen: Callable[[Event], object] = lambda _event: None,
 ) -> Played:
     """One `run` in this process, with its state folder in `folder`. Raises what the run raises."""
+
+    def heard(event: Event) -> None:
+        events.append(event)
+        listen(event)
+
     folder.mkdir(exist_ok=True)
     overrides = ("provider.wait_initial_s=0.01", "sprint.stop_after_failures=0", *settings)
     configured, environment = load(None, overrides, plain_environment(ORCHESTRATOR_HOME=str(folder / "state")), folder)
@@ -311,7 +317,7 @@ def play(
         strict=strict,
         plans=tuple(plans),
     )
-    result = asyncio.run(Run(options, configured, environment, tell=told.append, listen=events.append).go())
+    result = asyncio.run(Run(options, configured, environment, tell=told.append, listen=heard).go())
     calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     mirror = next((folder / "state" / "mirrors").glob("*.git"))
     assert untrue(events) == []

@@ -2,12 +2,14 @@
 
 import hashlib
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from orchestrator.cli.run import format_summary
 from orchestrator.core.errors import RepositoryError
-from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
+from orchestrator.core.event import Event
+from tests.support import Team, git, make_repo, play, suite_text, write_backlog
 
 PLAIN = "sandbox.mode=plain"
 """Where a command of the story has to reach the user's repository, which a confined one cannot."""
@@ -138,10 +140,18 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
     git(repo, "commit", "--quiet", "--all", "--message", "Elsewhere")
     git(repo, "checkout", "--quiet", "main")
     team = Team()
-    team.plan("ONE", task("ONE", 1, ["one.py"], f"git -C {repo} branch target side"))
+    team.plan("ONE", ["one.py"])
     team.deliver("ONE", 1, {"one.py": "def value():\n    return 1\n"})
     team.suite("ONE", suite_text("ONE"))
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), PLAIN, repo=repo, push_to="target")
+    moves = Thread(target=git, args=(repo, "branch", "target", "side"))
+
+    def listen(event: Event) -> None:
+        if event.name == "story_started":
+            moves.start()
+
+    backlog = write_backlog(tmp_path / "b.csv", "ONE")
+    played = play(tmp_path, team, backlog, PLAIN, repo=repo, push_to="target", listen=listen)
+    moves.join()
     assert played.status("ONE") == "done"
     assert played.result.unpushed is not None
     assert "target" in played.result.unpushed

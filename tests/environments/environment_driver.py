@@ -15,12 +15,13 @@ from orchestrator.environments.python import EnvironmentResult, PythonEnvironmen
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
+from tests.sandboxes import plain
 
 
 async def ensure(kept: Path, root: Path, registry: str, box: Sandbox | None = None) -> EnvironmentResult:
     """As one sprint does."""
     settings = CommandSettings(timeout_s=60, install_timeout_s=60)
-    runner = LimitedCommandRunner(settings, "/usr/bin:/bin", sandbox=box)
+    runner = LimitedCommandRunner(settings, "/usr/bin:/bin", sandbox=box or plain())
     variables = {"PIP_INDEX_URL": f"{registry}/simple", "HOME": "/nonexistent"}
     environments = PythonEnvironments(kept / "environments", kept / "layers", runner, settings, variables)
     return await environments.ensure(root, "US-1")

@@ -46,7 +46,7 @@ def environments_in(
     folder: Path, links: Path, box: Sandbox | None = None
 ) -> tuple[PythonEnvironments, LimitedCommandRunner]:
     settings = CommandSettings(install_env=OFFLINE, timeout_s=60, install_timeout_s=100)
-    runner = LimitedCommandRunner(settings, PATH, sandbox=box)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=box or plain())
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "SOME_API_KEY": "hidden-value"}
     return PythonEnvironments(folder, folder.with_name("layers"), runner, settings, variables), runner
 

@@ -13,7 +13,7 @@ from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.suite_runner import ProjectRunner
 from orchestrator.test_runners.tests_in_tree import kinds_of_tests
 from tests.environments.projects import project_runner, write_tree
-from tests.sandboxes import best
+from tests.sandboxes import best, plain
 from tests.support import needs_node, needs_typescript
 
 NODE = shutil.which("node") or ""
@@ -31,7 +31,7 @@ def runner_in(
     box: Sandbox | None = None,
 ) -> ProjectRunner:
     """In the strongest tier of this machine; with another PATH, in the plain one."""
-    box = box if box is not None or path != PATH else best(PATH)
+    box = box or (best(PATH) if path == PATH else plain())
     run = LimitedCommandRunner(CommandSettings(timeout_s=60), path, sandbox=box)
     return project_runner(folder, run, TestSettings(timeout_s=timeout_s, command=command), path=path)
 
