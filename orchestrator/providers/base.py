@@ -221,6 +221,18 @@ class Streamed(Protocol):
         """Returns what the service would have sent in one piece."""
 
 
+class _Unstreamed:
+    """`Streamed` of a service that is not asked for streams."""
+
+    text, whole = "", False
+
+    def add(self, event: Any) -> None:
+        """See the protocol."""
+
+    def body(self) -> Any:
+        """See the protocol."""
+
+
 class ModelProvider(ABC):
     """`ports.Provider` on a service's SDK. `on_paid` is called with each prompt right before its reply is given.
 
@@ -362,13 +374,15 @@ class ModelProvider(ABC):
         Raises NoConnection when there is none, or when it breaks off while the block reads it.
         """
 
-    @abstractmethod
-    def _events(self, response: "httpx2.Response") -> AsyncIterator[Any]:
+    async def _events(self, response: "httpx2.Response") -> AsyncIterator[Any]:
         """Yields the data of the stream's events. Raises ValueError for what is none, StreamError for an error."""
+        none: tuple[Any, ...] = ()  # of a service that is not asked for streams
+        for event in none:
+            yield event
 
-    @abstractmethod
     def _streamed(self) -> Streamed:
         """Returns an answer of which nothing has come yet."""
+        return _Unstreamed()
 
     @abstractmethod
     def _read(self, body: Any) -> Said:
