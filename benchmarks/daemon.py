@@ -189,9 +189,9 @@ def _started(folder: Path, database: str | None) -> tuple[float, float]:
     ready = first.until("daemon_listens")
     first.until("turn_finished", number=4)
     first.end(signal.SIGKILL)
-    asked = (folder / "log.jsonl").read_text().count('"event": "plan_judged"')
+    asked = (folder / "log.jsonl").read_text().count('"event": "turn_started"')
     second = Process(folder, database)
-    recovered = second.until("plan_judged", number=asked + 1)
+    recovered = second.until("turn_started", number=asked + 1)
     second.end(signal.SIGTERM)
     return ready, recovered
 
@@ -219,7 +219,7 @@ def run(crowd: Crowd, server: str | None = None) -> Result:
     at_work = max(sample.rss_mb for sample in life.samples or (life.rested,)) - life.idle.rss_mb
     figures = (
         Figure(name="start to ready", value=ready, unit="s"),
-        Figure(name="start after kill -9 to the next plan judged", value=recovered, unit="s"),
+        Figure(name="start after kill -9 to the next call", value=recovered, unit="s"),
         Figure(name="memory when ready", value=life.idle.rss_mb, unit="MB"),
         Figure(name="memory per waiting story", value=grown * 1024 / crowd.stories, unit="KB"),
         Figure(name="memory per running story, at most", value=at_work * 1024 / crowd.at_once, unit="KB"),
