@@ -4,7 +4,6 @@ What `make test` kills is a part of it: test_reviews.py, test_kills.py; merges a
 """
 
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,8 @@ BETWEEN_KILLS = int(os.environ.get("CALLS_BETWEEN_KILLS", "5"))
 
 
 def bench_in(folder: Path) -> Bench:
-    ran = Path(tempfile.gettempdir()) / f"orchestrator-tests-ran-{os.getpid()}"  # the same text in each bench's suite
-    ran.unlink(missing_ok=True)
     make_repo(folder / "repo", {"conftest.py": CONFTEST})
-    return Bench(folder, dict.fromkeys(ENDS, "None"), script=script(ran), settings=SETTINGS)
+    return Bench(folder, dict.fromkeys(ENDS, "None"), script=script(), settings=SETTINGS)
 
 
 @pytest.fixture(scope="module")
