@@ -35,7 +35,7 @@ STANDS_IN = "import sys\n\nsys.exit(0)\n"
 
 
 def script() -> UnhurriedTeam:
-    """The team; the flaky test passes when it is run alone."""
+    """The team; the flaky test fails only in a run of its own file: behind the merge it is like any other."""
     team = UnhurriedTeam(15)
     _reviews(team)
     _used_up(team)
@@ -91,7 +91,7 @@ def _tests(team: UnhurriedTeam) -> None:
     flaky = """
 
 def test_at_times(request):
-    assert value() and len(request.session.items) == 1
+    assert value() and len(request.session.items) != 2
 """
     team.plan("FLAKY", ["flaky.py"])
     team.deliver("FLAKY", 1, _module("FLAKY", 1))
