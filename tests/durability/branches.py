@@ -1,5 +1,7 @@
 """One sprint that takes every branch of the reviews and of the tests: a story for each, by its name."""
 
+from pathlib import Path
+
 from tests.answers.reviews import TEMPLATE
 from tests.answers.reviews import ended as verdict_only
 from tests.durability.team import UnhurriedTeam
@@ -34,12 +36,12 @@ def pytest_runtest_makereport(item, call):
 STANDS_IN = "import sys\n\nsys.exit(0)\n"
 
 
-def script() -> UnhurriedTeam:
-    """The team; the flaky test fails only in a run of its own file: behind the merge it is like any other."""
+def script(ran: Path) -> UnhurriedTeam:
+    """The team; the flaky test finds in the file `ran` whether it ran before."""
     team = UnhurriedTeam(15)
     _reviews(team)
     _used_up(team)
-    _tests(team)
+    _tests(team, ran)
     return team
 
 
@@ -79,7 +81,7 @@ def _used_up(team: UnhurriedTeam) -> None:
         team.suite(story, suite_text(story))
 
 
-def _tests(team: UnhurriedTeam) -> None:
+def _tests(team: UnhurriedTeam, ran: Path) -> None:
     """Red once, red for another reason each time, red for the same one, flaky; and runs that report what is not so."""
     values: dict[str, tuple[int, ...]] = {"ONCE": (2, 1), "ALWAYS": (2, 3, 4), "SAME": (2, 2, 2)}
     for story, tried in values.items():
@@ -88,10 +90,13 @@ def _tests(team: UnhurriedTeam) -> None:
             team.deliver(story, 1, _module(story, value))
             team.analyse(story, (f"{module_of(story)}.py", f"return 1 and not {value}"))
         team.suite(story, suite_text(story))
-    flaky = """
+    flaky = f"""
 
-def test_at_times(request):
-    assert value() and len(request.session.items) != 2
+def test_at_times():
+    with open({str(ran)!r}, "a+") as file:
+        file.write("x")
+        file.seek(0)
+        assert value() and len(file.read()) > 1
 """
     team.plan("FLAKY", ["flaky.py"])
     team.deliver("FLAKY", 1, _module("FLAKY", 1))
