@@ -59,7 +59,7 @@ class DiskWatch:
             with contextlib.suppress(asyncio.CancelledError):  # our own cancellation
                 await task
             if not self.told:
-                await asyncio.to_thread(self._look, count=False)
+                await asyncio.to_thread(self._look, count=True)
 
     async def _watch(self) -> None:
         round_ = 0
