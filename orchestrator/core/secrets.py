@@ -191,11 +191,6 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_NAME = 80
-_NAMES = (
-    "secret", "token", "passw", "credential", "_key", "_pass", "_pwd", "apikey", "api-key", "api_-key", "accesskey",
-    "authkey", "privatekey",
-)  # fmt: skip
-"""One of these is in each name of the three."""
 _NO_NAME = "<MASKED_VALUE>"
 """As long as `MASK`, and in no name: what stands for a secret does not make one of the value beside it
 (`MASKED_SECRET_1: value`)."""
@@ -256,16 +251,8 @@ def _in_place(text: str) -> Iterator[Found]:
                     yield Found(*match.span("v"), shape.kind)
 
 
-def _may_name_one(text: str) -> bool:
-    """Returns whether a name of a secret may be in the text; beyond ASCII, more letters count as those of a name."""
-    lower = text.lower()
-    return not text.isascii() or any(name in lower for name in _NAMES)
-
-
 def _assigned(text: str) -> Iterator[Found]:
     """What a name says to be a secret."""
-    if not _may_name_one(text):
-        return
     text = text.replace(MASK, _NO_NAME)
     for match in _SETTING.finditer(text):
         if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
