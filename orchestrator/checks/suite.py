@@ -301,7 +301,7 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     found: list[Finding] = []
     if suite.test_file.endswith(".py"):
         tree = source.parse_python(suite.test_content)
-        found = [] if tree is None else _check_python(tree, where)
+        found = [] if tree is None else _check_python(tree, where, suite.older_names)
     elif is_suite(suite.test_file):  # files of other languages are not read here
         found = _check_node(root(suite.test_content, suite.test_file), where)
     # One test may show several criteria, as one with a row for each does.
@@ -312,7 +312,7 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     return found
 
 
-def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
+def _check_python(tree: ast.Module, where: Where, older: Collection[str]) -> list[Finding]:
     if not may_be_collected(tree):
         fix = "Write functions named test_* at the top of the file, or as methods of a class named Test*."
         return [major("suite.no_tests", "the file has no test function", where=where, fix=fix)]
@@ -320,7 +320,8 @@ def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
     for name, line in doubled_names(tree):
         message = f"`{name}` is defined again further down, which hides this one"
         found.append(major("suite.duplicate_test", message, where=_at(where, line), fix=_OWN_NAME))
-    tests = (node for node in statements(tree) if isinstance(node, Function) and node.name.startswith("test"))
+    functions = (node for node in statements(tree) if isinstance(node, Function) and node.name.startswith("test"))
+    tests = (test for test in functions if test.name not in older)
     return [*found, *(finding for test in tests for finding in _suspicions(test, where))]
 
 

@@ -161,6 +161,13 @@ def test_a_suspicion_is_advice(text: str, file: str, wanted: int | None, code: s
     assert check(text, wanted, file) == [("minor", code)]
 
 
+def test_what_older_tests_forgot_is_not_told_to_the_tester() -> None:
+    text = f"{FORGOTTEN}\n\ndef test_b():\n    assert g()\n"
+    suite = Suite(test_file="tests/test_a.py", test_content=text)
+    assert len(check_suite(suite, required_criteria=None)) == 1
+    assert check_suite(suite.model_copy(update={"older_names": ("test_a",)}), required_criteria=None) == []
+
+
 # Styles of real projects' tests that a rule by syntax tree refused once.
 FINE = [
     "from rest_framework.test import APITestCase\nclass Users(APITestCase):\n    def test_a(self): self.get('/')\n",

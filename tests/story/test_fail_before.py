@@ -11,7 +11,7 @@ from orchestrator.core.suite import TestCase, TestReport, TestSuite
 from orchestrator.story.fail_before import needs_added, reason_to_ask, results_before, unnoticed
 from orchestrator.testing.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
-from tests.support import suite_text
+from tests.support import suite, suite_text
 
 NAMES = ("test_new", "test_old", "test_kept")
 SUITE = TestSuite(
@@ -151,6 +151,26 @@ async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path)
     assert f"{CRITERION}: test_us_1" in shown
     assert stand.workspace.result["tests/test_us_1.py"] == stronger
     assert "test.passes_before" not in codes(outcome)
+
+
+@pytest.mark.parametrize(("unchanged", "suites"), [("nth(-1) returns 2 as before", 1), ("nth(-1) returns 2", 2)])
+async def test_what_stays_as_it_was_is_not_asked_for_beside_what_is_new(
+    tmp_path: Path, unchanged: str, suites: int
+) -> None:
+    names = ("test_new", "test_kept")
+    runs = [report(passed=["test_kept"], failed=["test_new"])] * 2
+    stand = Stand(tmp_path, stories=[report(passed=names)] * 2, befores=runs)
+    stand.criteria = (CRITERION, unchanged)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 1\n"})
+    cases = [{"name": "test_new", "criterion": CRITERION}, {"name": "test_kept", "criterion": unchanged}]
+    text = "".join(f"{LOADABLE}\n\n".replace("test_us_1", name) for name in names)
+    for version in range(2):
+        stand.team.say("jordan", A, "suite", {**suite(A, f"{text}N = {version}\n"), "test_cases": cases})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert len([call for call in stand.asked if call.startswith("suite")]) == suites
+    assert ("test.passes_before" in codes(outcome)) == (suites > 1)
 
 
 async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_once(tmp_path: Path) -> None:
