@@ -181,6 +181,11 @@ class TestReport(Value):
         """True when the report is trustworthy, something passed and nothing failed."""
         return self.problem is None and self.failed == 0 and self.passed > 0
 
+    @property
+    def broke_off(self) -> bool:
+        """True when tests were reported and the runner still ended as if they were not all."""
+        return self.problem is RunProblem.NO_REPORT and bool(self.cases)
+
 
 class FailureInstruction(AnswerValue):
     """One entry of the tester's failure analysis: what to change, where."""

@@ -165,7 +165,22 @@ class Regression:
 
     async def _is_as_at_base(self, report: TestReport) -> bool:
         """Returns whether the run shows something, and nothing failed in it that did not fail at the base."""
-        return report.green or (report.problem is None and report.failing_ids <= (await self.at_base()).failing_ids)
+        if report.green:
+            return True
+        base = await self._comparable_base(report)
+        return base is not None and report.failing_ids <= base.failing_ids
+
+    async def _comparable_base(self, report: TestReport) -> TestReport | None:
+        """Returns the run at the base, or None for a run that shows nothing.
+
+        One that broke off is compared where the runner ended in the same way at the base.
+        """
+        if report.problem is None:
+            return await self.at_base()
+        if not report.broke_off:
+            return None
+        base = await self.at_base()
+        return base if base.broke_off and base.exit_code == report.exit_code else None
 
     async def _prove(self, folder: Path, own: Sequence[str] = ()) -> Proof:
         """Runs the whole suite with older tests that must fail, and those in `own`."""
@@ -208,10 +223,10 @@ class Regression:
 
         Tests fixed since then must not fail again: neither the story's own nor those that pass on the result.
         """
-        if report.problem is not None:
+        base = await self._comparable_base(report)
+        if base is None:
             return f"{summary(report)}\n{report.output[-4000:]}"
-        base = await self.at_base()
-        if base.problem not in {None, RunProblem.NO_TESTS}:
+        if report.problem is None and base.problem not in {None, RunProblem.NO_TESTS}:
             return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
         known = self._not_own(base.failing_ids, report)
         settled = await self._settled(folder, report, known - await self._mended(known & report.failing_ids))
@@ -252,7 +267,7 @@ class Regression:
             return await stage.runner.run(folder, files=None, key=f"{stage.brief.sprint}-base")
 
         report = await stage.workspace.base_tree(run)
-        if report.problem in {None, RunProblem.NO_TESTS}:
+        if report.problem in {None, RunProblem.NO_TESTS} or report.broke_off:
             stage.older.base = report
         return report
 
@@ -263,7 +278,7 @@ class Regression:
         if here == progress.branch.base and not holds_tests(progress.surface.files):
             return {}
         there = await self._at_result()
-        if there.problem not in {None, RunProblem.NO_TESTS}:
+        if there.problem not in {None, RunProblem.NO_TESTS} and not there.broke_off:
             return f"{there.problem}: {there.output[-500:].strip()}"
         return ran(there)
 

@@ -10,6 +10,7 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, ReportedCase, RunProblem, TestReport
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import MODULES, linked
+from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import NODE
@@ -41,6 +42,11 @@ _STRIPS = (
 """node's support for stripping types: always, on request, or never."""
 _EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
 """Test files that node finds, with TypeScript, which not every version with type stripping finds."""
+_TYPECHECK = "typecheck"
+_CHECKER = """#!/bin/sh
+checker=$(command -v vue-tsc || echo tsc)
+exec "$checker" "$@" --tsBuildInfoFile "$(dirname "$0")/checked.tsbuildinfo"
+"""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 
@@ -124,6 +130,7 @@ class NodeRunner:
         env, limit = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}, asked.timeout_s
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
+            tool = await asyncio.to_thread(_with_checker, root, tool, scratch)
             argv, cwd = command(tool, program, scratch, inner, asked.only), root / tool.folder
             result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", result.seen_at or root)
@@ -198,6 +205,21 @@ def _program(root: Path, tool: Tool) -> str | None:
     folders = [inner, *(parent for parent in inner.parents if parent.is_relative_to(root))]
     places = (folder / MODULES / ".bin" / tool.name for folder in folders)
     return next((f"./{os.path.relpath(place, inner)}" for place in places if place.exists()), None)
+
+
+def _with_checker(root: Path, tool: Tool, scratch: Path) -> Tool:
+    """Returns vitest with a checker of types that keeps its file in `scratch`; other tools as they are. Blocks.
+
+    vitest lets the compiler write beside its own code, among packages that several trees share.
+    """
+    names = (name for name in root_files(root / tool.folder) if name.startswith(("vitest.", "vite.config")))
+    texts = (read_text(root, f"{tool.folder}/{name}" if tool.folder else name) or "" for name in names)
+    if tool.name != "vitest" or not any(_TYPECHECK in text for text in (*tool.options, *texts)):
+        return tool
+    checker = scratch / "checker"
+    checker.write_text(_CHECKER)
+    checker.chmod(0o755)
+    return tool._replace(options=(*tool.options, f"--typecheck.checker={checker}"))
 
 
 def _read_results(report: Path, root: Path) -> tuple[tuple[ReportedCase, ...] | None, str]:

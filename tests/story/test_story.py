@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestrator.app.team import story_body, story_payload
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
@@ -170,6 +172,27 @@ async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tm
     both = report(passed=["test_us_1"], failed=["test_old"])
     stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
     assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+
+
+@pytest.mark.parametrize(
+    ("kept", "exit_code", "status"),
+    [
+        (("test_old", "test_us_1"), 1, StoryStatus.DONE),
+        (("test_us_1",), 1, StoryStatus.NEEDS_ATTENTION),  # an older test is lost
+        (("test_old", "test_us_1"), 139, StoryStatus.NEEDS_ATTENTION),  # it ends in another way than before
+    ],
+)
+async def test_a_runner_that_breaks_off_at_the_base_as_well_refuses_no_merge(
+    tmp_path: Path, kept: tuple[str, ...], exit_code: int, status: StoryStatus
+) -> None:
+    """Seen with vitest, which ends with 1 for an error beside the tests."""
+    off = {"problem": RunProblem.NO_REPORT, "exit_code": 1}
+    old = ReportedCase(name="test_old", id="old::test_old", file="tests/test_old.py", result=CaseResult.PASSED)
+    before = TestReport(cases=(old,), **off)
+    cases = tuple(case for case in (old, *report(passed=["test_us_1"]).cases) if case.name in kept)
+    merged = TestReport(cases=cases, **{**off, "exit_code": exit_code})
+    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before, merged, before])
+    assert (await stand.run(await good_provider(tmp_path))).status is status
 
 
 async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_the_plan_lists_its_file(
