@@ -52,7 +52,7 @@ class OlderTests:
 
     def note(self, content: str, report: TestReport) -> None:
         """Stores a run, unless it shows nothing."""
-        if report.problem is None:
+        if report.problem is None or report.broke_off:
             self._runs[content] = report
             self.quick = 0 < report.duration_s < QUICK_S
         if len(self._runs) > _KEPT:
