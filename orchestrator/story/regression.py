@@ -109,9 +109,11 @@ class Regression:
 
     async def _judged(self, folder: Path, report: TestReport) -> TestReport:
         """Returns the run without what failed at the base."""
-        if report.green or report.problem is not None:
+        base = None if report.green else await self._comparable_base(report)
+        if base is None:
             return report
-        return await self._settled(folder, report, self._not_own((await self.at_base()).failing_ids, report))
+        trusted = report.model_copy(update={"problem": None})
+        return await self._settled(folder, trusted, self._not_own(base.failing_ids, report))
 
     async def test(self, folder: Path, commit: str, own: Sequence[str] = ()) -> None:
         """Runs the whole suite on a merged tree, and again with older tests that must fail, unless that was done.
