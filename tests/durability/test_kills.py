@@ -130,7 +130,7 @@ def test_once(request):
     for number in (2, 2, 1):
         script.deliver(story, 1, value(number))
     for _ in range(2):
-        script.suite(story, "def test_nothing():\n    pass\n")
+        script.suite(story, "def test_nothing(:\n    pass\n")
     script.suite(story, tests(3))
     script.analyse(story, ("nfr_001.py", "look again"), ("held.py", "hold it"))
     script.say("mike", story, "amendment", {"files": [], "dependencies": {}, "reason": "one file will do"})
