@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 _SHORT = 80
 """Characters of a text for which the result of looking for secrets is kept."""
 MASK = "MASKED_SECRET_"
-"""How the name begins that stands for a secret in prompts; see `domain.masking`."""
+"""How the name begins that stands for a secret in prompts; see `Masks`."""
 
 
 class Found(NamedTuple):
@@ -175,7 +175,7 @@ _IN_PLACE = (
 )
 # A line of an `.env` file or of its diff.
 _SETTING = re.compile(
-    r"^[+\- ]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
+    r"^[+\- \ufeff]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
     r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
     re.MULTILINE,
 )
@@ -280,7 +280,9 @@ SHORTEST_KNOWN = 8
 SURE = 16
 """Characters from which on a known secret is one also inside of a longer word."""
 # As people name variables; `_NO_SECRET` takes back `TOKEN_URL`, `KEY_FILE` and public keys.
-_SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
+_SECRET_NAME = re.compile(
+    r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth|pass|pwd|pw)$)"
+)
 # Variables that point to a secret, or are public.
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 
@@ -355,7 +357,7 @@ def worth_hiding(values: Iterable[str]) -> Iterator[str]:
 
 # A line of an `.env` file; the value may be quoted, and a comment may follow.
 _ENV_LINE = re.compile(
-    r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*"
+    r"^\ufeff?[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*"
     r"(?:\"(?P<d>[^\"\n]*)\"|'(?P<s>[^'\n]*)'|(?P<v>[^\s#\"'][^\n]*?))?[ \t]*(?:[ \t]#.*)?\r?$",
     re.MULTILINE,
 )
@@ -367,7 +369,7 @@ _ID = re.compile(r"[A-Za-z0-9]{8,}")
 
 def env_values(text: str) -> tuple[str, ...]:
     """Returns the values of an `.env` file that are worth hiding wherever they stand: secrets by their names, and
-    what was generated, under whatever name.
+    under any name passwords in addresses and what was generated.
 
     What is also the value of a plain name, or a part of a name, is a word of the project: `POSTGRES_PASSWORD` is often
     the same as `POSTGRES_DB`.
@@ -377,10 +379,11 @@ def env_values(text: str) -> tuple[str, ...]:
     names = "\n".join(name.lower() for name, _ in pairs)
     held: list[str] = []
     for name, value in pairs:
-        if not is_secret_name(name):
+        held += (value[one.start : one.end] for one in secrets_in(value))
+        if not is_secret_name(name) or _FILLED_IN.search(value):
             held += _generated(value)
         elif not _NAMES_A_THING.search(name) and value not in plain and value.lower().replace("-", "_") not in names:
-            held += [] if _FILLED_IN.search(value) or _PLACEHOLDER.search(value) else [value]
+            held += [] if _PLACEHOLDER.search(value) else [value]
     return tuple(dict.fromkeys(worth_hiding(held)))
 
 

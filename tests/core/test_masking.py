@@ -181,11 +181,11 @@ def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
     assert redacted({"plain-old-key": ["a plain-old-key", 1, None]}, secrets_of(variables)) == {
         "[redacted]": ["a [redacted]", 1, None]
     }
-    assert [name for name in ("PATH", "PYTHONPATH", "API_KEY_FILE", "PUBLIC_KEY", "AWS_SECRET_ACCESS_KEY", "MY_KEY")
-            if is_secret_name(name)] == ["AWS_SECRET_ACCESS_KEY", "MY_KEY"]  # fmt: skip
+    assert [name for name in ("PATH", "PYTHONPATH", "API_KEY_FILE", "PUBLIC_KEY", "PWD", "BYPASS", "MY_KEY", "DB_PASS")
+            if is_secret_name(name)] == ["MY_KEY", "DB_PASS"]  # fmt: skip
 
 
-ENV = """
+ENV = """\ufeffSMTP_PASS=first.of-windows
 APP_NAME=Inventory
 export APP_ENV=development
 DEBUG=true
@@ -208,13 +208,18 @@ TENANT=9f3c07ad51be2846
 CLIENT_ID=3fa85f64-5717-4562-b3fc-2c963f66afa6
 SENTRY=https://0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d@errors.corp.test/42
 SHORT_TOKEN=9f3c
+ORDERS=amqp://orders:Stille-Post-4@mq.corp.test/orders
+STOCK=amqp://inventory:inventory@mq.corp.test/stock
+AWS_SECRET_ACCESS_KEY=/wJ4lrXUtnF3M1K7MDENGbPxRf1CYqz0A7pLdT2s
+SIGNING_SECRET=/run/secrets/signing_secret_2
 """
 
 
 def test_of_an_env_file_what_was_generated_and_what_a_name_says_is_hidden_and_no_word_of_the_project() -> None:
     assert env_values(ENV) == (
-        "Wolken$bruch(9!", "correct horse battery staple", "9f3c07ad51be2846", "3fa85f64-5717-4562-b3fc-2c963f66afa6",
-        "0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d",
+        "first.of-windows", "Wolken$bruch(9!", "correct horse battery staple", "9f3c07ad51be2846",
+        "3fa85f64-5717-4562-b3fc-2c963f66afa6", "0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d", "Stille-Post-4",
+        "wJ4lrXUtnF3M1K7MDENGbPxRf1CYqz0A7pLdT2s",
     )  # fmt: skip
     masks = Masks(key=b"k", known=("9f3c07ad", "Wolken$bruch(9!"))
     assert masks.masked("id 9f3c07ad, sha 19f3c07ad2") == f"id {masks.name('9f3c07ad')}, sha 19f3c07ad2"
