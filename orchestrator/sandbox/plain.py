@@ -63,7 +63,8 @@ class PlainSandbox(OwnUser):
             yield Confined(command.argv, command.env)
             return
         with self._lent(command) as own:
-            beside = [one for one in _TEMPORARY if os.path.isdir(one) and not command.tree.is_relative_to(one)]
+            tree = command.tree.resolve()  # the state folder may be reached by a link
+            beside = [one for one in _TEMPORARY if os.path.isdir(one) and not tree.is_relative_to(one)]
             policy = {
                 "read": [_EVERYTHING],
                 "write": [str(command.tree), str(command.scratch), _DEVICES, *beside],

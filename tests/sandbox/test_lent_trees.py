@@ -68,6 +68,19 @@ async def test_a_command_of_root_is_not_root_where_nothing_else_is_confined(tmp_
     assert [int(row, 16) & changes for row in rows[1::2]] == [0, 0, 1]
 
 
+async def test_temporary_folders_stay_closed_where_a_link_leads_to_work_in_them() -> None:
+    box = plain()
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o777)
+        (tree := Path(place, "tree")).mkdir()
+        linked = Path(f"/proc/self/root{tree}")
+        result = await LimitedCommandRunner(CommandSettings(), PATH, sandbox=box).run(
+            ["sh", "-c", "touch made; touch ../beside"], cwd=linked
+        )
+        made, beside = (tree / "made").exists(), Path(place, "beside").exists()
+    assert (made, beside) == (True, "changes of files elsewhere" not in box.facts.holds), result.output
+
+
 async def test_what_a_command_of_our_own_user_puts_in_the_place_of_git_is_gone(tmp_path: Path) -> None:
     sandbox(Tier.LANDLOCK)
     (tmp_path / ".git").write_text("gitdir: ours")
