@@ -23,7 +23,8 @@ from orchestrator.test_runners.choice import RUNNERS
 
 CONFIG, BACKLOG, TEAM = "config.yaml", "backlog.csv", "team.jsonl"
 # In a repository no scripted team is proposed: it would build the example.
-_SCRIPT, _NO_SCRIPT = "script: team.jsonl      #", "script: null            #"
+_SCRIPT = "script: team.jsonl      # the example team of backlog.csv; --script FILE names another one"
+_NO_SCRIPT = "script: null            # recorded answers; --script FILE names them too"
 
 
 @dataclass(frozen=True, kw_only=True)

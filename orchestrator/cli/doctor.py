@@ -67,7 +67,7 @@ def doctor_command(
                 print(f"        {'':<{width}}  expected: {safe(row.expected)}")
             if row.todo:
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
-    say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
+    say(f"{wrong} of {len(rows)} checks failed" if wrong else "nothing stands in the way of a run")
     return Exit.NOT_DONE if wrong else Exit.GOOD
 
 

@@ -47,6 +47,7 @@ def init_command(
         print(f"wrote {path}")
     if started.files:
         print("the backlog has one row, the foundation: correct it and add your stories")
+        print("before you run it, name a model in config.yaml (provider)")
     else:
         print("the example runs without a model: its team is scripted (team.jsonl)")
     for provider, variable in started.keys.items():

@@ -134,11 +134,11 @@ def _configuration(settings: Settings, environment: Environment) -> list[DoctorR
         _row(group, "settings", "a configuration that can be read", source),
         _check(
             group, "personas", "every persona has somebody to answer it", _problem(lambda: policies_of(settings)),
-            "correct it", "they have",
+            "correct it", "each has a provider",
         ),
         _check(
             group, "prompts", "every prompt can be read", _problem(lambda: prompt_library(settings, environment)),
-            "correct it, or prompts.dir", "they can",
+            "correct it, or prompts.dir", "all can be read",
         ),
     ]  # fmt: skip
     for name, value in (("vision", settings.project.vision), ("wireframes", settings.project.wireframes)):

@@ -93,7 +93,7 @@ def test_people_read_it_too(here: Path) -> None:
     assert done.returncode == 1
     assert "wrong openai" in done.stdout
     assert "to do: name provider.model, and put the key into OPENAI_API_KEY" in done.stdout
-    assert "not as they should be" in done.stderr
+    assert "checks failed" in done.stderr
 
 
 def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here: Path) -> None:

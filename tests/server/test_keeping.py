@@ -123,7 +123,7 @@ async def test_the_past_is_looked_at_by_the_daemons_settings_and_what_is_said(gu
 async def test_the_daemon_looks_at_its_machine(guarded: Stand) -> None:
     async with running(guarded) as daemon:
         code, out, err = await far(daemon, "doctor")
-        assert (code, err) == (1, "1 of 1 are not as they should be\n")
+        assert (code, err) == (1, "1 of 1 checks failed\n")
         assert "wrong git  looked at" in out
         told = json.loads((await far(daemon, "doctor", "--sandbox", "--json"))[1])
         assert (told["ok"], told["rows"][0]["happened"]) == (False, "tried")
