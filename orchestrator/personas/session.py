@@ -323,7 +323,7 @@ class Desk:
 
     async def reply(self, request: Request, feedback: str = "") -> Reply:
         """Ask once for an answer that has no schema."""
-        return await self._asked(request, request.prompt, {**request.slots, "feedback": feedback})
+        return await self._asked(request, {**request.slots, "feedback": feedback})
 
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
         """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
@@ -337,7 +337,7 @@ class Desk:
             slots["schema"] = fence(schema, "json")
         if feedback is not None:
             slots["feedback"] = feedback
-        reply = await self._asked(request, request.prompt_name, slots)
+        reply = await self._asked(request, slots)
         copied = copies_example(reply.text, self.library.worked(request.prompt_name))
         if copied and self.policies.natural_answers:
             self.copied.add(request.persona)
@@ -350,7 +350,7 @@ class Desk:
 
     async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
         """Returns the reply of the one repair request; the broken reply, with the request spent, if it is unusable."""
-        reply = await self._turn(request, Purpose.REPAIR, "repair", slots, request.schema_name)
+        reply = await self._turn(replace(request, purpose=Purpose.REPAIR, prompt="repair", form=None), slots)
         extraction = await asyncio.to_thread(extract, reply.text, request.answer)
         if extraction.status not in {Status.OK, Status.REPAIRED}:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
@@ -366,15 +366,15 @@ class Desk:
         )  # fmt: skip
         return Heard(reply=reply, extraction=extraction, repair_asked=True)
 
-    async def _asked(self, request: Request, name: str, slots: Mapping[str, str]) -> Reply:
+    async def _asked(self, request: Request, slots: Mapping[str, str]) -> Reply:
         """Returns the reply. One that only asks to be shown files is followed by the same request with them, as often
         as looks are left: it costs a call, and no attempt."""
         shown = request.shown
         if shown is None:
-            return await self._turn(request, request.purpose, name, slots, request.schema_name)
+            return await self._turn(request, slots)
         while True:
             seen = {**slots, **shown.slots, **(request.whole_slots if request.form in {"json", "whole"} else {})}
-            reply = await self._turn(request, request.purpose, name, seen, request.schema_name)
+            reply = await self._turn(request, seen)
             wanted = look_in(reply.text) if shown.looks_left else None
             if wanted is None:
                 return reply
@@ -385,11 +385,8 @@ class Desk:
                 request, "files_shown", message, files=list(files), pruned=list(wanted.prunes), only=True, **said
             )
 
-    async def _turn(
-        self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], schema_name: str | None = None
-    ) -> Reply:
-        key = TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose)
-        prompt, fresh = await asyncio.to_thread(self._prompt, request, key, name, slots, schema_name)
+    async def _turn(self, request: Request, slots: Mapping[str, str]) -> Reply:
+        prompt, fresh = await asyncio.to_thread(self._prompt, request, slots)
         if fresh:
             more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
             message = f"{request.persona} is not shown a secret: {fresh[0].message}{more}"
@@ -397,17 +394,16 @@ class Desk:
             await self.emit(request, "secret_masked", message, level=Level.WARN, findings=told)
         return await self.step.turn(prompt)
 
-    def _prompt(
-        self, request: Request, key: TurnKey, name: str, slots: Mapping[str, str], schema_name: str | None
-    ) -> tuple[Prompt, Sequence[Finding]]:
+    def _prompt(self, request: Request, slots: Mapping[str, str]) -> tuple[Prompt, Sequence[Finding]]:
         """Returns the prompt, and the secrets that are masked in it for the first time: all prompts are made here."""
         plain, fresh = self.secrecy.masked(slots)
+        name = request.prompt_name
         prompt = Prompt(
-            key=key,
+            key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=request.purpose),
             segments=self.library.render(name, plain, examples=request.persona not in self.copied),
             name=name,
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
-            schema_name=schema_name,
+            schema_name=request.schema_name,
             stronger=request.stronger,
             temperature=request.temperature,
         )
