@@ -26,8 +26,9 @@ from orchestrator.core.value import squeezed
 from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
+from orchestrator.personas.request import Heard, Request
 from orchestrator.personas.secrecy import OwnFiles
-from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.session import Desk, account
 from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context, merging
 from orchestrator.prompts.budget import as_data, cap_middle, fence, tokens

@@ -13,7 +13,8 @@ from orchestrator.core.finding import Finding, Where, blocking, critical, major
 from orchestrator.core.value import counted
 from orchestrator.core.wire import StageAnswer, TriageAnswer
 from orchestrator.personas.ask import Asked, ask
-from orchestrator.personas.session import Desk, Heard
+from orchestrator.personas.request import Heard
+from orchestrator.personas.session import Desk
 from orchestrator.prompts.analysis import render_offered
 from orchestrator.prompts.budget import cap, fence
 

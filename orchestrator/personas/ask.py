@@ -14,7 +14,8 @@ from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted, squeezed
-from orchestrator.personas.session import Desk, Form, Heard, Request
+from orchestrator.personas.request import Form, Heard, Request
+from orchestrator.personas.session import Desk
 from orchestrator.prompts.budget import render_excerpt
 from orchestrator.prompts.feedback import is_of_form, render_feedback
 from orchestrator.settings.policies import result_of

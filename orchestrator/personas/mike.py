@@ -21,7 +21,8 @@ from orchestrator.core.sprint import Replan
 from orchestrator.core.value import counted, squeezed
 from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.personas.ask import ask
-from orchestrator.personas.session import Desk, Heard, Request, account
+from orchestrator.personas.request import Heard, Request
+from orchestrator.personas.session import Desk, account
 from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import fence, tokens

@@ -10,7 +10,8 @@ from orchestrator.core.delivery import REPLIES, Review, ReviewBrief, Reviewed, R
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Purpose, Reply, StopReason, StoryBrief
 from orchestrator.core.finding import Finding, major
-from orchestrator.personas.session import Desk, Request
+from orchestrator.personas.request import Request
+from orchestrator.personas.session import Desk
 from orchestrator.prompts import context
 from orchestrator.prompts.feedback import ShownDiff, render_diff, render_feedback, render_issues
 from orchestrator.settings.policies import result_of

@@ -30,7 +30,8 @@ from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock
 from orchestrator.personas.ask import Asked, ask
-from orchestrator.personas.session import Desk, Request
+from orchestrator.personas.request import Request
+from orchestrator.personas.session import Desk
 from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider

@@ -12,7 +12,7 @@ from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.personas.ask import Asked, Judge, ask
-from orchestrator.personas.session import Request
+from orchestrator.personas.request import Request
 from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.settings import Policies
 from tests.personas.desks import Bench, bench
