@@ -187,7 +187,7 @@ _GIVEN = re.compile(
 )
 _BEFORE = re.compile(
     r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
-    r"[A-Za-z0-9_-]{0,40})[\"']?[ \t]{0,8}\Z",
+    r"[A-Za-z0-9_-]{0,40}|(?<![A-Za-z0-9])(?:pass|pwd))[\"']?[ \t]{0,8}\Z",
     re.IGNORECASE,
 )
 _LONGEST_NAME = 80

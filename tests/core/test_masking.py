@@ -53,6 +53,8 @@ SECRETS = {
     "Call it with API_TOKEN=qzxhvkwmtrpjdlfgnbcsyqzxhvkwmt and look.": "qzxhvkwmtrpjdlfgnbcsyqzxhvkwmt",
     "the password is wRtQpLkXvZbNmJhGfDsAqWeRzTyUiO, as told": "wRtQpLkXvZbNmJhGfDsAqWeRzTyUiO",
     "use `secret: 9f8e7d6c5b4a3928` here": "9f8e7d6c5b4a3928",
+    "and set SMTP_PASS=Gq7hTz2wKx9pLs4v first": "Gq7hTz2wKx9pLs4v",
+    'auth: {user: "app", pass: "Gq7hTz2wKx9pLs4v"}': "Gq7hTz2wKx9pLs4v",
 }
 """A text → the secret in it."""
 HARMLESS = [
@@ -75,6 +77,7 @@ HARMLESS = [
     'if text.startswith("-----BEGIN PRIVATE KEY-----"): raise ValueError("a key is no certificate and stays here")',
     "-----END RSA PRIVATE KEY-----\n\nAKIAIOSFODNN7EXAMPLE\ncommit 9f8e7d6c5b4a39281706f5e4d3c2b1a0",
     "PRIMARY_KEY=user_identifier",
+    'compass = "9f8e7d6c5b4a3928", bypass: 9f8e7d6c5b4a3928',
     "http://[::1]:8000/a@b",
     "https://example.org/a:b@c",
     "commit 9f8e7d6c5b4a39281706f5e4d3c2b1a0",
