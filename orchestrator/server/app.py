@@ -20,7 +20,7 @@ from orchestrator.server import (
     sprint_routes,
 )
 from orchestrator.server.access import Access
-from orchestrator.server.limits import BodyLimit, Manners, read_body
+from orchestrator.server.limits import BodyLimit, ResponseHeaders, read_body
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
 from orchestrator.server.openapi import WRITES, describe
@@ -46,7 +46,7 @@ def build_app(served: "Daemon", metrics: Metrics | None = None) -> FastAPI:
     # The last one added is the first one asked.
     app.add_middleware(BodyLimit, limit=partial(_body_limit, served))
     app.add_middleware(Access, token=served.environment.token)
-    app.add_middleware(Manners)
+    app.add_middleware(ResponseHeaders)
     return app
 
 

@@ -100,8 +100,8 @@ class _Replayed:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-class Manners:
-    """Middleware: HEAD is GET without its body; nothing may be stored or guessed at."""
+class ResponseHeaders:
+    """Middleware: adds the headers that every response has; answers HEAD as GET without its body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

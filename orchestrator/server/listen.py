@@ -24,15 +24,15 @@ from orchestrator.settings import Environment, Settings
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Timeout for a client, in seconds."""
+class ClientTimeouts:
+    """How long a client may keep a connection for nothing, in seconds."""
 
     head_s: float = 20.0
     """For the head of a request, from the connection or the first byte of it on."""
     stuck_s: float = 60.0
     """Until it reads something of what waits for it."""
     look_s: float = 1.0
-    """Between two looks at both."""
+    """Between two checks of both."""
 
 
 MOST_HEAD = 32 * 1024
@@ -70,10 +70,10 @@ class StrictParser(h11.Connection):
 class Connection(H11Protocol):
     """HTTP/1.1 as uvicorn speaks it, with limits for clients that hold connections for nothing."""
 
-    def __init__(self, *args: Any, patience: Patience, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, timeouts: ClientTimeouts, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn = StrictParser()
-        self._patience = patience
+        self._timeouts = timeouts
         self._asked_since: float | None = None
         self._stuck_since: float | None = None
         self._unread = 0
@@ -86,7 +86,7 @@ class Connection(H11Protocol):
             transport.abort()  # one that asks nothing takes a descriptor too, and the work needs those that are left
             return
         self._asked_since = time.monotonic()
-        self._look = self.loop.call_later(self._patience.look_s, self._judge)
+        self._look = self.loop.call_later(self._timeouts.look_s, self._judge)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio.Protocol."""
@@ -102,17 +102,18 @@ class Connection(H11Protocol):
         self._asked_since = (self._asked_since or time.monotonic()) if waits else None
 
     def _judge(self) -> None:
-        """Cuts off who is late. A client that reads slowly is none: it reads something between two looks."""
+        """Closes the connection of a client that is late. One that reads slowly is not: it reads something between two
+        checks."""
         now, unread = time.monotonic(), self.transport.get_write_buffer_size()
         progress = unread == 0 or unread < self._unread
         self._stuck_since = None if progress else self._stuck_since or now
         self._unread = unread
-        asked_late = self._asked_since is not None and now - self._asked_since > self._patience.head_s
-        stuck = self._stuck_since is not None and now - self._stuck_since > self._patience.stuck_s
+        asked_late = self._asked_since is not None and now - self._asked_since > self._timeouts.head_s
+        stuck = self._stuck_since is not None and now - self._stuck_since > self._timeouts.stuck_s
         if asked_late or stuck:
             self.transport.abort()
             return
-        self._look = self.loop.call_later(self._patience.look_s, self._judge)
+        self._look = self.loop.call_later(self._timeouts.look_s, self._judge)
 
 
 START_LOOK_S = 0.01  # between two checks whether the server listens
@@ -122,7 +123,7 @@ _BACKLOG = 1024  # connections that the kernel queues: many followers may come b
 _ABSENT = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
 """Errors of binding on a machine without IPv6 or without IPv4."""
 _TRIES = 20  # for a port that is free in both families
-_PATIENCE = Patience()
+_TIMEOUTS = ClientTimeouts()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +151,7 @@ async def serve_http(
     settings: Settings,
     environment: Environment,
     *,
-    patience: Patience = _PATIENCE,
+    timeouts: ClientTimeouts = _TIMEOUTS,
     most: int | None = None,
 ) -> AsyncIterator[Address]:
     """Serves the app on its address for as long as the context lasts; open streams end with it at once.
@@ -164,7 +165,7 @@ async def serve_http(
         require_token(host, environment.token)
     port = settings.serve.port if environment.port is None else environment.port
     sockets = await asyncio.to_thread(_bind, hosts, port)
-    server = _Server(_config(app, patience, most or count_connections()))
+    server = _Server(_config(app, timeouts, most or count_connections()))
     task = asyncio.create_task(server.serve(sockets), name="http-server")
     try:
         while not server.started and not task.done():  # noqa: ASYNC110  # uvicorn has a flag, and no event
@@ -198,10 +199,10 @@ async def _ended(task: asyncio.Task[None]) -> None:
     await task
 
 
-def _config(app: FastAPI, patience: Patience, most: int) -> uvicorn.Config:
+def _config(app: FastAPI, timeouts: ClientTimeouts, most: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=partial(Connection, patience=patience),  # type: ignore[arg-type]
+        http=partial(Connection, timeouts=timeouts),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         loop="none",

@@ -21,7 +21,7 @@ from orchestrator.core.finding import major
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app
-from orchestrator.server.listen import Address, Patience, serve_http
+from orchestrator.server.listen import Address, ClientTimeouts, serve_http
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
 from orchestrator.storage.event_file import sqlite_url
@@ -170,7 +170,7 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(stand: Stand, patience: Patience | None = None) -> AsyncIterator[Daemon]:
+async def running(stand: Stand, timeouts: ClientTimeouts | None = None) -> AsyncIterator[Daemon]:
     """The stand, listening, with a client that has its token; one without a token is `serve --no-auth`."""
     app = build_app(stand, stand.metrics)
     token = stand.environment.token
@@ -179,7 +179,7 @@ async def running(stand: Stand, patience: Patience | None = None) -> AsyncIterat
     stand.environment.home.mkdir(exist_ok=True)
     async with (
         EventStore(url, on_event=stand.metrics.observe) as store,
-        serve_http(app, stand.settings, stand.environment, patience=patience or Patience()) as address,
+        serve_http(app, stand.settings, stand.environment, timeouts=timeouts or ClientTimeouts()) as address,
         httpx2.AsyncClient(base_url=address.url, headers=headers, trust_env=False, timeout=30) as client,
     ):
         yield Daemon(stand, app, address, client, store)

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.server.feed import PAGE, Feed
-from orchestrator.server.listen import Patience
+from orchestrator.server.listen import ClientTimeouts
 from orchestrator.server.service import get_service
 from orchestrator.storage.event_store import EventStore
 from tests.server.stand import NOON, Daemon, Stand, running
@@ -142,7 +142,7 @@ async def test_a_stream_shows_that_it_lives_and_ends_with_the_daemon(lively: Sta
 
 
 async def test_who_does_not_read_or_leaves_holds_nothing(stand: Stand) -> None:
-    async with running(stand, Patience(stuck_s=0.05, look_s=0.01)) as daemon:
+    async with running(stand, ClientTimeouts(stuck_s=0.05, look_s=0.01)) as daemon:
         feed = get_service(daemon.app).feed
         _, stuck = await daemon.connection(slow=True)
         stuck.transport.pause_reading()

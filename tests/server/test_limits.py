@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.server.app import build_app
 from orchestrator.server.limits import BodyLimit
-from orchestrator.server.listen import Patience, serve_http
+from orchestrator.server.listen import ClientTimeouts, serve_http
 from orchestrator.server.service import get_service
 from tests.server.stand import Stand, has_ipv6, running
 
@@ -125,7 +125,7 @@ async def test_a_body_has_to_come_in_time() -> None:
 
 
 async def test_a_head_has_to_come_in_time(stand: Stand) -> None:
-    async with running(stand, Patience(head_s=0.05, look_s=0.01)) as daemon:
+    async with running(stand, ClientTimeouts(head_s=0.05, look_s=0.01)) as daemon:
         whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for first, sent in ((b"", b""), (b"", b"GET /healthz HT"), (whole, b"GET /healthz HT")):
             reader, writer = await daemon.connection()
