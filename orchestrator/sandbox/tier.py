@@ -158,7 +158,7 @@ def _with_libraries(folder: Path) -> Iterator[Path]:
 
 def _followed(folder: Path) -> Iterator[Path]:
     """Yields a folder, under the name it was given and the one it really has."""
-    if folder.is_dir():
+    if os.path.isdir(folder):  # `Path.is_dir` raises where we may not look, as in another user's folders on PATH
         yield folder
         real = folder.resolve()
         if real != folder and not is_system(real):

@@ -1,3 +1,4 @@
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -150,3 +151,15 @@ def test_an_application_below_a_folder_of_the_system_stays_closed(
     found = {path.removeprefix(f"{tmp_path}/") for path in sandbox_tier.system((tmp_path / "usr/src/app",))}
     assert found == {"usr/bin", "usr/src/other", "opt", "lib"}
     assert set(sandbox_tier.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"
+
+
+def test_a_folder_on_path_that_is_closed_to_us_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    tmp_path.chmod(0)
+    us = os.geteuid()
+    try:
+        os.seteuid(us or 65534)  # nothing is closed to root
+        assert tmp_path / "bin" not in sandbox_tier.tools(str(tmp_path / "bin"))
+    finally:
+        os.seteuid(us)
+        tmp_path.chmod(0o700)
