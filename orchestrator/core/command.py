@@ -239,7 +239,6 @@ class Verdict(StrEnum):
     MERGED = "merged"
     RESOLVED = "resolved"
     """Both sides of a merge were resolved."""
-    NOT_RESOLVED = "not_resolved"
     RED = "red"
     VANISHED = "vanished"
     """Tests that ran before do not run on the merged tree."""

@@ -43,16 +43,15 @@ class Checkout:
         self._state = parent / ".state" / name
         self._trash = parent / ".trash"
 
-    async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
-        """Makes the folder equal to `tree` (default: the commit's own): restores missing files, deletes all others.
+    async def set_to(self, commit: str, *, commands: Sequence[str] = ()) -> None:
+        """Makes the folder equal to the commit's tree: restores missing files, deletes all others.
 
         The private repository's HEAD is then `commit`. `commands` are the result of `commands_for` for the folder:
         they make files that no commit has. Raises WorkspaceError.
         """
-        source = tree or commit
-        tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, source)).items()}
+        tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, commit)).items()}
         await asyncio.to_thread(self._clear, tracked)
-        await self._mirror.git("read-tree", "--reset", "-u", source, index=self._state / "index", work_tree=self.root)
+        await self._mirror.git("read-tree", "--reset", "-u", commit, index=self._state / "index", work_tree=self.root)
         await asyncio.to_thread(self._finish, commit, commands)
 
     async def remove(self) -> None:

@@ -31,8 +31,8 @@ FRESH_S = 1.0
 class Readiness:
     """Latest state of the components; concurrent requests share one check."""
 
-    def __init__(self, served: "Daemon", *, fresh_s: float = FRESH_S) -> None:
-        self._served, self._fresh_s = served, fresh_s
+    def __init__(self, served: "Daemon") -> None:
+        self._served = served
         self._look: asyncio.Task[Mapping[str, str]] | None = None
         self._until = 0.0
 
@@ -41,7 +41,7 @@ class Readiness:
         loop = asyncio.get_running_loop()
         if self._look is None or (self._look.done() and loop.time() >= self._until):
             self._look = loop.create_task(self._looked(), name="readiness")
-            self._until = loop.time() + self._fresh_s
+            self._until = loop.time() + FRESH_S
         return await asyncio.shield(self._look)
 
     async def _looked(self) -> Mapping[str, str]:
