@@ -97,6 +97,26 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+ENDLESS = 16_000
+"""Characters at the end of a text that are one piece over and over where it is taken to have no end.
+
+Of 41,900 files of programs and data that would fit into an answer, none has more than 12,922.
+"""
+_LONGEST_PIECE = ENDLESS // 4
+_SAMPLE = 256
+"""Characters whose last place before the end says how long the piece may be."""
+
+
+def repeated_end(text: str) -> str | None:
+    """Returns the piece that the end of a text repeats without end, to the letter; None where it does not."""
+    size = len(text)
+    if size < ENDLESS:
+        return None
+    before = text.rfind(text[-_SAMPLE:], size - _SAMPLE - _LONGEST_PIECE, size - 1)
+    piece = size - _SAMPLE - before
+    return text[-piece:] if before >= 0 and text[-ENDLESS:-piece] == text[piece - ENDLESS :] else None
+
+
 def printable(text: str, *, keep: str = "\n\t") -> str:
     """Returns the text, as long as before, with a blank for each character that a terminal would take as an order."""
     if text.isprintable():

@@ -242,6 +242,8 @@ class _Build:
         missing, unsure = self._missing(delivery, heard)
         if not missing and not unsure:
             return delivery, [], 0
+        if delivery is None and heard.endless and await self._desk.step.patched("endless_is_not_continued"):
+            return None, [], 0
         if left < 1:
             return delivery, [_cut_off([*missing, *unsure])], 0
         if _fits_nowhere(delivery, heard) and await self._desk.step.patched("too_long_is_not_continued"):

@@ -13,7 +13,7 @@ from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncat
 from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.suite import TestSuite
-from orchestrator.core.value import counted, squeezed
+from orchestrator.core.value import counted, repeated_end, shortened, squeezed
 from orchestrator.personas.request import Form, Heard, Request
 from orchestrator.personas.session import Desk
 from orchestrator.prompts.budget import render_excerpt
@@ -157,8 +157,12 @@ class _Answers(Generic[T]):
             value, findings, self.request = completed, [*findings, *more], self.request.spent(spent)
         if TOO_LONG in {one.code for one in findings}:
             findings = [one for one in findings if one.code == TOO_LONG]  # the rest follows from it
-        elif (self._complete is None and heard.cut_off) or (value is None and heard.stopped_early):
-            findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
+        elif (
+            (self._complete is None and heard.cut_off)
+            or (value is None and heard.stopped_early)
+            or (heard.endless and blocking(findings))
+        ):
+            findings.append(_not_whole(heard))
         if self._judge is not None and value is not None and not blocking(findings):
             findings.extend(await self._judge(value))
         answer = _Answer(heard, value, findings)
@@ -196,6 +200,8 @@ class _Answers(Generic[T]):
             again = self._desk.library.note("notes/same_answer", lines=_faulty_lines(answer)).rstrip()
         else:
             self.request = asked.after(heard)
+        if heard.endless:  # the likeliest word after a loop is the loop's
+            self.request = self.request.warmer(self._desk.policies.stronger)
         if TOO_LONG in {one.code for one in answer.findings} and self._desk.policies.may_plan(self.request.persona):
             # JSON holds nothing but whole files.
             self.request = replace(self.request, form="plan")
@@ -221,6 +227,15 @@ class _Answers(Generic[T]):
         """Record what is done with an answer."""
         repeated = squeezed(answer.heard.reply.text) in self._refused
         await self._desk.tell_judged(self.request, answer.accepted, answer.findings, repeated=repeated)
+
+
+def _not_whole(heard: Heard) -> Finding:
+    """Returns why the end of an answer did not come."""
+    if not heard.endless:
+        return major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")
+    piece = shortened(repeated_end(heard.reply.text) or "", 60)
+    told = f"the answer repeated {f'`{piece}`' if piece else 'blanks'} without end, and was cut off there"
+    return major("answer.degenerate", told, fix="Answer again, and end the answer once everything is said.")
 
 
 _FAULTY = 3

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status
@@ -13,7 +14,7 @@ from orchestrator.answers.whole_files import Wanted
 from orchestrator.core.command import Loop, decided
 from orchestrator.core.exchange import Purpose, Reply, StopReason
 from orchestrator.core.finding import Finding
-from orchestrator.core.value import AnswerValue
+from orchestrator.core.value import AnswerValue, repeated_end
 from orchestrator.personas.shown import Shown
 from orchestrator.settings import WireFormat
 
@@ -136,6 +137,11 @@ class Heard:
     def stopped_early(self) -> bool:
         """Returns whether the model had no room left, or its stream broke."""
         return self.reply.stop_reason in {StopReason.MAX_TOKENS, StopReason.INTERRUPTED}
+
+    @cached_property
+    def endless(self) -> bool:
+        """Returns whether the answer was stopped while it repeated itself."""
+        return self.stopped_early and repeated_end(self.reply.text) is not None
 
     @property
     def declined(self) -> bool:

@@ -3,7 +3,7 @@
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -79,22 +79,22 @@ class _Message(WirePart):
         return self
 
 
-class _Streamed:
-    """`base.Streamed` of the Messages API."""
+class _Streamed(Streamed):
+    """Of the Messages API."""
 
     def __init__(self) -> None:
-        self.text, self.whole = "", False
+        super().__init__()
         self._message: dict[str, Any] = {"type": "message"}
 
     def add(self, event: Any) -> None:
-        """See the protocol."""
+        """See the base."""
         kind = event.get("type") if isinstance(event, dict) else None
         if kind == "message_start" and isinstance(event.get("message"), dict):
             self._message = dict(event["message"])
         elif kind == "content_block_start":
-            self.text += spoken([event.get("content_block")])
+            self.take(spoken([event.get("content_block")]))
         elif kind == "content_block_delta" and isinstance(delta := event.get("delta"), dict):
-            self.text += delta["text"] if isinstance(delta.get("text"), str) else ""
+            self.take(delta.get("text"))
         elif kind == "message_delta":
             told = (
                 event.get("delta"),
@@ -106,7 +106,7 @@ class _Streamed:
             self.whole = True
 
     def body(self) -> Any:
-        """See the protocol."""
+        """See the base."""
         return {**self._message, "content": [{"type": "text", "text": self.text}]}
 
 
@@ -162,7 +162,7 @@ class AnthropicProvider(ModelProvider):
             timed_out = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
 
-    async def _events(self, response: httpx2.Response) -> AsyncIterator[Any]:
+    async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:
         try:
             async for event in anthropic.AsyncStream(cast_to=object, response=response, client=self._client):
                 yield event

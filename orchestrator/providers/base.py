@@ -7,15 +7,16 @@ import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from orchestrator.core.errors import PermanentProviderError, ProviderError, StreamBroken, TransientProviderError
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
 from orchestrator.settings import PriceSettings
@@ -29,6 +30,8 @@ _BUSY = frozenset({429, 503, 529})
 _BAD_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
 CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is known soon."""
+LOOK_AFTER = 1000
+"""Characters of a stream between two looks whether it repeats itself."""
 # Prices are per million tokens.
 MILLION = 1_000_000
 
@@ -112,30 +115,35 @@ _STREAM_ERRORS = (
 """Part of the type or code of an error in a stream → its status elsewhere; any other is a server's fault."""
 
 
-class Streamed(Protocol):
-    """An answer as far as its pieces have come."""
+class Streamed:
+    """An answer as far as its pieces have come; as it is here, of a service that is not asked for streams."""
 
-    text: str
-    whole: bool
-    """Whether the service said that this was all."""
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self.characters = 0
+        """Length of the text."""
+        self.whole = False
+        """Whether the service said that this was all."""
+        self.endless = False
+        """Whether the text repeats itself without end: nothing more of it is read."""
+
+    @property
+    def text(self) -> str:
+        """Returns what has come. Joined when it is read: adding piece by piece would copy a long text each time."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    def take(self, piece: object) -> None:
+        """Adds a piece of the text; what is no text adds nothing."""
+        if isinstance(piece, str):
+            self._pieces.append(piece)
+            self.characters += len(piece)
 
     def add(self, event: Any) -> None:
         """Take the next event's data. Raises StreamError for one that is an error; what is unknown is left out."""
 
     def body(self) -> Any:
         """Returns what the service would have sent in one piece."""
-
-
-class _Unstreamed:
-    """`Streamed` of a service that is not asked for streams."""
-
-    text, whole = "", False
-
-    def add(self, event: Any) -> None:
-        """See the protocol."""
-
-    def body(self) -> Any:
-        """See the protocol."""
 
 
 class ModelProvider(ABC):
@@ -173,7 +181,10 @@ class ModelProvider(ABC):
                     if lost.kind in {"rate_limit", "overloaded"}:
                         self._limiter.refused(call, {}, None)
                     raise lost from error
-        said = self._read(came.body()) if came.whole or response is None else self._said(response)
+        if came.endless:
+            said = self._so_far(prompt, came)
+        else:
+            said = self._read(came.body()) if came.whole or response is None else self._said(response)
         reply = self._reply(prompt, said, started)
         self._limiter.finished(reply.usage.output)
         if self._on_paid is not None:
@@ -203,12 +214,18 @@ class ModelProvider(ABC):
                 await response.aread()
                 return response
             loop = asyncio.get_running_loop()
+            look_at = LOOK_AFTER
             try:
-                async with asyncio.timeout(None) as patience:
-                    async for event in self._events(response):
+                async with asyncio.timeout(None) as patience, aclosing(self._events(response)) as events:
+                    async for event in events:
                         came.add(event)
-                        if came.text:  # some think for minutes before the first piece
+                        if came.characters:  # some think for minutes before the first piece
                             patience.reschedule(loop.time() + self._access.stall_s)
+                        if came.characters >= look_at:
+                            look_at = came.characters + LOOK_AFTER
+                            if repeated_end(came.text) is not None:
+                                came.endless = True
+                                return response
             except TimeoutError as error:
                 if not patience.expired():
                     raise
@@ -242,14 +259,17 @@ class ModelProvider(ABC):
         told = self._without_key(told)
         if not came.text:
             return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)
+        reply = self._reply(prompt, self._so_far(prompt, came), started)
+        told = f"{told}; about {reply.usage.output} tokens of the answer had come"
+        return StreamBroken(told, came=reply, kind=kind, provider_name=self.name, original_message=told)
+
+    def _so_far(self, prompt: Prompt, came: Streamed) -> Said:
+        """Returns what came of an answer whose end did not, with its tokens estimated."""
         said = self._read(came.body())
         usage = said.usage or Usage(input=_tokens(prompt.text))
         # Of what was generated the service tells at the end only.
         usage = usage.model_copy(update={"output": max(usage.output, _tokens(came.text))})
-        said = replace(said, text=came.text, stop_reason=StopReason.INTERRUPTED, usage=usage)
-        told = f"{told}; about {usage.output} tokens of the answer had come"
-        reply = self._reply(prompt, said, started)
-        return StreamBroken(told, came=reply, kind=kind, provider_name=self.name, original_message=told)
+        return replace(said, text=came.text, stop_reason=StopReason.INTERRUPTED, usage=usage)
 
     def _reply(self, prompt: Prompt, said: Said, started: float) -> Reply:
         return Reply(
@@ -279,7 +299,7 @@ class ModelProvider(ABC):
         Raises NoConnection when there is none, or when it breaks off while the block reads it.
         """
 
-    async def _events(self, response: "httpx2.Response") -> AsyncIterator[Any]:
+    async def _events(self, response: "httpx2.Response") -> AsyncGenerator[Any]:
         """Yields the data of the stream's events. Raises ValueError for what is none, StreamError for an error."""
         none: tuple[Any, ...] = ()  # of a service that is not asked for streams
         for event in none:
@@ -287,7 +307,7 @@ class ModelProvider(ABC):
 
     def _streamed(self) -> Streamed:
         """Returns an answer of which nothing has come yet."""
-        return _Unstreamed()
+        return Streamed()
 
     @abstractmethod
     def _read(self, body: Any) -> Said:

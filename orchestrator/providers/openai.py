@@ -2,7 +2,7 @@
 
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,29 +81,29 @@ class _Completion(WirePart):
         return self.choices[0] if self.choices else None
 
 
-class _Streamed:
-    """`base.Streamed` of chat completions."""
+class _Streamed(Streamed):
+    """Of chat completions."""
 
     def __init__(self) -> None:
-        self.text, self.whole = "", False
+        super().__init__()
         self._refusal, self._told, self._stop = "", dict[str, Any](), None
 
     def add(self, event: Any) -> None:
-        """See the protocol."""
+        """See the base."""
         chunk = event if isinstance(event, dict) else {}
         self._told.update({name: chunk[name] for name in ("model", "usage") if chunk.get(name) is not None})
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         delta = choice.get("delta")
         if isinstance(delta, dict):
-            self.text += spoken(delta.get("content"))
+            self.take(spoken(delta.get("content")))
             self._refusal += delta["refusal"] if isinstance(delta.get("refusal"), str) else ""
         self._stop = choice.get("finish_reason") or self._stop
         # Some servers give no reason; what was used comes last.
         self.whole = self._stop is not None or "usage" in self._told
 
     def body(self) -> Any:
-        """See the protocol."""
+        """See the base."""
         message = {"content": self.text, "refusal": self._refusal or None}
         return {"choices": [{"message": message, "finish_reason": self._stop}], **self._told}
 
@@ -153,7 +153,7 @@ class OpenAIProvider(ModelProvider):
             timed_out = isinstance(error, openai.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
 
-    async def _events(self, response: httpx2.Response) -> AsyncIterator[Any]:
+    async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:
         try:
             async for event in openai.AsyncStream(cast_to=object, response=response, client=self._client):
                 yield event

@@ -127,6 +127,20 @@ async def test_of_a_new_file_that_fits_into_no_answer_is_said_how_to_split_it() 
     assert "put a part of it into a module of its own" in at.segment(1, "feedback")
 
 
+async def test_of_a_delivery_that_repeats_itself_without_end_is_kept_what_came_before() -> None:
+    loop = json.dumps("    return 1\n" * 2000)[1:-1]
+    one_whole, nothing_whole = CUT[:-3] + loop, HALF[: HALF.index("x = 1")] + loop
+    missing = says(delivery(STORY, 1, {"b.py": "B = 2\n"}), "continuation")
+    at = bench({**says(one_whole), "stop_reason": "interrupted"}, missing)
+    assert texts(await delivered(at)) == FILES
+    assert at.asked == ["delivery 1", "continuation 1"]
+    at = bench({**says(nothing_whole), "stop_reason": "max_tokens", "output_tokens": 8000}, says(WHOLE))
+    assert texts(await delivered(at)) == FILES
+    assert at.asked == ["delivery 1", "delivery 2"]
+    assert "without end" in at.segment(1, "feedback")
+    assert "fits into no answer" not in at.segment(1, "feedback")
+
+
 async def test_what_is_kept_of_a_cut_delivery_is_told() -> None:
     at = bench(says(CUT), says(delivery(STORY, 1, {"b.py": "B = 3\n"}), "continuation"))
     await delivered(at)

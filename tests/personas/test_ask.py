@@ -83,6 +83,25 @@ async def test_a_cut_answer_is_not_accepted_for_what_is_left_of_it() -> None:
     assert "cut off" in at.segment(1, "feedback")
 
 
+@pytest.mark.parametrize(("piece", "told"), [("// so on\n", "`// so on`"), (" \n", "blanks")])
+async def test_an_answer_that_repeats_itself_without_end_is_told_so_and_asked_for_in_another_way(
+    piece: str, told: str
+) -> None:
+    looped = {"persona": "jordan", "purpose": "analysis", "text": CUT + piece * 9000, "stop_reason": "interrupted"}
+    at = bench(looped, {"persona": "jordan", "purpose": "analysis", "text": GOOD})
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "analysis 2"]
+    said_of_it = at.segment(1, "feedback")
+    assert f"the answer repeated {told}" in said_of_it
+    assert piece * 9 not in said_of_it
+    assert [prompt.temperature for prompt in at.step.prompts] == [None, 1.0]
+
+
+async def test_a_whole_answer_with_blanks_without_end_behind_it_is_whole() -> None:
+    blanks = {"persona": "jordan", "purpose": "analysis", "text": GOOD + "\n" * 20_000, "stop_reason": "interrupted"}
+    assert (await asked(bench(blanks))).accepted
+
+
 async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() -> None:
     at = said(INVALID, GOOD, GOOD)
     seen: list[object] = []

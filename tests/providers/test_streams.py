@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.core.errors import PermanentProviderError, StreamBroken, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.core.value import ENDLESS
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
@@ -107,6 +108,20 @@ async def test_what_had_come_of_a_stream_that_broke_is_kept_and_counted(service:
     assert came.usage.input == service.told_input
     assert came.usage.output >= len(came.text) // 4
     assert came.cost_usd > 0
+
+
+@both
+async def test_an_answer_that_repeats_itself_without_end_is_read_no_further_and_counted(service: Service) -> None:
+    text = f"{TEXT}\n" + "and so on, as before\n" * 2000
+    stream = service.stream(text, pieces=400)
+    with model_server(Answer(body=stream, headers=EVENTS, stall=len(stream.encode()) * 8 // 10)) as server:
+        reply = await call(service, server)
+    assert len(server.asked) == 1, "no transport error, so nothing is asked again"
+    assert text.startswith(reply.text)
+    assert ENDLESS < len(reply.text) < ENDLESS + 2000
+    assert reply.stop_reason is StopReason.INTERRUPTED
+    assert (reply.usage.input, reply.usage.output) == (service.told_input, -(-len(reply.text) // 4))
+    assert reply.cost_usd > 0
 
 
 @both
