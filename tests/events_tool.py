@@ -55,6 +55,7 @@ MEANS = {
     "stage_started": "a stage of an analysis begins",
     "task_normalised": "something of a stage's answer was dropped or counts as something else",
     "activity_begun": "something began two seconds ago and lasts: an install, tests, a wait; which it is",
+    "call_progress": "a call of a model lasts: how much of the answer has come; told every 20 seconds",
     "activity_ended": "it is over, and how long it took",
     "answer_accepted": "an answer satisfies every check",
     "answer_given_up": "an answer does not, and no further one is asked for",

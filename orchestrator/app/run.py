@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
+from orchestrator.core.progress import CallProgress
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
@@ -52,7 +53,8 @@ Histories = dict[str, StoryHistory]
 
 
 class Run:
-    """One `run`. `tell` gets sentences for people, `listen` new events, `waits` the stories that wait for people."""
+    """One `run`. `tell` gets sentences for people, `listen` new events, `waits` the stories that wait for people,
+    `watch` the calls under way."""
 
     def __init__(
         self,
@@ -63,12 +65,13 @@ class Run:
         tell: Callable[[str], None],
         listen: Callable[[Event], None],
         waits: Callable[[str, Gate], None] = lambda _story, _gate: None,
+        watch: Callable[[Iterable[CallProgress]], None] = lambda _calls: None,
     ) -> None:
         self._options, self._environment = options, environment
         # `serve.push_to` is the daemon's; stories ask whether results are pushed.
         pushed = settings.serve.model_copy(update={"push_to": options.push_to})
         self._settings = settings.model_copy(update={"serve": pushed})
-        self._tell, self._listen, self._waits = tell, listen, waits
+        self._tell, self._listen, self._waits, self._watch = tell, listen, waits, watch
         self._folder, self._clock = StateFolder.of(environment), SystemClock()
 
     async def go(self) -> RunResult:
@@ -109,6 +112,7 @@ class Run:
                 environment, self._folder, chosen.record, (lock.fd,), repository.object_format, settings=self._settings
             )
             works = Works(self._settings, environment, provider, lease=lease, listen=self._listen)
+            self._watch(works.calls)
             try:
                 # Killed runs leave scratch folders behind.
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))

@@ -18,6 +18,7 @@ from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
+from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
@@ -164,6 +165,7 @@ class Works:
         lanes: AbstractAsyncContextManager[object] = self._lanes
         if self.claims is not None:
             lanes = SharedTurns(self._lanes, self.claims)
+        self.calls = CallsUnderWay()
         self.turns = TurnTaker(provider, settings, lanes)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
@@ -312,6 +314,7 @@ class Works:
             bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
             services=Services(
                 turns=self.turns,
+                calls=self.calls,
                 journals=ReplyJournal(self.folder.replies, self.folder.shared),
                 gates=self.gates,
                 sink=self.sink,

@@ -8,6 +8,7 @@ from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.history import StoryHistory, conflict_of, expect_kept
+from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.sprint.gate_answers import Question, questions, settled
 
@@ -126,6 +127,11 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "paused": view.paused,
         "held": view.held,
         "last": {story: told.message if told else view.histories[story].pruned for story, told in last.items()},
+        "calls_under_way": {
+            story: {"persona": told.persona, "task": told.task, **told.data}
+            for story, told in last.items()
+            if told is not None and told.name == CALL_PROGRESS and (view.running_pid or view.running_on)
+        },
         "last_at": {story: _iso(told.time) if told else None for story, told in last.items()},
     }
 

@@ -4,8 +4,9 @@ A story's question and its answers, as lines for people (`show`, `status`, the l
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -19,6 +20,7 @@ from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, json_line
 from orchestrator.core.finding import Finding
+from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.reports.path import span
@@ -153,6 +155,7 @@ class EventPrinter:
         self._stories: dict[str, tuple[str, str, datetime]] = {}
         """Story → its status, what it does and since when; the sprint's own work is under the sprint's name."""
         live = form == "plain" and self._console.is_terminal
+        self._calls: Iterable[CallProgress] = ()
         self._live: Live | None = None
         if live:
             self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._table)
@@ -171,8 +174,8 @@ class EventPrinter:
     def event(self, event: Event, *, seq: int | None = None) -> None:
         """Prints one event if its level is wanted; with its number in the log where that is known."""
         self._follow(event)
-        if event.level.rank < self._level.rank:
-            return
+        if event.level.rank < self._level.rank or (event.name == CALL_PROGRESS and self._live is not None):
+            return  # the table shows calls as they are
         if self._form == "json":
             self._print(json_line(event, self._cap, seq=seq))
             return
@@ -189,6 +192,10 @@ class EventPrinter:
         """A story that waited for a person already when this process began: its question is no new event."""
         self._stories[story] = (WAITING, describe_answers(story, gate), gate.opened_at or datetime.now(UTC))
         self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
+
+    def watch(self, calls: Iterable[CallProgress]) -> None:
+        """Has the live table show how far each of the calls is."""
+        self._calls = calls
 
     def _print(self, line: str | Text) -> None:
         if self.closed:
@@ -207,7 +214,7 @@ class EventPrinter:
             silence(self._stream)
 
     def _follow(self, event: Event) -> None:
-        if self._live is None:
+        if self._live is None or event.name == CALL_PROGRESS:
             return
         name, status, message = event.story, "executing", cut(safe(event.message), 90)
         if name is None:
@@ -227,11 +234,14 @@ class EventPrinter:
         table = Table.grid(padding=(0, 2))
         for name in (True, True, False):
             table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
+        moment, calls = monotonic(), {call.key.story: call for call in self._calls}
         # A copy: the table is drawn in a thread of its own.
         for story, (status, message, since) in list(self._stories.items()):
             # Ended stories have their own line above the table.
             if status in _RUNNING:
-                lasts = now - since
+                lasts, call = now - since, calls.get(story)
+                if call is not None and status != WAITING:
+                    message, lasts = call.told(moment), timedelta(seconds=moment - call.began)
                 message = f"{message} ({span(lasts)})" if status != WAITING and lasts >= _LASTS else message
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
                 table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)

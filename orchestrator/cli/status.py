@@ -53,6 +53,7 @@ class _Sprint(AnswerValue):
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
     last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
+    calls_under_way: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def is_running(self) -> bool:
@@ -121,7 +122,8 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
         gate = waiting.get(story.id)
         last = _asks(gate) if gate else cut(sprint.held.get(story.id) or sprint.last.get(story.id, ""))
         at = sprint.last_at.get(story.id)
-        if now and at and story.status is StoryStatus.EXECUTING and not gate and at_work:
+        is_call = story.id in sprint.calls_under_way  # which tells for how long
+        if now and at and story.status is StoryStatus.EXECUTING and not gate and at_work and not is_call:
             last = f"{last} (for {span(now - at)})"
         status = WAITING if gate else status_word(story.status, at_work=at_work)
         words = ": ".join(filter(None, (cut(story.title, TITLE), last)))

@@ -47,6 +47,11 @@ class TurnKey(Value):
     task: str | None = None
     purpose: Purpose
 
+    @property
+    def what(self) -> str:
+        """Returns what is asked for, for people."""
+        return f"{self.purpose} {self.task}" if self.task else str(self.purpose)
+
     def __str__(self) -> str:
         return f"persona={self.persona} story={self.story} task={self.task} purpose={self.purpose}"
 

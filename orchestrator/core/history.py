@@ -15,6 +15,7 @@ from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, major
+from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import (
     PLAN_READING,
     Pruning,
@@ -129,6 +130,8 @@ class StoryHistory:
     def add(self, logged: Logged) -> None:
         """Take in one more event."""
         name = logged.name
+        if self._kept and self._kept[-1][0] == CALL_PROGRESS:
+            self._kept.pop()  # it tells of the present: nothing is left of it
         self._kept.append((name, logged.body))
         if name not in _FOLDED:
             return

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -20,12 +20,13 @@ from orchestrator.core.ports import Clock, EventSink, Step, TurnJournal
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
 from orchestrator.engine.activities import SLOW_S, Announcer, told_end
+from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step_records import use_compiled_statements
 from orchestrator.engine.step_results import Results, pack, unpack
-from orchestrator.engine.turns import IsFull, TurnTaker, describe, final, never, nobody_told, passing, spent, with_room
+from orchestrator.engine.turns import IsFull, TurnTaker, final, never, nobody_told, passing, spent, with_room
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ class Services:
     clock: Clock
     tickets: Tickets = OPEN
     is_full: IsFull = never
+    calls: CallsUnderWay = field(default_factory=CallsUnderWay)
     expect_held: Callable[[str], Awaitable[None]] = nobody_told
     """Raises where another process has taken the sprint over."""
     announce_after_s: float = SLOW_S
@@ -105,27 +107,25 @@ class DurableStep:
 
     async def turn(self, prompt: Prompt) -> Reply:
         """See ports.Step."""
-        what = describe(prompt.key)
         persona, task = prompt.key.persona, prompt.key.task
         # Budgets are counted from events: no call is paid for before the ones of the last are there.
         await self.store_events()
         await self.emit(
-            "turn_started", f"{persona} is asked: {what}", persona=persona, task=task, purpose=prompt.key.purpose,
-            prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
+            "turn_started", f"{persona} is asked: {prompt.key.what}", persona=persona, task=task,
+            purpose=prompt.key.purpose, prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
         )  # fmt: skip
 
         async def recorded() -> dict[str, Any]:
             step = int(DBOS.step_id or 0)
             try:
-                reply = await self._services.turns.take(
-                    self._journal,
-                    step,
-                    prompt,
-                    self._ticket,
-                    self._wait_for_room,
-                    partial(self._tell_retries, prompt),
-                    partial(self._services.expect_held, self._sprint),
-                )
+                async with self._services.calls.follow(
+                    prompt.key, self._services.sink, f"{self._workflow_id}:call:{step}", self._here
+                ):
+                    reply = await self._services.turns.take(
+                        self._journal, step, prompt, self._ticket, self._wait_for_room,
+                        partial(self._tell_retries, prompt),
+                        partial(self._services.expect_held, self._sprint),
+                    )  # fmt: skip
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
                 return {"error": pack(error), "failed_calls": failed}
@@ -208,7 +208,7 @@ class DurableStep:
         return {"time": self._services.clock.now(), "sprint": self._sprint, "story": self._story}
 
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
-        persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)
+        persona, task, what = reply.key.persona, reply.key.task, reply.key.what
         await self._tell_retries(prompt, reply.failed_calls)
         self._events += len(reply.failed_calls)
         await self.emit(

@@ -25,7 +25,7 @@ from orchestrator.core.errors import (
     concerns_all,
     says_full,
 )
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, TurnKey, Usage
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Usage
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
 from orchestrator.engine.dispatcher import Ticket
@@ -297,11 +297,6 @@ def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:
         write()
 
     return written
-
-
-def describe(key: TurnKey) -> str:
-    """Returns the key for people."""
-    return f"{key.purpose}{f' {key.task}' if key.task else ''}"
 
 
 def spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:

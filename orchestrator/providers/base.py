@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWr
 
 from orchestrator.core.errors import PermanentProviderError, ProviderError, StreamBroken, TransientProviderError
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.core.progress import call_progress
 from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
@@ -173,8 +174,9 @@ class ModelProvider(ABC):
         async with self._limiter.admitted(_tokens(prompt.text)) as call:
             started = time.monotonic()
             try:
-                async with asyncio.timeout(self._access.timeout_s):
-                    response = await self._receive(prompt, came, call)
+                with call_progress(prompt.key, started).calling(started):
+                    async with asyncio.timeout(self._access.timeout_s):
+                        response = await self._receive(prompt, came, call)
             except (TimeoutError, NoConnection, StreamError) as error:
                 if not came.whole:
                     lost = self._ended(prompt, came, error, started)
@@ -213,14 +215,15 @@ class ModelProvider(ABC):
             if response.status_code >= 300 or "event-stream" not in response.headers.get("content-type", ""):
                 await response.aread()
                 return response
-            loop = asyncio.get_running_loop()
-            look_at = LOOK_AFTER
+            progress, look_at = call_progress(prompt.key, time.monotonic()), LOOK_AFTER
             try:
                 async with asyncio.timeout(None) as patience, aclosing(self._events(response)) as events:
                     async for event in events:
                         came.add(event)
                         if came.characters:  # some think for minutes before the first piece
-                            patience.reschedule(loop.time() + self._access.stall_s)
+                            now = time.monotonic()  # as the loop's
+                            patience.reschedule(now + self._access.stall_s)
+                            progress.wrote(-(-came.characters // 4), now)
                         if came.characters >= look_at:
                             look_at = came.characters + LOOK_AFTER
                             if repeated_end(came.text) is not None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
 from orchestrator.core.ports import Clock
+from orchestrator.core.progress import call_progress
 from orchestrator.prompts.render import read_given
 
 Script = dict[tuple[str, str, str | None, str, int], ScriptEntry]
@@ -89,7 +90,8 @@ class ScriptedProvider:
         if entry is None:
             return self._missing(prompt)
         if entry.latency_ms:
-            await asyncio.sleep(entry.latency_ms / 1000)
+            with call_progress(key, started).calling(started):
+                await asyncio.sleep(entry.latency_ms / 1000)
         if entry.error is not None:
             self._fail(entry)
         reply = Reply(

@@ -13,6 +13,7 @@ from typing import Any
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
 from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
+from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.value import Value, counted, cut_at_word
@@ -394,6 +395,8 @@ def _with_now(
     if not running:
         text = "nobody works on it: the command that began the sprint goes on"
         return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=text))
+    if events[-1].name == CALL_PROGRESS:
+        return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=events[-1].message))
     asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
     open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
     last = open_turn or events[-1]

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import TextIO
 
 import pytest
@@ -15,6 +16,8 @@ from orchestrator.cli.console import EventPrinter
 from orchestrator.cli.status import _lines, _parse
 from orchestrator.core.command import GATE_OPENED
 from orchestrator.core.event import Event
+from orchestrator.core.exchange import Purpose, TurnKey
+from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.settings import load
 from tests.cli.waiting import about_plan
 
@@ -98,9 +101,20 @@ def test_what_lasts_is_told_with_its_time_in_the_table_alone(monkeypatch: pytest
         printer.event(tries.model_copy(update={"id": "S:2", "name": "base_tried", "message": "its tests pass"}))
         printer.event(event(1, name="activity_begun", message="running the whole suite"))
         assert table(42) == ["A-1 executing running the whole suite (42 s)"]
+        call = CallProgress(TurnKey(persona="alex", story="A-1", purpose=Purpose.DELIVERY), monotonic() - 65)
+        printer.watch([call])
+        assert table(42) == ["A-1 executing alex waits to be asked: delivery (1 m)"]
+        call.wrote(1200, monotonic() - 60)
+        call.sent = call.first
+        assert table(42) == ["A-1 executing alex answers: delivery, about 1200 tokens, 20 a second (1 m)"]
+        printed = stream.getvalue()
+        printer.event(event(1, name=CALL_PROGRESS, message="alex answers"))
+        assert stream.getvalue() == printed, "a line each 20 seconds is for who sees no table"
     plain = EventPrinter(load(None, ())[0], form="lines", stream=(lines := io.StringIO()))
     plain.event(event(1, name="activity_begun", message="running the whole suite"))
-    assert lines.getvalue().split(maxsplit=1)[1] == "A-1         running the whole suite\n"
+    plain.event(event(1, name=CALL_PROGRESS, message="alex answers"))
+    shown = [line.split(maxsplit=1)[1] for line in lines.getvalue().splitlines()]
+    assert shown == ["A-1         running the whole suite", "A-1         alex answers"]
 
 
 def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
@@ -114,6 +128,8 @@ def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
         "installing flask (for 42 s)",
         "B is done",
     ]
+    calling = _parse({**told, "calls_under_way": {"A": {"tokens": 7}}}, "")
+    assert str(_lines(calling, "", now)["A"]).endswith("installing flask"), "what is told of a call has its time in it"
     assert str(_lines(sprint, "")["A"]).endswith("installing flask"), (
         "lines that are followed change with the work alone"
     )

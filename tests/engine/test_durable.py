@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, Wor
 from orchestrator.core.event import Event, activity
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.finding import Finding, major
+from orchestrator.core.history import Logged, StoryHistory
 from orchestrator.core.ports import Step
+from orchestrator.core.progress import CALL_PROGRESS, call_progress
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine, Services
 from orchestrator.engine.gates import GateKeeper
@@ -77,6 +81,7 @@ class House:
         self.folder, self.provider, self.current = folder, provider, current
         self.shown: list[Event] = []
         self.slots = Slots(1)
+        self.calls = CallsUnderWay()
 
     async def _is_current(self, workflow_id: str) -> bool:
         return self.current(workflow_id)
@@ -96,6 +101,7 @@ class House:
                     gates=gates,
                     sink=sink,
                     clock=SystemClock(),
+                    calls=self.calls,
                     announce_after_s=0,
                 ),
                 is_current=self._is_current,
@@ -193,6 +199,52 @@ async def test_what_lasts_in_a_step_is_told_while_it_lasts_and_changes_no_other_
     assert [event.name for event in stored] == ["activity_begun", *names]
     assert stored[-1].id == "SP-001/A:1", "what is told on the way takes no number of a story's events"
     assert all(event.id.startswith("SP-001/A:") for event in stored), "it belongs to the story's history"
+
+
+class Writing(Counting):
+    """Waits, begins to answer, and ends when each was told."""
+
+    house: "House"
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        def told(words: str) -> bool:
+            return any(words in event.message for event in self.house.shown)
+
+        progress = call_progress(prompt.key, time.monotonic())
+        while not told("waits to be asked"):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # it is told once that nothing happens
+        with progress.calling(time.monotonic()):
+            while not told("mike is asked: breakdown ("):
+                await asyncio.sleep(0.01)
+            progress.wrote(1500, time.monotonic() - 10)
+            while not told("mike answers: breakdown, about 1500 tokens, 150 a second"):
+                await asyncio.sleep(0.01)
+            (call,) = self.house.calls
+            assert call.told(call.first + 20) == "mike answers: breakdown, about 1500 tokens, 75 a second"
+        return await super().complete(prompt)
+
+
+async def test_a_call_that_lasts_is_told_while_it_lasts_and_leaves_nothing_in_the_history(tmp_path: Path) -> None:
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        return done((await step.turn(PROMPT)).text)
+
+    provider = Writing()
+    provider.house = house = House(tmp_path, provider)
+    house.calls = CallsUnderWay(every_s=0.02)
+    await house.run(story)
+    assert not [*house.calls]
+    told = [event for event in house.shown if event.name == CALL_PROGRESS]
+    assert sum(event.data["waits"] for event in told) == 1
+    assert {event.name for event in house.shown} == {"turn_started", CALL_PROGRESS, "turn_finished"}
+    assert (told[-1].data["tokens"], told[-1].data["tokens_per_s"], told[-1].persona) == (1500, 150, "mike")
+    assert house.shown[-1].id == "SP-001/A:2", "what is told on the way takes no number of a story's events"
+    history = StoryHistory()
+    for event in house.shown[:-1]:
+        history.add(Logged.of(event))
+    assert [event.id for event in history.events] == ["SP-001/A:1", told[-1].id], "the last alone"
+    history.add(Logged.of(house.shown[-1]))
+    assert [event.id for event in history.events] == ["SP-001/A:1", "SP-001/A:2"]
 
 
 @pytest.mark.usefixtures("on_both")
