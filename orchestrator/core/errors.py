@@ -1,7 +1,7 @@
 """One family of errors, sorted by what the caller does next. Data stands in attributes; code branches on types."""
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 MESSAGE_CAP = 500
@@ -80,12 +80,12 @@ class FromProvider(OrchestratorError):
 
 
 def concerns_all(kind: str) -> bool:
-    """Whether a refusal of this kind lies at the key, the account or the model's name."""
-    return kind in {"auth", "model"}
+    """Whether an error of this kind lies at the key, the account, the model's name, or a service that is away."""
+    return kind in {"auth", "model", "outage"}
 
 
 class ProviderError(FromProvider):
-    """Transport: no answer came; `kind` is rate_limit, overloaded, timeout, connection, auth, model or bad_request."""
+    """Transport: no answer came; `kind` is one of `exchange.ErrorKind`, or `outage`."""
 
     kind = "provider"
 
@@ -96,7 +96,7 @@ class ProviderError(FromProvider):
 
     @property
     def concerns_all(self) -> bool:
-        """Whether every story meets it, until a person changes a key or a setting."""
+        """Whether every story meets it, until a person changes a key or a setting, or a service is back."""
         return concerns_all(self.kind)
 
 
@@ -108,6 +108,17 @@ class TransientProviderError(ProviderError):
         self.retry_after_s = retry_after_s
 
 
+class ServiceAway(TransientProviderError):
+    """A service answers no call at the moment: this one was not begun, or failed like those before it.
+
+    It costs no attempt. `until` returns when the next call may be tried.
+    """
+
+    def __init__(self, message: str, *, until: Callable[[], Awaitable[None]], **details: Any) -> None:
+        super().__init__(message, **details)
+        self.until = until
+
+
 class StreamBroken(TransientProviderError):
     """An answer broke off. `came` is a `Reply` with what had come, which is paid for; its tokens are estimated."""
 
@@ -117,7 +128,7 @@ class StreamBroken(TransientProviderError):
 
 
 class PermanentProviderError(ProviderError):
-    """The same request will never succeed: stops the story (kinds `auth` and `model` pause the sprint)."""
+    """The same request will not succeed: stops the story (kinds `auth`, `model` and `outage` pause the sprint)."""
 
 
 class BudgetExceeded(ProviderError):

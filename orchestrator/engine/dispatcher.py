@@ -14,6 +14,9 @@ from orchestrator.core.sprint import PLAN_READING
 from orchestrator.engine.gates import POLL_S, GiveBack
 from orchestrator.sprint.state import Board
 
+AGAIN_S = 300.0
+"""After which a sprint that was held for a service that is away tries it again."""
+
 
 class OrderLog(Protocol):
     """Source of orders."""
@@ -77,13 +80,16 @@ class Switchboard:
         # Workflows of a dismissed sprint, as during shutdown, may still run and ask.
         return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
 
-    def hold(self, workflow_id: str, sprint: str, reason: str) -> bool:
-        """Lets no story of the sprint pay for a call until people or other settings allow it; returns whether the
-        sprint can wait so: the reading of a person's plan and an analysis end instead."""
+    def hold(self, workflow_id: str, sprint: str, reason: str, *, again: bool = False) -> bool:
+        """Lets no story of the sprint pay for a call until people or other settings allow it, or with `again` some
+        minutes have passed; returns whether the sprint can wait so: the reading of a person's plan and an analysis end
+        instead."""
         board = self._boards.get(sprint)
         if board is None or not self._has_slot(workflow_id, board):
             return False
         board.refuse(reason)
+        if again:
+            asyncio.get_running_loop().call_later(AGAIN_S, board.allow, reason)
         return True
 
     def _has_slot(self, workflow_id: str, board: Board | None) -> bool:
@@ -158,9 +164,13 @@ class Ticket:
         if self._switchboard is not None:
             await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
 
-    def hold(self, reason: str) -> bool:
-        """Holds the whole sprint before its next paid call, for `reason`; returns whether it can be held."""
-        return self._switchboard is not None and self._switchboard.hold(self._workflow_id, self._sprint, reason)
+    def hold(self, reason: str, *, again: bool = False) -> bool:
+        """Holds the whole sprint before its next paid call, for `reason`; returns whether it can be held.
+
+        With `again` it goes on by itself after a while, where its process is still there.
+        """
+        board = self._switchboard
+        return board is not None and board.hold(self._workflow_id, self._sprint, reason, again=again)
 
     def at_work(self) -> AbstractAsyncContextManager[None]:
         """Counts as work that the end of the process waits for."""

@@ -124,6 +124,7 @@ class DurableStep:
                     reply = await self._services.turns.take(
                         self._journal, step, prompt, self._ticket, self._wait_for_room,
                         partial(self._tell_retries, prompt),
+                        partial(self._wait_for_service, persona),
                         partial(self._services.expect_held, self._sprint),
                     )  # fmt: skip
             except ProviderError as error:
@@ -192,6 +193,13 @@ class DurableStep:
         event = Event(id=id_, level=Level.ERROR, name="disk_full", message=message, **self._here())
         await self._services.sink.emit(event)
 
+    async def _wait_for_service(self, persona: str, what: str) -> None:
+        """Told once per turn, with an id of its own, as a full disk is."""
+        message = f"{persona} waits, and asks again until it is answered: {what}"
+        id_ = f"{self._workflow_id}:service_away:{DBOS.step_id}"
+        event = Event(id=id_, level=Level.WARN, name="service_away", message=message, persona=persona, **self._here())
+        await self._services.sink.emit(event)
+
     async def _tell_activity(self, step_id: int, what: str, seconds: float | None) -> None:
         """Told each time with an id of its own: a step that is begun again after a crash tells of it again."""
         here = self._here()
@@ -234,9 +242,9 @@ class DurableStep:
         A process that resumes the story then counts them as the one before did.
         """
         persona, task = prompt.key.persona, prompt.key.task
-        before = self._events
+        before, left = self._events, self._services.turns.max_attempts
         for number, failure in enumerate(failures, start=1):
-            left = self._services.turns.max_attempts - number
+            left = self._services.turns.max_attempts if failure.away else left - 1
             await self.emit(
                 "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
                 task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,

@@ -6,12 +6,12 @@ A full disk is waited for: it ends no story, and costs nothing that was paid for
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, repeat, takewhile
 from typing import Any, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from tenacity.wait import wait_exponential
 
 from orchestrator.core.command import Loop
@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     PermanentProviderError,
     ProviderError,
+    ServiceAway,
     StreamBroken,
     TransientProviderError,
     concerns_all,
@@ -46,6 +47,8 @@ _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
+Away = Callable[[str], Awaitable[None]]
+"""Is told what a service that is away says, once it does."""
 
 
 async def nobody_told(_what: object) -> None:
@@ -151,11 +154,13 @@ class TurnTaker:
         ticket: Ticket = _NOBODY_HOLDS,
         full: Full = nobody_told,
         retried: Retried = nobody_told,
+        away: Away = nobody_told,
         expect_held: Callable[[], Awaitable[None]] = nothing_expected,
     ) -> Reply:
         """Returns the journalled reply of this step, or a new one; no call starts before the `ticket` is clear.
 
         Waits while the disk is full, and reports that to `full`; reports failed calls to `retried` before each retry.
+        Waits while its service is away, and reports why to `away`; that costs no attempt.
         `expect_held` is awaited before each call and raises where the story is no longer this process's.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
@@ -175,13 +180,13 @@ class TurnTaker:
         retrying = AsyncRetrying(
             name=Loop.TRANSPORT,
             retry=retry_if_exception_type(TransientProviderError),
-            stop=stop_after_attempt(self._policy.max_attempts - len(failures)),
+            stop=lambda _state: len(_counting(journal, step)) >= self._policy.max_attempts,
             wait=self._wait,
             before_sleep=tell,
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket, full, expect_held)
+            return await retrying(self._call, journal, step, prompt, ticket, full, away, expect_held)
         except TransientProviderError as error:
             raise self._final(_counting(journal, step)) from error
 
@@ -204,6 +209,7 @@ class TurnTaker:
         prompt: Prompt,
         ticket: Ticket,
         full: Full,
+        away: Away,
         expect_held: Callable[[], Awaitable[None]],
     ) -> Reply:
         if journal.calls >= self._cap:
@@ -212,8 +218,11 @@ class TurnTaker:
                 provider_name=self._provider.name,
                 code="budget.calls",
             )
+        since: float | None = None
         while True:
-            await ticket.clear(paid=True)
+            if not ticket.is_clear(paid=True):
+                await ticket.clear(paid=True)
+                since = None  # people, or a daemon, want it to be tried again
             async with self._slots:
                 # The story may have been paused while this call waited for its slot.
                 if not ticket.is_clear(paid=True):
@@ -222,16 +231,44 @@ class TurnTaker:
                     async with ticket.at_work():
                         await expect_held()
                         return await self._ask(journal, step, prompt, full)
+                except ServiceAway as error:
+                    gone = error
                 except PermanentProviderError as error:
                     # A wrong key or model is no failure of the story: the same call is made once it is put right.
-                    if not (error.concerns_all and ticket.hold(error.message)):
+                    if not (error.concerns_all and ticket.hold(error.message, again=error.kind == "outage")):
                         raise
+                    continue
+            if since is None:
+                since = time.monotonic()
+                await away(gone.message)
+            # Without a slot: it is for calls that another service takes.
+            await self._wait_for_service(gone, since, ticket)
+
+    async def _wait_for_service(self, gone: ServiceAway, since: float, ticket: Ticket) -> None:
+        """Until the next call may be tried. Past the patience the sprint is held; without one the error is raised."""
+        left = since + self._policy.outage_s - time.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await gone.until()
+                return
+        if ticket.is_clear(paid=True):
+            told = f"{gone.message}; nobody has been answered for {self._policy.outage_s:g} s: wait until it is back"
+            error = _outage(gone, told)
+            if not ticket.hold(error.message, again=True):
+                raise error from gone
 
     async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, full: Full) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
         try:
             reply = await self._provider.complete(numbered)
         except ProviderError as error:
+            wish = error.retry_after_s if isinstance(error, TransientProviderError) else None
+            if wish is not None and wish > self._policy.retry_after_max_s:
+                told = f"it asks to wait {wish:.0f} s, more than provider.retry_after_max_s: wait so long"
+                raise _outage(error, f"{error.message}; {told}") from error
+            gone = isinstance(error, ServiceAway)
+            if gone and not _counting(journal, step):
+                raise  # there is nothing to be forgotten
             came = error.came if isinstance(error, StreamBroken) else None
             if came is not None and _holds_whole_parts(came):
                 return await self._record(journal, step, numbered, came, full)
@@ -241,6 +278,7 @@ class TurnTaker:
                 message=error.message,
                 code=error.code,
                 permanent=not isinstance(error, TransientProviderError),
+                away=gone,
                 provider_name=error.provider_name,
                 original_message=error.original_message,
                 usage=came.usage if came is not None else Usage(),
@@ -262,19 +300,19 @@ class TurnTaker:
         error = state.outcome.exception() if state.outcome else None
         if not isinstance(error, TransientProviderError) or error.retry_after_s is None:
             return self._backoff(state)
-        if error.retry_after_s > self._policy.retry_after_max_s:
-            raise PermanentProviderError(
-                f"the server asks to wait {error.retry_after_s:.0f} s, more than provider.retry_after_max_s",
-                kind=error.kind,
-                provider_name=error.provider_name,
-                original_message=error.original_message,
-            ) from error
         return error.retry_after_s
 
 
+def _outage(error: ProviderError, told: str) -> PermanentProviderError:
+    """Returns the error that pauses the sprint until a service is back."""
+    name, said = error.provider_name, error.original_message
+    return PermanentProviderError(told, kind="outage", provider_name=name, original_message=said)
+
+
 def _counting(journal: TurnJournal, step: int) -> tuple[FailedCall, ...]:
-    """Returns the failed calls that count: a key or a model's name may have been put right since."""
-    return tuple(failure for failure in journal.failures(step) if not concerns_all(failure.kind))
+    """Returns the failed calls that count: a key or a model's name may have been put right, a service is back."""
+    failures = [failure for failure in journal.failures(step) if not concerns_all(failure.kind)]
+    return tuple(takewhile(lambda failure: not failure.away, reversed(failures)))[::-1]
 
 
 def _holds_whole_parts(came: Reply) -> bool:

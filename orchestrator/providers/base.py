@@ -183,12 +183,12 @@ class ModelProvider(ABC):
                     if lost.kind in {"rate_limit", "overloaded"}:
                         self._limiter.refused(call, {}, None)
                     raise lost from error
-        if came.endless:
-            said = self._so_far(prompt, came)
-        else:
-            said = self._read(came.body()) if came.whole or response is None else self._said(response)
-        reply = self._reply(prompt, said, started)
-        self._limiter.finished(reply.usage.output)
+            if came.endless:
+                said = self._so_far(prompt, came)
+            else:
+                said = self._read(came.body()) if came.whole or response is None else self._said(response)
+            reply = self._reply(prompt, said, started)
+            self._limiter.finished(reply.usage.output)
         if self._on_paid is not None:
             self._on_paid(prompt)
         return reply
@@ -222,6 +222,7 @@ class ModelProvider(ABC):
                         came.add(event)
                         if came.characters:  # some think for minutes before the first piece
                             now = time.monotonic()  # as the loop's
+                            self._limiter.circuit.answered()
                             patience.reschedule(now + self._access.stall_s)
                             progress.wrote(-(-came.characters // 4), now)
                         if came.characters >= look_at:

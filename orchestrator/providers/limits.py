@@ -1,28 +1,34 @@
-"""What a service still takes, ahead of its refusals: shared by all calls with one key to one model.
+"""What a service still takes, ahead of its refusals, and whether it is there: shared by all calls with one key to one
+model.
 
 Two things tell it. Headers of both vendors say how many requests and tokens are left and when all of them are there
 again; between two answers that is reckoned on. A refusal for too many requests, or an overload, closes the door for all
 calls for the time that the server asks for, and halves how many may be under way; each answer opens it a little again
-(additive increase, multiplicative decrease, as in TCP).
+(additive increase, multiplicative decrease, as in TCP). When nobody is answered any more, a circuit opens: calls are
+turned away before they begin, but for one at a time that tries whether the service is back.
 """
 
 import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from orchestrator.core.errors import PermanentProviderError, ServiceAway, StreamBroken, TransientProviderError
 
 KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
 """What services count; a call is one request and so many tokens."""
 _ANTHROPIC, _OPENAI = "anthropic-ratelimit-{kind}-{what}", "x-ratelimit-{what}-{kind}"
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 PAUSE_S = 1.0
-"""How long the door is closed after a refusal that names no time."""
+"""How long nothing begins after a refusal that names no time, and before the first try of a service that is away."""
 LEAST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 60.0
 """Of all calls together: a server's longer wish is kept by the call that got it."""
+OPEN_AFTER = 3
+"""Failures in a row, with no answer to any call between them, after which a service counts as away."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +59,88 @@ class Allowance:
         return min(self.limit, self.left + (now - self.told_at) * self.per_s)
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
-    """A call under way."""
+    """A call under way: itself, whatever others of the same size there are."""
 
     need: Need
     counted: bool = False
     """Whether the service has told what is left since it began."""
+
+
+class Circuit:
+    """Open while a service answers nobody: then one call at a time tries it, with pauses between that grow."""
+
+    def __init__(self, clock: Callable[[], float], pause_s: float, longest_s: float) -> None:
+        self._clock, self._first_s, self._longest_s = clock, max(pause_s, LEAST_PAUSE_S), longest_s
+        self._failures = 0
+        self._last: TransientProviderError | None = None
+        self._probe: Call | None = None
+        self._next_at = 0.0
+        self._moved = asyncio.Event()
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether the service counts as away."""
+        return self._failures >= OPEN_AFTER
+
+    def enter(self, call: Call) -> None:
+        """Lets a call begin. Raises ServiceAway where it may not: the service is away and it is not the one to try."""
+        if self.is_open and call is not self._probe:
+            if self._wait_s() > 0:
+                assert self._last is not None
+                raise self._away(self._last)
+            self._probe = call
+
+    def leave(self, call: Call) -> None:
+        """A call has ended, however it did."""
+        if call is self._probe:
+            self._probe = None
+            self._move()
+
+    def answered(self) -> None:
+        """The service answers, whichever call it is."""
+        if self._failures:
+            self._failures = 0
+            self._move()
+
+    def failed(self, call: Call, error: TransientProviderError) -> TransientProviderError:
+        """Returns what the end of a call means: its own failure, or one of a service that is away."""
+        if self.is_open and call is not self._probe:  # begun before it opened
+            return self._away(error)
+        self._failures, self._last = self._failures + 1, error
+        if not self.is_open:
+            return error
+        pause = min(self._first_s * 2.0 ** min(self._failures - OPEN_AFTER, 16), self._longest_s)
+        self._next_at = self._clock() + max(pause, min(error.retry_after_s or 0.0, LONGEST_PAUSE_S))
+        return self._away(error)
+
+    def _away(self, error: TransientProviderError) -> ServiceAway:
+        return ServiceAway(
+            error.message,
+            until=self._until,
+            retry_after_s=error.retry_after_s,
+            kind=error.kind,
+            code=error.code,
+            provider_name=error.provider_name,
+            original_message=error.original_message,
+        )
+
+    def _wait_s(self) -> float:
+        """Returns the seconds until the next call may try the service; the end of the one that does is told."""
+        return LONGEST_PAUSE_S if self._probe is not None else max(0.0, self._next_at - self._clock())
+
+    async def _until(self) -> None:
+        """Until the next call may be tried, for a minute at most: another service may take it by then."""
+        until = self._clock() + LONGEST_PAUSE_S
+        while self.is_open and (wait_s := min(self._wait_s(), until - self._clock())) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._moved.wait()
+
+    def _move(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
 
 
 @dataclass
@@ -68,6 +149,9 @@ class Limiter:
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    pause_s: float = PAUSE_S
+    longest_s: float = LONGEST_PAUSE_S
+    """Of two tries of a service that is away; the first is also that after a refusal that names no time."""
     allowances: dict[str, Allowance] = field(default_factory=dict)
     _open_at: float = 0.0
     _window: float | None = None
@@ -77,10 +161,38 @@ class Limiter:
     _left: asyncio.Event = field(default_factory=asyncio.Event)
     _usual_output: float = 1000.0
 
+    def __post_init__(self) -> None:
+        self.circuit = Circuit(self.clock, self.pause_s, self.longest_s)
+
     @asynccontextmanager
     async def admitted(self, input_tokens: int) -> AsyncIterator[Call]:
-        """A call may be made in the block; calls get in in their order."""
+        """A call may be made in the block; calls get in in their order.
+
+        Raises ServiceAway in place of letting one begin, or of how it failed, while the service answers nobody.
+        """
         call = Call(Need(input_tokens, round(self._usual_output)))
+        self.circuit.enter(call)
+        try:
+            await self._get_in(call)
+            try:
+                yield call
+                self.circuit.answered()
+            except PermanentProviderError:
+                self.circuit.answered()
+                raise
+            except TransientProviderError as error:
+                # Something came of a stream that broke; some are refused for want of room while others are answered.
+                passing = error.kind == "rate_limit" and len(self._calls) > 1
+                if isinstance(error, StreamBroken) or passing:
+                    raise
+                raise self.circuit.failed(call, error) from error
+            finally:
+                self._calls.remove(call)
+                self._left.set()
+        finally:
+            self.circuit.leave(call)
+
+    async def _get_in(self, call: Call) -> None:
         async with self._turn:
             while (pause := self._pause(call.need)) > 0:
                 self._left.clear()
@@ -91,12 +203,8 @@ class Limiter:
                     for wait in waits:
                         wait.cancel()
                     await asyncio.gather(*waits, return_exceptions=True)
+            self.circuit.enter(call)  # the service may have gone away meanwhile
             self._calls.append(call)
-        try:
-            yield call
-        finally:
-            self._calls.remove(call)
-            self._left.set()
 
     def answered(self, call: Call, headers: Mapping[str, str]) -> None:
         """An answer has begun to come."""
@@ -118,7 +226,7 @@ class Limiter:
         told = self._read(headers)
         if not told and now >= self._open_at:  # what was under way when the door closed does not halve it again
             self._window = max(1.0, len(self._calls) / 2)
-        self._open_at = max(self._open_at, now + min(PAUSE_S if wait_s is None else wait_s, LONGEST_PAUSE_S))
+        self._open_at = max(self._open_at, now + min(self.pause_s if wait_s is None else wait_s, LONGEST_PAUSE_S))
 
     def _pause(self, need: Need) -> float:
         """Returns the seconds until a call may begin as far as is known; 0: now."""

@@ -191,7 +191,8 @@ def open_providers(
     access = {seat: replace(_access(seat, environment), stream=stream, stall_s=stall_s) for seat in called}
     providers: dict[Seat, Provider] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
-    limiters: defaultdict[tuple[str, str, str], Limiter] = defaultdict(Limiter)
+    pauses = partial(Limiter, pause_s=settings.provider.wait_initial_s, longest_s=settings.provider.wait_max_s)
+    limiters: defaultdict[tuple[str, str, str], Limiter] = defaultdict(pauses)
     for seat in used:
         if seat.provider == "scripted":
             providers[seat] = _scripted(options, settings, environment, log)

@@ -74,11 +74,13 @@ class ProviderSettings(Section):
     stall_s: float = Field(default=60.0, gt=0)
     """Seconds without a further piece of an answer that has begun, after which the call ends."""
     max_attempts: int = Field(default=5, ge=1)
-    """Calls of one turn until a transient error is final."""
+    """Calls of one turn until a transient error is final, unless its service answers nobody."""
     wait_initial_s: float = Field(default=1.0, ge=0)
     wait_max_s: float = Field(default=60.0, ge=0)
     retry_after_max_s: float = Field(default=300.0, ge=0)
-    """A server's Retry-After beyond this ends the retries."""
+    """A server's Retry-After beyond this pauses the sprint."""
+    outage_s: float = Field(default=1800.0, ge=0)
+    """Seconds that a call waits for a service that answers nobody, until the sprint pauses."""
 
 
 class StrongerSettings(Section):

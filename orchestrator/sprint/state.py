@@ -383,7 +383,7 @@ class Board:
 
     @property
     def refused(self) -> str:
-        """Returns why the provider takes no call; "" when it does."""
+        """Returns why the provider takes no call; "" when it may."""
         return self._refused
 
     def refuse(self, reason: str) -> None:
@@ -391,10 +391,11 @@ class Board:
         self._refused = reason
         self.look_again()
 
-    def allow(self) -> None:
-        """Lets stories ask the provider again."""
-        self._refused = ""
-        self.look_again()
+    def allow(self, reason: str = "") -> None:
+        """Lets stories ask the provider again; with a reason only if it is what they are held for."""
+        if not reason or reason == self._refused:
+            self._refused = ""
+            self.look_again()
 
     @property
     def budget(self) -> str:

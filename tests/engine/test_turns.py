@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, StreamBroken, TransientProviderError
+from orchestrator.core.errors import (
+    BudgetExceeded,
+    PermanentProviderError,
+    ServiceAway,
+    StreamBroken,
+    TransientProviderError,
+)
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.engine.dispatcher import Ticket
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Settings
 from orchestrator.storage.reply_journal import WorkflowJournal
@@ -148,6 +155,55 @@ async def test_retry_after_is_honoured_up_to_its_limit(journal: WorkflowJournal)
     with pytest.raises(PermanentProviderError, match="retry_after_max_s"):
         await taker(provider, retry_after_max_s=50).take(journal, 2, PROMPT)
     assert len(provider.turns) == 1
+
+
+async def returned() -> None:
+    await asyncio.sleep(0.01)
+
+
+def gone(message: str = "away") -> ServiceAway:
+    return ServiceAway(message, until=returned, kind="overloaded")
+
+
+async def test_a_service_that_is_away_costs_no_attempt_and_no_budget(journal: WorkflowJournal) -> None:
+    told: list[str] = []
+
+    async def away(what: str) -> None:
+        told.append(what)
+
+    # One attempt is left when the service goes away; it has all of them again when it is back.
+    provider = Answers(busy(), *(gone(f"away {number}") for number in range(9)), busy(), "back")
+    reply = await taker(provider, max_attempts=2, calls_per_story=3).take(journal, 1, PROMPT, away=away)
+    assert (reply.text, told, journal.calls) == ("back", ["away 0"], 3)
+    assert [failure.away for failure in reply.failed_calls] == [False, True, False]
+
+
+async def test_attempts_before_an_outage_are_forgotten_after_a_kill(journal: WorkflowJournal, tmp_path: Path) -> None:
+    before = asyncio.create_task(taker(Hanging(busy(), gone()), max_attempts=2).take(journal, 1, PROMPT))
+    while len(journal.failures(1)) < 2:
+        await asyncio.sleep(0.01)
+    before.cancel()
+    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+    assert (await taker(Answers(busy(), "back"), max_attempts=2).take(again, 1, PROMPT)).text == "back"
+
+
+async def test_past_the_patience_the_sprint_is_held_and_the_call_made_again(journal: WorkflowJournal) -> None:
+    held: list[tuple[str, bool]] = []
+
+    class Held(Ticket):
+        def hold(self, reason: str, *, again: bool = False) -> bool:
+            held.append((reason, again))
+            return True
+
+    provider = Answers(gone("503"), gone("503"), "back", busy(retry_after_s=99), "later")
+    ticket = Held(None, "", "", "")
+    assert (await taker(provider, outage_s=0).take(journal, 1, PROMPT, ticket)).text == "back"
+    assert held == [("503; nobody has been answered for 0 s: wait until it is back", True)] * 2
+    assert (await taker(provider, retry_after_max_s=50).take(journal, 2, PROMPT, ticket)).text == "later"
+    assert held[-1] == ("busy; it asks to wait 99 s, more than provider.retry_after_max_s: wait so long", True)
+    with pytest.raises(PermanentProviderError) as caught:  # the reading of a plan cannot be held
+        await taker(Answers(gone("503")), outage_s=0).take(journal, 3, PROMPT)
+    assert (caught.value.code, caught.value.concerns_all) == ("provider.outage", True)
 
 
 async def test_permanent_errors_are_not_retried(journal: WorkflowJournal) -> None:

@@ -1,6 +1,7 @@
 """Limits of services, known ahead: 50 callers and a service that enforces its limits, in simulated time."""
 
 import asyncio
+import itertools
 import selectors
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.errors import ServiceAway, TransientProviderError
 from orchestrator.providers.limits import Limiter, seconds_until
 
 CALLERS, LATENCY_S = 50, 2.0
@@ -191,6 +193,55 @@ def test_a_call_that_is_given_up_while_it_waits_lets_the_others_through() -> Non
 
     simulated(work)
     assert begun == [pytest.approx(20.0)]
+
+
+def test_while_nobody_is_answered_one_call_at_a_time_tries_and_no_other_begins() -> None:
+    begun: list[float] = []
+    done: list[float] = []
+    gone_s, back_s, at_once = 10.0, 250.0, 8
+
+    async def work(loop: SimulatedTime) -> None:
+        limiter, left, lanes = Limiter(loop.time), list(range(400)), asyncio.Semaphore(at_once)
+
+        async def caller() -> None:
+            failed = 0
+            while left:
+                left.pop()
+                try:
+                    async with lanes, limiter.admitted(100):
+                        begun.append(loop.time())
+                        away = gone_s <= loop.time() < back_s
+                        await asyncio.sleep(15.0 if away else LATENCY_S)
+                        if away:
+                            raise TransientProviderError("gone", kind="connection")
+                    done.append(loop.time())
+                except ServiceAway as error:
+                    left.append(1)
+                    await error.until()
+                except TransientProviderError:
+                    left.append(1)
+                    failed += 1
+                    await asyncio.sleep(1)
+            assert failed <= 2, "no caller uses up its attempts"
+
+        await asyncio.gather(*(caller() for _ in range(CALLERS)))
+
+    took = simulated(work)
+    tries = [at for at in begun if gone_s + 20 < at < back_s]
+    assert len([at for at in begun if gone_s <= at <= gone_s + 20]) <= 2 * at_once
+    assert all(later - at >= 15 for at, later in itertools.pairwise(tries))
+    assert 4 <= len(tries) <= 9, "pauses grow to a minute"
+    assert min(at for at in done if at > back_s) <= back_s + 60 + 15 + LATENCY_S
+    assert took <= max(tries) + 60 + 15 + 400 / at_once * LATENCY_S
+
+
+async def test_a_call_ends_as_itself_though_another_is_of_its_size() -> None:
+    limiter = Limiter()
+    first, second = limiter.admitted(10), limiter.admitted(10)
+    one, _ = await first.__aenter__(), await second.__aenter__()
+    await second.__aexit__(None, None, None)
+    limiter.answered(one, {"x-ratelimit-limit-requests": "9", "x-ratelimit-remaining-requests": "8"})
+    await first.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [

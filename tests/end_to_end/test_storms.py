@@ -1,0 +1,124 @@
+"""What passes ends no story: every kind of failure that services are known for, for longer than the attempts last."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_real_providers import KEYS, claude, gpt, settled
+from tests.providers.http_server import EVENTS, Answer, Asked, completion_stream, message_stream, model_server
+from tests.support import plain_environment, write_backlog
+
+TIMES = 6
+"""More than `provider.max_attempts`."""
+QUICK = ("provider.wait_initial_s=0.01", "provider.wait_max_s=0.02")
+
+
+def storm(stream: Callable[..., str]) -> Iterator[Answer]:
+    """Every answer of the table in docs/models.md that passes, each several times in a row."""
+    busy = {"error": {"type": "overloaded_error", "message": "busy"}}
+    page = "<!doctype html><title>Maintenance</title>"
+    early = stream("", error={"type": "overloaded_error", "message": "busy"})
+    kinds = [
+        *(Answer(status=status, body=busy) for status in (408, 409, 425, 429, 500, 502, 503, 504, 529)),
+        Answer(status=429, body=busy, headers={"retry-after-ms": "20"}),
+        Answer(status=503, body=page, headers={"content-type": "text/html"}),
+        Answer(body=page, headers={"content-type": "text/html"}),
+        Answer(body="", headers={"content-type": "text/plain"}),
+        Answer(body='{"id": "msg_1", "type": "mess'),
+        Answer(body="x" * 100, cut=10),
+        Answer(cut=0, body="x"),
+        Answer(body=early, headers=EVENTS),
+        Answer(body=early, headers=EVENTS, cut=20),
+        Answer(body=page, headers=EVENTS),
+    ]
+    for kind in kinds:
+        yield from [kind] * TIMES
+
+
+@pytest.mark.parametrize(("name", "good", "stream"), [
+    ("anthropic", claude, message_stream), ("openai", gpt, completion_stream)
+])  # fmt: skip
+def test_no_story_fails_for_what_passes(
+    tmp_path: Path, name: str, good: Callable[[Asked], Answer], stream: Callable[..., str]
+) -> None:
+    with model_server(good, *storm(stream), good) as server:
+        result, events, _ = settled(
+            tmp_path, f"provider.name={name}", "provider.model=m", f"provider.base_url={server.url}", *QUICK,
+            "budget.calls_per_story=20",
+        )  # fmt: skip
+    (story,) = result.report.stories
+    assert (story.status.value, story.calls, result.paused) == ("done", 4, None)
+    assert len(server.asked) == 4 + len([*storm(stream)])
+    (waits,) = [event for event in events if event.name == "service_away"]
+    assert waits.message.startswith("alex waits, and asks again until it is answered: ")
+
+
+def test_silence_counts_as_an_outage_and_ends_no_story(tmp_path: Path) -> None:
+    silent = [Answer(wait_s=5)] * TIMES
+    with model_server(claude, *silent, claude) as server:
+        result, _, _ = settled(
+            tmp_path, "provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK,
+            "provider.timeout_s=0.5",
+        )  # fmt: skip
+    assert [story.status.value for story in result.report.stories] == ["done"]
+    assert len(server.asked) == 4 + TIMES
+
+
+def test_past_the_patience_the_sprint_pauses_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    gone = Answer(status=529, body={"error": {"message": "busy"}})
+    with model_server(claude, gone) as server:
+        ask = ("provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK)
+        result, events, _ = settled(tmp_path, *ask, "provider.outage_s=0.3")
+    told = "anthropic answered 529: busy; nobody has been answered for 0.3 s: wait until it is back"
+    (story,) = result.report.stories
+    assert (result.paused, story.status.value, story.calls) == (told, "executing", 1)
+    pauses = [event.message for event in events if event.name == "sprint_paused"]
+    assert pauses == [f"the sprint pauses: {told}; then the same command goes on"]
+    with model_server(claude) as server:
+        again = ("provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK)
+        result, _, _ = settled(tmp_path, *again)
+    (story,) = result.report.stories
+    assert (story.status.value, story.calls, len(server.asked)) == ("done", 4, 3)
+
+
+def test_a_process_that_is_killed_in_outages_loses_nothing_and_pays_for_no_call_twice(tmp_path: Path) -> None:
+    good, away = [0], threading.Event()
+
+    def respond(asked: Asked) -> Answer:
+        if good[0] == 2:
+            away.set()
+        if away.is_set():
+            return Answer(status=503, body={"error": {"message": "down"}})
+        good[0] += 1
+        return claude(asked)
+
+    write_backlog(tmp_path / "b.csv", "A")
+    with model_server(respond) as server:
+        settings = ("provider.model=m", f"provider.base_url={server.url}", "provider.wait_initial_s=0.05")
+        command = [sys.executable, "-m", "orchestrator", "run", "b.csv", "--repo", "repo", "--provider", "anthropic"]
+        command += [word for one in settings for word in ("--set", one)]
+        env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)
+
+        def begin() -> "subprocess.Popen[bytes]":
+            return subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+
+        for _ in range(3):
+            before, run = len(server.asked), begin()
+            try:
+                while not (away.is_set() and len(server.asked) >= before + 4):
+                    assert run.poll() is None
+                    time.sleep(0.02)
+            finally:
+                os.killpg(run.pid, signal.SIGKILL)
+                run.wait()
+        away.clear()
+        good[0] += 100
+        assert begin().wait(timeout=60) == 0
+    assert good[0] == 104, "two answers before the outages, two behind them"
