@@ -101,22 +101,36 @@ class ProviderError(FromProvider):
 
 
 class TransientProviderError(ProviderError):
-    """The same request may succeed later: retried under the transport policy. `retry_after_s` is the server's wish."""
+    """The same request may succeed later: retried under the transport policy. `retry_after_s` is the server's wish.
+
+    Errors with the same `row` had no answer to any call between them; "": none since this process began; None: unknown.
+    """
 
     def __init__(self, message: str, *, retry_after_s: float | None = None, **details: Any) -> None:
         super().__init__(message, **details)
         self.retry_after_s = retry_after_s
+        self.row: str | None = None
 
 
 class ServiceAway(TransientProviderError):
-    """A service answers no call at the moment: this one was not begun, or failed like those before it.
+    """A service answers no call at the moment: this one failed like those before it, or was not `begun`.
 
-    It costs no attempt. `until` returns when the next call may be tried.
+    `until` returns when the next call may be tried.
     """
 
-    def __init__(self, message: str, *, until: Callable[[], Awaitable[None]], **details: Any) -> None:
-        super().__init__(message, **details)
-        self.until = until
+    def __init__(
+        self, error: TransientProviderError, message: str, *, begun: bool, until: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`error` is the last of the service."""
+        super().__init__(
+            message,
+            retry_after_s=error.retry_after_s,
+            kind=error.kind,
+            code=error.code,
+            provider_name=error.provider_name,
+            original_message=error.original_message,
+        )
+        self.row, self.begun, self.until = error.row, begun, until
 
 
 class StreamBroken(TransientProviderError):

@@ -125,8 +125,8 @@ class FailedCall(Value):
     """Code of the finding it becomes when it is final."""
     permanent: bool = False
     """Whether the same request can never succeed."""
-    away: bool = False
-    """Whether its service answered no call then: neither it nor those before it count as attempts."""
+    row: str | None = None
+    """See TransientProviderError: only the first call of a row is an attempt, and is kept."""
     provider_name: str = ""
     original_message: str = ""
     """What the provider said, capped."""

@@ -242,9 +242,9 @@ class DurableStep:
         A process that resumes the story then counts them as the one before did.
         """
         persona, task = prompt.key.persona, prompt.key.task
-        before, left = self._events, self._services.turns.max_attempts
+        before = self._events
         for number, failure in enumerate(failures, start=1):
-            left = self._services.turns.max_attempts if failure.away else left - 1
+            left = self._services.turns.max_attempts - number
             await self.emit(
                 "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
                 task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
-from itertools import chain, repeat, takewhile
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -160,7 +160,7 @@ class TurnTaker:
         """Returns the journalled reply of this step, or a new one; no call starts before the `ticket` is clear.
 
         Waits while the disk is full, and reports that to `full`; reports failed calls to `retried` before each retry.
-        Waits while its service is away, and reports why to `away`; that costs no attempt.
+        Waits while its service is away, and reports why to `away`.
         `expect_held` is awaited before each call and raises where the story is no longer this process's.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
@@ -232,6 +232,8 @@ class TurnTaker:
                         await expect_held()
                         return await self._ask(journal, step, prompt, full)
                 except ServiceAway as error:
+                    if len(_counting(journal, step)) >= self._policy.max_attempts:
+                        raise
                     gone = error
                 except PermanentProviderError as error:
                     # A wrong key or model is no failure of the story: the same call is made once it is put right.
@@ -266,9 +268,8 @@ class TurnTaker:
             if wish is not None and wish > self._policy.retry_after_max_s:
                 told = f"it asks to wait {wish:.0f} s, more than provider.retry_after_max_s: wait so long"
                 raise _outage(error, f"{error.message}; {told}") from error
-            gone = isinstance(error, ServiceAway)
-            if gone and not _counting(journal, step):
-                raise  # there is nothing to be forgotten
+            if _costs_nothing(error, _counting(journal, step)):
+                raise
             came = error.came if isinstance(error, StreamBroken) else None
             if came is not None and _holds_whole_parts(came):
                 return await self._record(journal, step, numbered, came, full)
@@ -278,7 +279,7 @@ class TurnTaker:
                 message=error.message,
                 code=error.code,
                 permanent=not isinstance(error, TransientProviderError),
-                away=gone,
+                row=error.row if isinstance(error, TransientProviderError) else None,
                 provider_name=error.provider_name,
                 original_message=error.original_message,
                 usage=came.usage if came is not None else Usage(),
@@ -310,9 +311,20 @@ def _outage(error: ProviderError, told: str) -> PermanentProviderError:
 
 
 def _counting(journal: TurnJournal, step: int) -> tuple[FailedCall, ...]:
-    """Returns the failed calls that count: a key or a model's name may have been put right, a service is back."""
-    failures = [failure for failure in journal.failures(step) if not concerns_all(failure.kind)]
-    return tuple(takewhile(lambda failure: not failure.away, reversed(failures)))[::-1]
+    """Returns the failed calls that count: a key or a model's name may have been put right since."""
+    return tuple(failure for failure in journal.failures(step) if not concerns_all(failure.kind))
+
+
+def _costs_nothing(error: ProviderError, failures: Sequence[FailedCall]) -> bool:
+    """Returns whether a call that failed is no attempt.
+
+    It is none where it was not begun, and none but the first in a row in which nobody was answered: whether the request
+    or its service is at fault shows by whether others are.
+    """
+    if isinstance(error, ServiceAway) and not error.begun:
+        return True
+    row = error.row if isinstance(error, TransientProviderError) else None
+    return row is not None and bool(failures) and row in {"", failures[-1].row}
 
 
 def _holds_whole_parts(came: Reply) -> bool:

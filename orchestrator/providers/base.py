@@ -222,7 +222,7 @@ class ModelProvider(ABC):
                         came.add(event)
                         if came.characters:  # some think for minutes before the first piece
                             now = time.monotonic()  # as the loop's
-                            self._limiter.circuit.answered()
+                            self._limiter.circuit.answered(call)
                             patience.reschedule(now + self._access.stall_s)
                             progress.wrote(-(-came.characters // 4), now)
                         if came.characters >= look_at:

@@ -10,6 +10,7 @@ turned away before they begin, but for one at a time that tries whether the serv
 
 import asyncio
 import re
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +29,10 @@ LEAST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 60.0
 """Of all calls together: a server's longer wish is kept by the call that got it."""
 OPEN_AFTER = 3
-"""Failures in a row, with no answer to any call between them, after which a service counts as away."""
+"""Failures in a row, with no answer to any call between them, after which a service counts as away; one that asks for
+more than the longest pause says so at once."""
+LONGEST_WISH_S = 300.0
+"""Of a service that is away; it is tried then."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Circuit:
     def __init__(self, clock: Callable[[], float], pause_s: float, longest_s: float) -> None:
         self._clock, self._first_s, self._longest_s = clock, max(pause_s, LEAST_PAUSE_S), longest_s
         self._failures = 0
+        self._row = ""
         self._last: TransientProviderError | None = None
         self._probe: Call | None = None
         self._next_at = 0.0
@@ -88,8 +93,7 @@ class Circuit:
         """Lets a call begin. Raises ServiceAway where it may not: the service is away and it is not the one to try."""
         if self.is_open and call is not self._probe:
             if self._wait_s() > 0:
-                assert self._last is not None
-                raise self._away(self._last)
+                raise self._away(begun=False)
             self._probe = call
 
     def leave(self, call: Call) -> None:
@@ -98,33 +102,29 @@ class Circuit:
             self._probe = None
             self._move()
 
-    def answered(self) -> None:
-        """The service answers, whichever call it is."""
-        if self._failures:
+    def answered(self, call: Call) -> None:
+        """The service answers a call; one that had begun before the service was away does not show that it is back."""
+        if not self.is_open or call is self._probe:
+            if self._failures or not self._row:
+                self._row = secrets.token_hex(4)
             self._failures = 0
             self._move()
 
     def failed(self, call: Call, error: TransientProviderError) -> TransientProviderError:
         """Returns what the end of a call means: its own failure, or one of a service that is away."""
+        error.row, wish = self._row, error.retry_after_s or 0.0
         if self.is_open and call is not self._probe:  # begun before it opened
-            return self._away(error)
-        self._failures, self._last = self._failures + 1, error
+            return self._away(begun=True)
+        self._failures, self._last = max(self._failures + 1, OPEN_AFTER if wish > LONGEST_PAUSE_S else 0), error
         if not self.is_open:
             return error
         pause = min(self._first_s * 2.0 ** min(self._failures - OPEN_AFTER, 16), self._longest_s)
-        self._next_at = self._clock() + max(pause, min(error.retry_after_s or 0.0, LONGEST_PAUSE_S))
-        return self._away(error)
+        self._next_at = self._clock() + max(pause, min(wish, LONGEST_WISH_S))
+        return self._away(begun=True)
 
-    def _away(self, error: TransientProviderError) -> ServiceAway:
-        return ServiceAway(
-            error.message,
-            until=self._until,
-            retry_after_s=error.retry_after_s,
-            kind=error.kind,
-            code=error.code,
-            provider_name=error.provider_name,
-            original_message=error.original_message,
-        )
+    def _away(self, *, begun: bool) -> ServiceAway:
+        assert self._last is not None
+        return ServiceAway(self._last, self._last.message, begun=begun, until=self._until)
 
     def _wait_s(self) -> float:
         """Returns the seconds until the next call may try the service; the end of the one that does is told."""
@@ -176,14 +176,14 @@ class Limiter:
             await self._get_in(call)
             try:
                 yield call
-                self.circuit.answered()
+                self.circuit.answered(call)
             except PermanentProviderError:
-                self.circuit.answered()
+                self.circuit.answered(call)
                 raise
             except TransientProviderError as error:
                 # Something came of a stream that broke; some are refused for want of room while others are answered.
-                passing = error.kind == "rate_limit" and len(self._calls) > 1
-                if isinstance(error, StreamBroken) or passing:
+                short = (error.retry_after_s or 0.0) <= LONGEST_PAUSE_S
+                if isinstance(error, StreamBroken) or (error.kind == "rate_limit" and short and len(self._calls) > 1):
                     raise
                 raise self.circuit.failed(call, error) from error
             finally:

@@ -74,11 +74,8 @@ class WorkflowJournal:
 
     @property
     def calls(self) -> int:
-        """Returns all ended calls of the story, replies and errors, those `beside` included.
-
-        Calls of a service that was away are none.
-        """
-        return self._beside + sum(not (e.failure and e.failure.away) for e in self._entries.values())
+        """Returns all ended calls of the story, replies and errors, those `beside` included."""
+        return self._beside + len(self._entries)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""

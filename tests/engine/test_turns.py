@@ -161,30 +161,46 @@ async def returned() -> None:
     await asyncio.sleep(0.01)
 
 
-def gone(message: str = "away") -> ServiceAway:
-    return ServiceAway(message, until=returned, kind="overloaded")
+def of_row(row: str, error: TransientProviderError | None = None) -> TransientProviderError:
+    error = error or busy()
+    error.row = row
+    return error
 
 
-async def test_a_service_that_is_away_costs_no_attempt_and_no_budget(journal: WorkflowJournal) -> None:
+def gone(message: str = "away", row: str = "r1", *, begun: bool = True) -> ServiceAway:
+    error = of_row(row, TransientProviderError(message, kind="overloaded"))
+    return ServiceAway(error, message, begun=begun, until=returned)
+
+
+async def test_an_outage_costs_one_attempt_at_most(journal: WorkflowJournal) -> None:
     told: list[str] = []
 
     async def away(what: str) -> None:
         told.append(what)
 
-    # One attempt is left when the service goes away; it has all of them again when it is back.
-    provider = Answers(busy(), *(gone(f"away {number}") for number in range(9)), busy(), "back")
-    reply = await taker(provider, max_attempts=2, calls_per_story=3).take(journal, 1, PROMPT, away=away)
-    assert (reply.text, told, journal.calls) == ("back", ["away 0"], 3)
-    assert [failure.away for failure in reply.failed_calls] == [False, True, False]
+    provider = Answers(of_row("r1"), of_row("r1"), *(gone(f"away {number}") for number in range(9)), "back")
+    reply = await taker(provider, max_attempts=2, calls_per_story=2).take(journal, 1, PROMPT, away=away)
+    assert (reply.text, told, journal.calls) == ("back", ["away 0"], 2)
+    waiting = Answers(*(gone(begun=False) for _ in range(9)), "begun at last")
+    assert (await taker(waiting, max_attempts=1).take(journal, 2, PROMPT)).failed_calls == ()
 
 
-async def test_attempts_before_an_outage_are_forgotten_after_a_kill(journal: WorkflowJournal, tmp_path: Path) -> None:
-    before = asyncio.create_task(taker(Hanging(busy(), gone()), max_attempts=2).take(journal, 1, PROMPT))
-    while len(journal.failures(1)) < 2:
-        await asyncio.sleep(0.01)
-    before.cancel()
-    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
-    assert (await taker(Answers(busy(), "back"), max_attempts=2).take(again, 1, PROMPT)).text == "back"
+async def test_a_request_that_fails_while_others_are_answered_is_given_up(journal: WorkflowJournal) -> None:
+    rows = [gone(row=row) for row in ("r1", "r1", "r2", "r2", "r3")]
+    with pytest.raises(PermanentProviderError, match="gave up after 3 calls"):
+        await taker(Answers(*rows, "never"), max_attempts=3).take(journal, 1, PROMPT)
+
+
+async def test_kills_in_an_outage_cost_no_attempts(journal: WorkflowJournal, tmp_path: Path) -> None:
+    provider = Answers(*(of_row("") for _ in range(9)), "back")
+    for killed_at in (2, 4, 6, None):
+        again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+        taking = asyncio.create_task(taker(provider, max_attempts=2).take(again, 1, PROMPT))
+        while killed_at is not None and len(provider.turns) < killed_at:
+            await asyncio.sleep(0.001)
+        if killed_at is not None:
+            taking.cancel()
+    assert (await taking).text == "back"
 
 
 async def test_past_the_patience_the_sprint_is_held_and_the_call_made_again(journal: WorkflowJournal) -> None:
