@@ -309,6 +309,9 @@ MEANS = {
     "contract.import": "a source imports a package that nothing allows",
     "plan.no_change": "an action, or a pair of FIND and REPLACE, that leaves everything as it is",
     "delivery.manifest_loss": "a manifest lost what nobody asked to take away",
+    "budget.calls": "budget.calls_per_story (…) is used up",
+    "budget.tokens": "budget.tokens_per_story (…) is used up, or has no room for the next call",
+    "budget.usd": "budget.usd_per_story (…) is used up, or has no room for the next call",
 }
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {

@@ -14,20 +14,24 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from anyio import CapacityLimiter
 
 from orchestrator.app.histories import event_url
-from orchestrator.core.errors import EventLogAway
+from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.event import Event, Level
+from orchestrator.core.exchange import Prompt
+from orchestrator.core.history import SPENT
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
 from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
-from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.gates import POLL_S, GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import DiskWatch
 from orchestrator.files.process import SystemClock, collecting_rarely
 from orchestrator.providers.routing import RoutedProvider
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Environment, PriceSettings, Settings
+from orchestrator.settings.prices import find_price
+from orchestrator.sprint.budgets import Budgets
 from orchestrator.sprint.slots import Slots
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import FOREVER, EventStore
@@ -137,6 +141,52 @@ class SharedTurns:
             self._over -= over
 
 
+class PaidElsewhere:
+    """Adds what other processes of an event log pay to the budgets, and notices when a day is over. Use as an async
+    context manager.
+
+    Where no budget needs it, nothing is read; `always`: other processes may run stories of the same sprints.
+    """
+
+    def __init__(self, log: EventStore, budgets: Budgets, *, always: bool) -> None:
+        self._log, self._budgets, self._always = log, budgets, always
+        self._after = 0
+        self._has_day = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        if self._always:
+            self._after = await self._log.head()  # a sprint that is worked on reads what is before
+        await self._look()
+        self._task = asyncio.create_task(self._poll(), name="paid-elsewhere")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Raises ConfigError while the log is away."""
+        today = self._budgets.today()
+        if self._budgets.limits_days and not self._has_day:
+            for seq, event in await self._log.named(SPENT, 0, day=today):
+                self._after = max(self._after, seq)
+                self._budgets.add(event)
+        elif self._budgets.limits_days or self._always:
+            for seq, event in await self._log.named(SPENT, self._after):
+                self._after = seq
+                self._budgets.add(event)
+        self._has_day = self._budgets.limits_days
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_S)
+            with suppress(ConfigError):
+                await self._look()
+
+
 class Works:
     """Use as an async context manager, once at a time in a process.
 
@@ -166,7 +216,8 @@ class Works:
         if self.claims is not None:
             lanes = SharedTurns(self._lanes, self.claims)
         self.calls = CallsUnderWay()
-        self.turns = TurnTaker(provider, settings, lanes)
+        self.budgets = Budgets(settings.budget, self.clock.now)
+        self.turns = TurnTaker(provider, settings, lanes, self.budgets)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
         self._url = url = event_url(environment, self.folder)
@@ -175,6 +226,9 @@ class Works:
             shared.guard, shared.patience_s = lease.guard, FOREVER
         self.gates = GateKeeper(self.sink, self.clock, self._given_back)
         self.switchboard = Switchboard(self.sink, self._given_back)
+        self.budgets.on_change = self.switchboard.look_again
+        self._price_calls(settings, provider)
+        self._paid = PaidElsewhere(self.sink, self.budgets, always=self.claims is not None)
         self.engine = self._engine()
         self.hold = ""
         """Why no sprint of this process may make a paid call now; "" when they may."""
@@ -197,7 +251,7 @@ class Works:
             # The engine starts last and ends first, because its workflows use the other resources.
             if self.folder.shared is not None:
                 stack.callback(self.folder.shared.stop_waiting)
-            for part in (self.sink, self.gates, self.switchboard):
+            for part in (self.sink, self.gates, self.switchboard, self._paid):
                 await stack.enter_async_context(part)
             stack.push_async_callback(self.halt)
             with usable():
@@ -254,7 +308,14 @@ class Works:
         self.slots.resize(settings.concurrency.stories)
         self._lanes.total_tokens = settings.concurrency.turns
         self.commands.total_tokens = settings.concurrency.commands
+        self._price_calls(settings, provider)
         self.turns.change(provider, settings)
+
+    def _price_calls(self, settings: Settings, provider: RoutedProvider) -> None:
+        def price(prompt: Prompt) -> PriceSettings | None:
+            return find_price(settings.prices, provider.model_of(prompt))
+
+        self.budgets.change(settings.budget, price)
 
     @asynccontextmanager
     async def _given_back(self, workflow_id: str) -> AsyncIterator[None]:
@@ -278,6 +339,7 @@ class Works:
         return await (await self._of(workflow_id.partition("/")[0])).is_current(workflow_id)
 
     def _saw(self, event: Event) -> None:
+        self.budgets.add(event)
         place = self._places.get(event.sprint)
         if place is not None and place.done():
             place.result().saw(event)

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 from orchestrator.app.histories import read_saved_report
+from orchestrator.core.exchange import Usage
 from orchestrator.core.finding import blocking
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.providers.routing import model_of
 from orchestrator.settings import Environment, Settings
-from orchestrator.settings.prices import find_price
+from orchestrator.settings.prices import cost_of, find_price
 from orchestrator.sprint.dry_run import DryRun, PastSprint, SpendingEstimate, StoryCalls
 from orchestrator.storage.state_folder import StateFolder
 
@@ -17,15 +17,7 @@ PAST = 3
 """Sprints to reckon from: the last ones, because prompts and projects change."""
 
 
-class _Call(NamedTuple):
-    """Tokens of one call on the average; `input` includes `cached`."""
-
-    input: float
-    cached: float
-    output: float
-
-
-USUAL = _Call(7000, 0, 800)
+USUAL = Usage(input=7000, output=800)
 """For a project that has no sprint yet: three libraries took 4,400 to 10,800 in and 200 to 700 out a call."""
 
 
@@ -49,18 +41,18 @@ def with_spending(
     calls = sum(sprint.calls for sprint in measured)
     per_call = USUAL
     if calls:
-        per_call = _Call(
-            sum(sprint.input_tokens for sprint in measured) / calls,
-            sum(sprint.cached_tokens for sprint in measured) / calls,
-            sum(sprint.output_tokens for sprint in measured) / calls,
+        per_call = Usage(
+            input=round(sum(sprint.input_tokens for sprint in measured) / calls),
+            cached=round(sum(sprint.cached_tokens for sprint in measured) / calls),
+            output=round(sum(sprint.output_tokens for sprint in measured) / calls),
         )
     # A script answers for nothing, and costs nothing.
     models = {model: count for model, count in _models(made.usual, settings, provider).items() if model}
     spending = SpendingEstimate(
-        input_tokens=round(made.calls.expected * per_call.input),
-        output_tokens=round(made.calls.expected * per_call.output),
-        input_per_call=round(per_call.input),
-        output_per_call=round(per_call.output),
+        input_tokens=made.calls.expected * per_call.input,
+        output_tokens=made.calls.expected * per_call.output,
+        input_per_call=per_call.input,
+        output_per_call=per_call.output,
         usd=_cost(models, per_call, settings, made.calls.expected),
         unpriced=tuple(sorted(model for model in models if find_price(settings.prices, model) is None)),
         measured=bool(measured),
@@ -83,18 +75,16 @@ def _models(calls: StoryCalls, settings: Settings, provider: str | None) -> Coun
     return models
 
 
-def _cost(models: Counter[str] | dict[str, int], per_call: _Call, settings: Settings, expected: int) -> float | None:
+def _cost(models: Counter[str] | dict[str, int], per_call: Usage, settings: Settings, expected: int) -> float | None:
     """Returns the US dollars; None where a price is unknown, or no model is named."""
     total, counted = 0.0, sum(models.values())
     for model, count in models.items():
         price = find_price(settings.prices, model)
         if price is None:
             return None
-        cached = price.input if price.cached is None else price.cached
-        a_call = (per_call.input - per_call.cached) * price.input + per_call.cached * cached
-        total += count * (a_call + per_call.output * price.output)
+        total += count * cost_of(price, per_call)
     # A budget of calls may end the stories before.
-    return round(total * expected / counted / 1_000_000, 4) if counted else None
+    return round(total * expected / counted, 4) if counted else None
 
 
 def _past(folder: StateFolder, repo: Path | None, backlog: Path | None) -> tuple[PastSprint, ...]:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +20,7 @@ from orchestrator.app.sprints import Chosen, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
-from orchestrator.core.errors import BaseUnusable, ConfigError
+from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
@@ -32,17 +31,14 @@ from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTria
 from orchestrator.core.value import counted
 from orchestrator.engine.activities import Announcer, told_end
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
-from orchestrator.engine.gates import POLL_S
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import policies_of
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.slots import TURN, Spending
 from orchestrator.sprint.state import Board, StoryRunner
 from orchestrator.sprint.supervisor import Supervisor
-from orchestrator.storage.event_store import EventStore
 from orchestrator.story.older_tests import OlderTests, holds_something, try_base
 
 
@@ -160,12 +156,11 @@ class Site:
             PLAN_WORKFLOW_NAME: plan_body(library, masks),
         }
         self.base = SprintBase(works, record.sprint, workspace, runner, older)
-        self.spending = Spending()
-        self.board = Board(record.sprint, lambda: works.hold or self.spending.over(self.settings.budget))
+        self.spending = works.budgets.of_sprint(record.sprint)
+        self.board = Board(record.sprint, lambda: works.hold or works.budgets.over(record.sprint))
         self._following = works.switchboard.following(self.board)
         self._ended: set[str] = set()
         self._admitted = False
-        self._paid = PaidElsewhere(works.sink, record.sprint, self._add_paid) if sharing is not None else None
 
     def _runner(self, lock_fd: int) -> SuiteRunner:
         record, folder = self.record, self._works.folder
@@ -184,11 +179,11 @@ class Site:
         # Follow first, then read: an event in between is seen twice rather than never.
         self._following.__enter__()
         events = await asyncio.to_thread(read_numbered_events, self._environment, self._works.folder, self.record)
-        self.spending = Spending(event for _, event in events)
+        self.spending = self._works.budgets.of_sprint(self.record.sprint)
+        for _, event in events:
+            self._works.budgets.add(event)
         self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
-        if self._paid is not None:
-            self._paid.begin(events)
         return self
 
     async def __aexit__(
@@ -196,8 +191,7 @@ class Site:
     ) -> None:
         self._works.dismiss(self.record.sprint)
         self._following.__exit__(kind, error, trace)
-        if self._paid is not None:
-            await self._paid.close()
+        self._works.budgets.forget(self.record.sprint)
 
     async def admit(self) -> None:
         """Lets the sprint's workflows run here from now on."""
@@ -207,7 +201,7 @@ class Site:
             self._works.admit(self.record.sprint, self)
 
     def change(self, settings: Settings) -> None:
-        """Applies the settings to budgets from now on."""
+        """Uses the settings from now on."""
         self.settings = settings
         self.board.allow()
 
@@ -228,55 +222,6 @@ class Site:
         """See Place."""
         if event.name == FINISHED:
             self._ended.add(event.id.removesuffix(f":{FINISHED}"))
-        if self._paid is None:
-            self._add_paid(event)
-        else:
-            self._paid.add(event)
-
-    def _add_paid(self, event: Event) -> None:
-        before = self.board.budget
-        self.spending.add(event)
-        if self.board.budget != before:
-            self.board.look_again()
-
-
-class PaidElsewhere:
-    """Paid calls of a sprint that several daemons make: those of this process at once, those of others when looked at.
-
-    `add_up` gets each once.
-    """
-
-    def __init__(self, log: EventStore, sprint: str, add_up: Callable[[Event], None]) -> None:
-        self._log, self._sprint, self._add_up = log, sprint, add_up
-        self._known: set[str] = set()
-        self._after = 0
-        self._task: asyncio.Task[None] | None = None
-
-    def begin(self, events: Sequence[tuple[int, Event]]) -> None:
-        """Looks at what comes behind these events, from now on."""
-        self._known |= {event.id for _, event in events if event.name == TURN}
-        self._after = max((seq for seq, _ in events), default=0)
-        self._task = asyncio.create_task(self._look(), name=f"paid-elsewhere-{self._sprint}")
-
-    async def close(self) -> None:
-        """Looks no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def add(self, event: Event) -> None:
-        """Adds an event of the sprint, unless it is known."""
-        if event.name == TURN and event.id not in self._known:
-            self._known.add(event.id)
-            self._add_up(event)
-
-    async def _look(self) -> None:
-        while True:
-            with suppress(ConfigError):  # the log is away for a while
-                for seq, event in await self._log.named(self._sprint, TURN, self._after):
-                    self._after = seq
-                    self.add(event)
-            await asyncio.sleep(POLL_S)
 
 
 class SprintDriver:

@@ -40,6 +40,7 @@ from orchestrator.core.exchange import (
     Written,
 )
 from orchestrator.core.finding import Finding
+from orchestrator.core.spending import Amount
 from orchestrator.core.sprint import Replan
 from orchestrator.core.story import BacklogContent, CellUpdate
 from orchestrator.core.suite import Access, CommandResult, NewPackages, Proof, ReportedCase, TestReport, TestSuite
@@ -122,8 +123,8 @@ class TurnJournal(Protocol):
     """The ended calls of one workflow, written down the moment they end (decisions.md#paid-replies)."""
 
     @property
-    def calls(self) -> int:
-        """All ended calls of the story that the workflow is for, replies and errors."""
+    def spent(self) -> Amount:
+        """What all ended calls of the story that the workflow is for took, replies and errors."""
 
     def reply(self, step: int) -> Reply | None:
         """The journalled reply of this step, if its call ended with one."""

@@ -85,12 +85,16 @@ class Switchboard:
         minutes have passed; returns whether the sprint can wait so: the reading of a person's plan and an analysis end
         instead."""
         board = self._boards.get(sprint)
-        if board is None or not self._has_slot(workflow_id, board):
+        if board is None or not self.can_wait(workflow_id, sprint):
             return False
         board.refuse(reason)
         if again:
             asyncio.get_running_loop().call_later(AGAIN_S, board.allow, reason)
         return True
+
+    def can_wait(self, workflow_id: str, sprint: str) -> bool:
+        """Returns whether the workflow waits for people; the reading of a person's plan and an analysis do not."""
+        return self._has_slot(workflow_id, self._boards.get(sprint))
 
     def _has_slot(self, workflow_id: str, board: Board | None) -> bool:
         """Returns whether the workflow takes a slot: not the reading of a person's plan, nor a stage of an analysis."""
@@ -152,17 +156,17 @@ class Ticket:
     """A workflow's handle at the switchboard, checked before each step; without one nothing holds it up."""
 
     def __init__(self, switchboard: Switchboard | None, workflow_id: str, sprint: str, story: str) -> None:
-        self._switchboard, self._workflow_id = switchboard, workflow_id
-        self._sprint, self._story = sprint, story
+        self._switchboard, self.workflow_id = switchboard, workflow_id
+        self.sprint, self._story = sprint, story
 
     def is_clear(self, *, paid: bool) -> bool:
         """Returns whether the next step may begin now."""
-        return self._switchboard is None or not self._switchboard.why_not(self._sprint, self._story, paid=paid)
+        return self._switchboard is None or not self._switchboard.why_not(self.sprint, self._story, paid=paid)
 
     async def clear(self, *, paid: bool) -> None:
         """Until it may; the story holds no slot meanwhile."""
         if self._switchboard is not None:
-            await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
+            await self._switchboard.wait(self.workflow_id, self.sprint, self._story, paid=paid)
 
     def hold(self, reason: str, *, again: bool = False) -> bool:
         """Holds the whole sprint before its next paid call, for `reason`; returns whether it can be held.
@@ -170,7 +174,12 @@ class Ticket:
         With `again` it goes on by itself after a while, where its process is still there.
         """
         board = self._switchboard
-        return board is not None and board.hold(self._workflow_id, self._sprint, reason, again=again)
+        return board is not None and board.hold(self.workflow_id, self.sprint, reason, again=again)
+
+    @property
+    def can_wait(self) -> bool:
+        """Returns whether the workflow waits while a budget is used up; else its call ends in an error."""
+        return self._switchboard is not None and self._switchboard.can_wait(self.workflow_id, self.sprint)
 
     def at_work(self) -> AbstractAsyncContextManager[None]:
         """Counts as work that the end of the process waits for."""

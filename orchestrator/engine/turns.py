@@ -29,8 +29,10 @@ from orchestrator.core.errors import (
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Usage
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
+from orchestrator.core.spending import Amount, amount_of
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
+from orchestrator.sprint.budgets import Budgets, Reservation
 
 T = TypeVar("T")
 Full = Callable[[str], Awaitable[None]]
@@ -128,15 +130,21 @@ async def _room(is_full: IsFull, until: float) -> None:
 class TurnTaker:
     """Takes turns for all workflows of a process; each call in flight holds one of `slots`."""
 
-    def __init__(self, provider: Provider, settings: Settings, slots: AbstractAsyncContextManager[object]) -> None:
-        self._slots = slots
+    def __init__(
+        self,
+        provider: Provider,
+        settings: Settings,
+        slots: AbstractAsyncContextManager[object],
+        budgets: Budgets | None = None,
+    ) -> None:
+        """`budgets` are those of the process; None: of the settings, for workflows of no sprint."""
+        self._slots, self._budgets = slots, budgets or Budgets(settings.budget)
         self.change(provider, settings)
 
     def change(self, provider: Provider, settings: Settings) -> None:
         """Settings for calls that start from now on; running calls keep theirs."""
         self._provider = provider
         self._policy = settings.provider
-        self._cap = settings.budget.calls_per_story
         self._backoff = wait_exponential(
             multiplier=self._policy.wait_initial_s, min=self._policy.wait_initial_s, max=self._policy.wait_max_s
         )
@@ -212,25 +220,22 @@ class TurnTaker:
         away: Away,
         expect_held: Callable[[], Awaitable[None]],
     ) -> Reply:
-        if journal.calls >= self._cap:
-            raise BudgetExceeded(
-                f"budget.calls_per_story ({self._cap}) is used up",
-                provider_name=self._provider.name,
-                code="budget.calls",
-            )
         since: float | None = None
         while True:
+            need = self._budgets.expected(prompt)
+            self._expect_budget(journal.spent, need, ticket)
             if not ticket.is_clear(paid=True):
                 await ticket.clear(paid=True)
                 since = None  # people, or a daemon, want it to be tried again
-            async with self._slots:
-                # The story may have been paused while this call waited for its slot.
-                if not ticket.is_clear(paid=True):
+            reserving = self._budgets.reserved(ticket.workflow_id, ticket.sprint, need)
+            async with reserving as reservation, self._slots:
+                # A budget may be used up, or the story may have been paused while this call waited for its slot.
+                if reservation is None or not ticket.is_clear(paid=True):
                     continue
                 try:
                     async with ticket.at_work():
                         await expect_held()
-                        return await self._ask(journal, step, prompt, full)
+                        return await self._ask(journal, step, prompt, full, reservation)
                 except ServiceAway as error:
                     if len(_counting(journal, step)) >= self._policy.max_attempts:
                         raise
@@ -259,7 +264,18 @@ class TurnTaker:
             if not ticket.hold(error.message, again=True):
                 raise error from gone
 
-    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, full: Full) -> Reply:
+    def _expect_budget(self, spent: Amount, need: Amount, ticket: Ticket) -> None:
+        """Raises BudgetExceeded where the story's budgets have no room, or those of what cannot wait for some."""
+        unit, message = self._budgets.over_in_story(spent, need) or ("", "")
+        if not message and not ticket.can_wait:
+            message = self._budgets.over(ticket.sprint)
+        if message:
+            code = "budget.tokens" if unit == "tokens" else "budget.usd" if unit == "usd" else "budget.calls"
+            raise BudgetExceeded(message, provider_name=self._provider.name, code=code)
+
+    async def _ask(
+        self, journal: TurnJournal, step: int, prompt: Prompt, full: Full, reservation: Reservation
+    ) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
         try:
             reply = await self._provider.complete(numbered)
@@ -272,7 +288,7 @@ class TurnTaker:
                 raise
             came = error.came if isinstance(error, StreamBroken) else None
             if came is not None and _holds_whole_parts(came):
-                return await self._record(journal, step, numbered, came, full)
+                return await self._record(journal, step, numbered, came, full, reservation)
             failure = FailedCall(
                 turn=numbered.turn,
                 kind=error.kind,
@@ -285,13 +301,18 @@ class TurnTaker:
                 usage=came.usage if came is not None else Usage(),
                 cost_usd=came.cost_usd if came is not None else 0.0,
             )
+            if came is not None:
+                reservation.settle(amount_of(failure))
             await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
             await _share(journal)
             raise
-        return await self._record(journal, step, numbered, reply, full)
+        return await self._record(journal, step, numbered, reply, full, reservation)
 
-    async def _record(self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, full: Full) -> Reply:
+    async def _record(
+        self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, full: Full, reservation: Reservation
+    ) -> Reply:
         """Nothing is waited for between the provider's return and the first try to write: the reply is paid for."""
+        reservation.settle(amount_of(reply))
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
         await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
         await _share(journal)

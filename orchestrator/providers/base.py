@@ -21,6 +21,7 @@ from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
 from orchestrator.settings import PriceSettings
+from orchestrator.settings.prices import cost_of
 
 if TYPE_CHECKING:
     import httpx2  # takes a second, which only a command that calls a model has
@@ -33,8 +34,6 @@ CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is known soon."""
 LOOK_AFTER = 1000
 """Characters of a stream between two looks whether it repeats itself."""
-# Prices are per million tokens.
-MILLION = 1_000_000
 
 
 class WirePart(BaseModel):
@@ -340,11 +339,7 @@ class ModelProvider(ABC):
         price = self._price(said.model) or self._price(self._access.model)
         if price is None or said.usage is None:
             return None
-        usage, written = said.usage, said.cache_written
-        cached = price.input if price.cached is None else price.cached
-        write = price.input if price.cache_write is None else price.cache_write
-        plain = max(0, usage.input - usage.cached - written)
-        return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
+        return cost_of(price, said.usage, said.cache_written)
 
 
 def _refuses(field_name: str, response: "httpx2.Response") -> bool:

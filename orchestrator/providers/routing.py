@@ -84,6 +84,12 @@ class RoutedProvider:
                 original_message=error.original_message,
             ) from error
 
+    def model_of(self, prompt: Prompt) -> str:
+        """Returns the model that the prompt goes to; "" for a script."""
+        usual = self._seats.get(prompt.key.persona, self._default)
+        seat = self._stronger.get(prompt.key.persona, usual) if prompt.stronger else usual
+        return (seat.model or "") if seat.provider != "scripted" else ""
+
     def _remedy(self, error: PermanentProviderError, persona: str, *, stronger: bool) -> str:
         """Returns the one setting or variable that helps when the service refuses a key or a model."""
         usual = self._seats.get(persona, self._default)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from orchestrator.core.exchange import Usage
 from orchestrator.settings.model import PriceSettings
 
 AS_OF = "2026-11"
@@ -64,3 +65,11 @@ def find_price(prices: Mapping[str, PriceSettings], model: str) -> PriceSettings
         return own
     plain, cached, write, output = listed
     return PriceSettings(input=plain, cached=cached, cache_write=write, output=output)
+
+
+def cost_of(price: PriceSettings, usage: Usage, written: int = 0) -> float:
+    """Returns the US dollars of a call; `written` of its input tokens went into the provider's cache."""
+    cached = price.input if price.cached is None else price.cached
+    write = price.input if price.cache_write is None else price.cache_write
+    plain = max(0, usage.input - usage.cached - written)
+    return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / 1_000_000

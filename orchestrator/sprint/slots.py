@@ -1,17 +1,14 @@
-"""Limits concurrent stories, adds up a sprint's costs, and computes updates of the backlog's cells."""
+"""Limits concurrent stories, and computes updates of the backlog's cells."""
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 
-from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.story import CellUpdate
-from orchestrator.core.value import counted
-from orchestrator.settings import BudgetSettings
 
 
 class Slots:
@@ -107,52 +104,6 @@ class Slots:
                 turn.set_result(None)
         for changed in self._watching:
             changed.set()
-
-
-TURN = "turn_finished"
-
-
-class Spending:
-    """Adds up the paid calls of one sprint, those of stories that were restarted included."""
-
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.calls = self.tokens = 0
-        self.usd = 0.0
-        self._calls: Counter[str] = Counter()
-        self._usd: dict[str, float | None] = {}
-        for event in events:
-            self.add(event)
-
-    def add(self, event: Event) -> None:
-        """Adds an event of the sprint; only paid calls count."""
-        if event.name != TURN or not event.data.get("paid"):
-            return
-        self.calls += 1
-        self.tokens += event.data["input_tokens"] + event.data["output_tokens"]
-        cost = event.data["cost_usd"]
-        self.usd += cost or 0.0
-        story, before = event.story or "", self._usd.get(event.story or "", 0.0)
-        self._calls[story] += 1
-        self._usd[story] = None if cost is None or before is None else before + cost
-
-    def of(self, story: str) -> str:
-        """Returns what a story has cost, in words; "" when nothing was paid for."""
-        usd = self._usd.get(story)
-        cost = f" and {usd:.2f} USD" if usd else ""
-        return f"{counted(self._calls[story], 'call')}{cost}" if self._calls[story] else ""
-
-    def over(self, budget: BudgetSettings) -> str:
-        """Returns a sentence on the exhausted limit; "" while there is none."""
-        limits = (
-            ("calls_per_sprint", budget.calls_per_sprint, self.calls, ""),
-            ("tokens_per_sprint", budget.tokens_per_sprint, self.tokens, ""),
-            ("usd_per_sprint", budget.usd_per_sprint, self.usd, " USD"),
-        )
-        for name, most, spent, unit in limits:
-            if most is not None and spent >= most:
-                shown = f"{spent:.2f}" if unit else str(spent)
-                return f"budget.{name} ({most}) is used up: {shown}{unit}; raise it to continue"
-        return ""
 
 
 RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")

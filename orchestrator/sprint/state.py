@@ -255,7 +255,8 @@ class CircuitBreaker:
 
     async def budget(self, used_up: str) -> None:
         """Reports an exhausted budget, once for each; "" when there is none."""
-        if used_up and used_up != self._budget:
+        # What is spent rises while calls that are under way end.
+        if used_up and used_up.partition(")")[0] != self._budget.partition(")")[0]:
             told = f"the sprint pauses: {used_up}"
             data = {"reason": used_up}
             await self._emit("sprint_paused", f"budget:{used_up}", told, level=Level.ERROR, data=data)

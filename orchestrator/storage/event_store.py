@@ -8,9 +8,10 @@ The one exception to append-only: pruning a sprint deletes its events except the
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from types import TracebackType
 
 import sqlalchemy as sa
@@ -127,10 +128,14 @@ class EventStore:
         """
         return await asyncio.to_thread(self._since, after_seq, mark)
 
-    async def named(self, sprint: str, name: str, after_seq: int) -> list[tuple[int, Event]]:
-        """(sequence number, event) of a sprint's events of this name behind `after_seq`, in order. Raises ConfigError
-        when the database cannot be used."""
-        return await asyncio.to_thread(self._named, sprint, name, after_seq)
+    async def named(self, names: Collection[str], after: int, *, day: date | None = None) -> list[tuple[int, Event]]:
+        """(sequence number, event) of the events of these names behind `after`, in order; with `day` of that alone,
+        in UTC. Raises ConfigError when the database cannot be used."""
+        return await asyncio.to_thread(self._named, names, after, day)
+
+    async def head(self) -> int:
+        """Returns the sequence number of the last event. Raises ConfigError when the database cannot be used."""
+        return await asyncio.to_thread(self._head)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -148,14 +153,21 @@ class EventStore:
             rows = connection.execute(query.order_by(EVENTS.c.seq)).all()
         return [(seq, event_of(body)) for seq, name, body in rows if mark in name]
 
-    def _named(self, sprint: str, name: str, after_seq: int) -> list[tuple[int, Event]]:
+    def _named(self, names: Collection[str], after_seq: int, day: date | None) -> list[tuple[int, Event]]:
         assert self._engine is not None
-        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.seq > after_seq)
         # Fewer rows are read so; a text that looks like it is sorted out below.
-        rows = query.where(EVENTS.c.body.contains(f'"name": "{name}"', autoescape=True)).order_by(EVENTS.c.seq)
+        wanted = sa.or_(*(EVENTS.c.body.contains(f'"name": "{name}"', autoescape=True) for name in names))
+        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after_seq, wanted)
+        if day is not None:
+            query = query.where(EVENTS.c.body.contains(f'"time": "{day}T', autoescape=True))
         with usable(), self._engine.connect() as connection:
-            found = [(row.seq, event_of(row.body)) for row in connection.execute(rows)]
-        return [(seq, event) for seq, event in found if event.name == name]
+            found = [(row.seq, event_of(row.body)) for row in connection.execute(query.order_by(EVENTS.c.seq))]
+        return [(seq, event) for seq, event in found if event.name in names]
+
+    def _head(self) -> int:
+        assert self._engine is not None
+        with usable(), self._engine.connect() as connection:
+            return int(connection.execute(sa.select(sa.func.max(EVENTS.c.seq))).scalar() or 0)
 
     def _find(self, ids: Sequence[str]) -> dict[str, Event]:
         assert self._engine is not None

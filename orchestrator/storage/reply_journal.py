@@ -7,11 +7,14 @@ the entry goes there next, so that another machine finds it."""
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.core.spending import NOTHING, Amount, amount_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import Value, draw_controls
 from orchestrator.files.atomic_file import private
@@ -45,10 +48,10 @@ Share = Callable[[Sequence[Path]], None]
 class WorkflowJournal:
     """The ended calls of one workflow."""
 
-    def __init__(self, folder: Path, *, beside: int = 0, share: Share | None = None) -> None:
+    def __init__(self, folder: Path, *, beside: Amount = NOTHING, share: Share | None = None) -> None:
         """Read what is there; a file that a power cut left unreadable counts as never written.
 
-        `beside` are the story's calls in other journals. Blocks: call it in a thread.
+        `beside` is what the story's calls in other journals took. Blocks: call it in a thread.
         """
         self._folder, self._beside, self._share = folder, beside, share
         self._unshared: list[Path] = []
@@ -73,9 +76,9 @@ class WorkflowJournal:
         return 1 + sum(entry.key == key for entry in self._entries.values())
 
     @property
-    def calls(self) -> int:
-        """Returns all ended calls of the story, replies and errors, those `beside` included."""
-        return self._beside + len(self._entries)
+    def spent(self) -> Amount:
+        """Returns what all ended calls of the story took, replies and errors, those `beside` included."""
+        return _spent(self._entries.values(), self._beside)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""
@@ -141,7 +144,8 @@ class ReplyJournal:
         share = self._bring(sprint, name)
         story = name.partition(PLAN_READING)[0]
         readings = (path.name for path in (self._folder / sprint).glob(f"{story}{PLAN_READING}*"))
-        beside = sum(len(self.entries(sprint, other)) for other in {story, *readings} - {name})
+        others = (self.entries(sprint, other) for other in {story, *readings} - {name})
+        beside = _spent(chain.from_iterable(others))
         return WorkflowJournal(self._folder / workflow_id, beside=beside, share=share)
 
     def _bring(self, sprint: str, name: str) -> Share | None:
@@ -170,6 +174,13 @@ class ReplyJournal:
         """Returns every ended call of one workflow by step and turn. Blocks."""
         found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
         return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
+
+
+def _spent(entries: Iterable[JournalEntry], beside: Amount = NOTHING) -> Amount:
+    """Returns what ended calls took; each of them counts as one."""
+    calls = [entry.reply or entry.failure for entry in entries]
+    took = [replace(amount_of(call), calls=1) for call in calls if call is not None]
+    return sum(took, beside)
 
 
 def _read(path: Path) -> JournalEntry | None:

@@ -265,7 +265,7 @@ async def test_content_is_sent_back_within_the_answer_budget_and_never_retried(
         assert f"asked {REPLIES} times for the analysis" in error.message
         assert [finding.code for finding in error.findings[1:]] == case.codes
         journal = await asyncio.to_thread(WorkflowJournal, tmp_path / "journal")
-        assert (stand.requests(), await stand.paid(), journal.calls) == (calls, calls, calls)
+        assert (stand.requests(), await stand.paid(), journal.spent.calls) == (calls, calls, calls)
         replies = [journal.reply(step) for step in range(1, calls + 1)]
         assert all(reply is not None and reply.paid and not reply.failed_calls for reply in replies)
         with pytest.raises(SchemaValidationError) as again:
@@ -281,6 +281,6 @@ async def test_content_heals_by_one_more_answer(name: str, tmp_path: Path) -> No
     async with scripted(tmp_path, [case] * (1 + case.repairs)) as stand:
         asked, taken = await analysed(stand, tmp_path)
         assert asked.accepted
-        assert stand.requests() == taken.journal.calls == await stand.paid() == 2 + case.repairs
+        assert stand.requests() == taken.journal.spent.calls == await stand.paid() == 2 + case.repairs
         (sent_back,) = taken.sink.named("answer_sent_back")
         assert [finding["code"] for finding in sent_back.data["findings"]] == case.codes

@@ -371,7 +371,7 @@ async def test_a_crash_gives_no_story_a_new_budget(tmp_path: Path) -> None:
     await House(tmp_path, first).die_in(body(True), reached)
     await House(tmp_path, second).run(body(False))
     assert (first.calls, second.calls) == (1, 1)
-    assert ended == ["budget.calls_per_story (3) is used up"]
+    assert ended == ["budget.calls_per_story (3) is used up: 3"]
 
 
 async def test_a_defect_in_one_story_reaches_its_caller_and_no_other(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.settings import Settings
+from orchestrator.settings import BudgetSettings, Settings
 from orchestrator.storage.reply_journal import WorkflowJournal
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
@@ -55,8 +55,8 @@ def busy(**fields: Any) -> TransientProviderError:
 
 def taker(provider: Answers, *, slots: int = 8, **changes: Any) -> TurnTaker:
     policy = {"wait_initial_s": 0, "wait_max_s": 0, **changes}
-    cap = policy.pop("calls_per_story", 200)
-    settings = Settings.model_validate({"provider": policy, "budget": {"calls_per_story": cap}})
+    budget = {name: policy.pop(name) for name in [*policy] if name in BudgetSettings.model_fields}
+    settings = Settings.model_validate({"provider": policy, "budget": budget})
     return TurnTaker(provider, settings, asyncio.Semaphore(slots))
 
 
@@ -87,7 +87,7 @@ async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journ
     assert told == [(1, 1), (2, 2)]
     assert reply.turn == 3
     assert [failure.turn for failure in reply.failed_calls] == [1, 2]
-    assert journal.calls == 3
+    assert journal.spent.calls == 3
 
 
 @pytest.mark.parametrize(("purpose", "text", "kept"), [
@@ -128,7 +128,7 @@ async def test_a_turn_that_had_failed_for_good_before_a_crash_fails_the_same_way
 
 async def test_retries_before_a_crash_count(journal: WorkflowJournal, tmp_path: Path) -> None:
     before = asyncio.create_task(taker(Hanging(busy(), busy()), max_attempts=3).take(journal, 1, PROMPT))
-    while journal.calls < 2:
+    while journal.spent.calls < 2:
         await asyncio.sleep(0.01)
     before.cancel()
     again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
@@ -237,7 +237,27 @@ async def test_the_budget_counts_every_call_of_the_story(journal: WorkflowJourna
     with pytest.raises(BudgetExceeded) as caught:
         await turns.take(journal, 2, PROMPT)
     assert caught.value.code == "budget.calls"
+    assert caught.value.message == "budget.calls_per_story (2) is used up: 2"
     assert len(provider.turns) == 2
+
+
+@pytest.mark.parametrize(("budget", "code"), [
+    ({"tokens_per_story": 1100}, "budget.tokens"),
+    ({"usd_per_story": 0.5}, "budget.usd"),
+    ({"calls_per_day": 0}, "budget.calls"),
+])  # fmt: skip
+async def test_a_call_that_would_break_a_budget_is_not_begun_and_what_broke_off_was_paid_for(
+    journal: WorkflowJournal, tmp_path: Path, budget: dict[str, Any], code: str
+) -> None:
+    came = Reply(key=KEY, turn=1, text="{", usage=Usage(input=90, output=10), cost_usd=0.5)
+    provider = Answers(StreamBroken("gone", came=came, kind="connection"), "never asked for")
+    with pytest.raises(BudgetExceeded) as caught:
+        await taker(provider, **budget).take(journal, 1, PROMPT)
+    assert caught.value.code == code
+    assert len(provider.turns) == (0 if "calls_per_day" in budget else 1)
+    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+    assert again.spent == journal.spent
+    assert again.spent.tokens == 100 * len(provider.turns), "also after a crash"
 
 
 async def test_slots_bound_the_calls_in_flight(tmp_path: Path) -> None:

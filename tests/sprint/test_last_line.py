@@ -5,7 +5,7 @@ import pytest
 from orchestrator.core.finding import Finding, decisive, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.suite import RunProblem, TestReport
-from orchestrator.sprint.slots import Spending
+from orchestrator.sprint.budgets import Spending
 from orchestrator.story.context import cause_of, red_finding, summary
 from orchestrator.testing.simulated import report
 from tests.reports.test_history import turn

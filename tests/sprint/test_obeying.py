@@ -1,4 +1,4 @@
-"""Whom orders concern, what they hold, and what a sprint may still spend."""
+"""Whom orders concern, and what they hold."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,9 +8,7 @@ import pytest
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import StoryStatus as S
-from orchestrator.settings import BudgetSettings
 from orchestrator.sprint.command_handler import decide
-from orchestrator.sprint.slots import Spending
 from orchestrator.sprint.state import Board
 
 STATUS = {"A": S.FAILED, "B": S.BLOCKED, "C": S.BLOCKED, "D": S.DONE, "E": S.EXECUTING, "F": S.PENDING}
@@ -138,15 +136,3 @@ async def test_whoever_waits_for_the_board_misses_no_change_in_between() -> None
     await board.moved(version)
     board.close()
     assert board.why_not("A", paid=False) == "the process is ending"
-
-
-def test_a_budget_holds_calls_and_nothing_else() -> None:
-    turn = {"paid": True, "input_tokens": 900, "output_tokens": 100, "cost_usd": 0.5}
-    spending = Spending([event("turn_finished", **turn), event("turn_finished", **{**turn, "paid": False})])
-    spending.add(event("turn_finished", **{**turn, "cost_usd": None}))
-    assert (spending.calls, spending.tokens, spending.usd) == (2, 2000, 0.5)
-    board = Board("S", lambda: spending.over(BudgetSettings(usd_per_sprint=0.5)))
-    assert board.why_not("A", paid=False) == ""
-    assert board.why_not("A", paid=True).startswith("budget.usd_per_sprint (0.5) is used up: 0.50 USD")
-    assert spending.over(BudgetSettings(calls_per_sprint=3, tokens_per_sprint=2001, usd_per_sprint=0.51)) == ""
-    assert "tokens_per_sprint" in spending.over(BudgetSettings(tokens_per_sprint=2000))

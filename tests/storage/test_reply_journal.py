@@ -23,13 +23,13 @@ def reply(key: TurnKey = KEY, turn: int = 1, text: str = "files") -> Reply:
 
 def test_what_was_recorded_is_there_in_the_next_process(tmp_path: Path) -> None:
     journal = ReplyJournal(tmp_path).workflow("SP-001/A@2")
-    assert (journal.calls, journal.next_turn(KEY)) == (0, 1)
+    assert (journal.spent.calls, journal.next_turn(KEY)) == (0, 1)
     journal.keep_prompt(3, prompt())
     journal.record_failure(3, prompt(), LATE)
     journal.record_reply(3, prompt(turn=2), reply(turn=2, text="half a pair \ud83d and \x00 and ü"))
     journal.record_reply(4, prompt(OTHER), reply(OTHER))
     for view in (journal, ReplyJournal(tmp_path).workflow("SP-001/A@2")):
-        assert view.calls == 3
+        assert view.spent.calls == 3
         kept = view.reply(3)
         assert kept is not None
         assert kept.text == "half a pair \ud83d and \x00 and ü"
@@ -37,7 +37,7 @@ def test_what_was_recorded_is_there_in_the_next_process(tmp_path: Path) -> None:
         assert view.reply(4) == reply(OTHER)
         assert view.reply(5) is None
         assert (view.next_turn(KEY), view.next_turn(OTHER)) == (3, 2)
-    assert ReplyJournal(tmp_path).workflow("SP-001/A").calls == 0
+    assert ReplyJournal(tmp_path).workflow("SP-001/A").spent.calls == 0
 
 
 def test_failures_come_in_the_order_of_turns(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_half_written_and_foreign_files_do_not_count(tmp_path: Path) -> None:
     (tmp_path / "4-1.json").write_bytes(whole[:-1])
     (tmp_path / "5-1.json").write_text('{"other": 1}')
     again = WorkflowJournal(tmp_path)
-    assert again.calls == 1
+    assert again.spent.calls == 1
     assert again.reply(1) == reply()
 
 
@@ -83,7 +83,7 @@ def test_reading_a_persons_plan_counts_to_its_story_and_to_no_other(tmp_path: Pa
     journals = ReplyJournal(tmp_path)
     for name in ("A+plan-1", "A+plan-2", "AB+plan-1", "A@2+plan-1", "A"):
         journals.workflow(f"S/{name}").record_reply(1, prompt(), reply())
-    counted = {name: journals.workflow(f"S/{name}").calls for name in ("A", "A+plan-1", "AB", "A@2", "A@3", "B")}
+    counted = {name: journals.workflow(f"S/{name}").spent.calls for name in ("A", "A+plan-1", "AB", "A@2", "A@3", "B")}
     assert counted == {"A": 3, "A+plan-1": 3, "AB": 1, "A@2": 1, "A@3": 0, "B": 0}
     assert journals.workflow("S/A").reply(1) is not None
     assert journals.workflow("S/B").reply(1) is None

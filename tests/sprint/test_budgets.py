@@ -1,0 +1,185 @@
+"""Budgets of stories, sprints and days: what counts, what is reserved, and who waits or is refused."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.core.event import Event
+from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
+from orchestrator.core.spending import Amount
+from orchestrator.settings import BudgetSettings, PriceSettings
+from orchestrator.sprint.budgets import Budgets, Spending
+from orchestrator.sprint.state import Board
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PROMPT = Prompt(
+    key=TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN), segments=(Segment(name="role", text="x" * 4000),)
+)
+CENT = Amount(1, 1000, 0.01)
+
+
+class Time:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = NOON
+
+    def now(self) -> datetime:
+        return self.time
+
+
+def paid(
+    number: int, sprint: str = "S", *, usd: float | None = 0.01, name: str = "turn_finished", **data: Any
+) -> Event:
+    told = {"input_tokens": 900, "cached_tokens": 0, "output_tokens": 100, "cost_usd": 0.01, "paid": True, **data}
+    if name == "turn_failed":
+        del told["paid"]
+    return Event(
+        id=f"{sprint}/A:{number}", time=NOON, name=name, message="", sprint=sprint, story="A", persona="mike", data=told
+    )
+
+
+def made(time: Time | None = None, **budget: Any) -> Budgets:
+    budgets = Budgets(BudgetSettings(**budget), (time or Time()).now)
+    budgets.of_sprint("S")
+    return budgets
+
+
+def test_what_a_turn_took_counts_once_also_of_one_that_failed_and_a_stand_in_does_not() -> None:
+    spending = Spending([paid(1), paid(1), paid(2, cost_usd=None), paid(3, name="turn_failed"), paid(4, paid=False)])
+    assert spending.total == Amount(2, 3000, 0.02)
+    old = paid(5, name="turn_failed")
+    spending.add(old.model_copy(update={"data": {"purpose": "suite"}}))
+    assert spending.total == Amount(2, 3000, 0.02), "a log of a release that did not tell"
+
+
+def test_a_budget_holds_calls_and_nothing_else() -> None:
+    budgets = made(usd_per_sprint=0.02, calls_per_sprint=3, tokens_per_sprint=2001)
+    board = Board("S", lambda: budgets.over("S"))
+    budgets.add(paid(1))
+    assert board.why_not("A", paid=True) == ""
+    budgets.add(paid(2))
+    assert board.why_not("A", paid=False) == ""
+    assert board.why_not("A", paid=True) == ("budget.usd_per_sprint (0.02) is used up: 0.02 USD; raise it to continue")
+    budgets.change(BudgetSettings(tokens_per_sprint=2000), lambda _prompt: None)
+    assert "budget.tokens_per_sprint (2000) is used up: 2000;" in budgets.over("S")
+
+
+async def test_calls_side_by_side_are_reserved_for_and_the_next_waits_for_what_one_really_took() -> None:
+    budgets = made(usd_per_sprint=0.025)
+    begun: list[str] = []
+    ends = {name: asyncio.Event() for name in "abc"}
+    took = {"a": 0.004, "b": 0.006, "c": 0.01}
+
+    async def call(name: str) -> None:
+        async with budgets.reserved(f"S/{name}", "S", CENT) as reservation:
+            assert reservation is not None
+            begun.append(name)
+            await ends[name].wait()
+            reservation.settle(Amount(1, 10, took[name]))
+
+    async with asyncio.TaskGroup() as group:
+        for name in "abc":
+            group.create_task(call(name))
+        await asyncio.sleep(0)
+        assert begun == ["a", "b"]
+        ends["a"].set()
+        await asyncio.sleep(0.01)
+        assert begun == ["a", "b", "c"], "0.004 + 0.01 + 0.01 have room"
+        ends["b"].set()
+        ends["c"].set()
+    async with asyncio.timeout(1):
+        async with budgets.reserved("S/d", "S", CENT) as none:
+            assert none is None, "nothing of it is in the log yet, and it counts"
+
+
+async def test_a_large_call_is_not_passed_by_small_ones_for_ever() -> None:
+    budgets = made(tokens_per_sprint=100)
+    order: list[str] = []
+    free = asyncio.Event()
+
+    async def call(name: str, tokens: int, *, holds: bool = False) -> None:
+        async with budgets.reserved(f"S/{name}", "S", Amount(1, tokens)) as reservation:
+            assert reservation is not None
+            order.append(name)
+            if holds:
+                await free.wait()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(call("first", 60, holds=True))
+        await asyncio.sleep(0)
+        for name, tokens in (("large", 90), ("small", 10), ("also small", 20)):
+            group.create_task(call(name, tokens))
+        await asyncio.sleep(0.01)
+        assert order == ["first"]
+        free.set()
+    assert order == ["first", "large", "small", "also small"]
+
+
+async def test_a_call_without_room_holds_the_sprint_until_the_budget_is_raised() -> None:
+    budgets = made(usd_per_sprint=0.015)
+    looks: list[str] = []
+    budgets.on_change = lambda: looks.append(budgets.over("S"))
+    budgets.add(paid(1))
+    async with budgets.reserved("S/A", "S", CENT) as reservation:
+        assert reservation is None
+    told = "budget.usd_per_sprint (0.015) has no room for the next call: 0.01 USD spent, about 0.01 expected"
+    assert looks[-1] == budgets.over("S") == f"{told}; raise it to continue"
+    assert budgets.over("other") == ""
+    budgets.change(BudgetSettings(usd_per_sprint=0.02), lambda _prompt: None)
+    assert looks[-1] == ""
+    async with budgets.reserved("S/A", "S", CENT) as reservation:
+        assert reservation is not None
+
+
+async def test_a_day_holds_all_sprints_and_analyses_and_begins_again_at_midnight_utc() -> None:
+    time = Time()
+    budgets = made(time, calls_per_day=2, calls_per_sprint=9)
+    budgets.add(paid(1))
+    budgets.add(paid(2, "another"))
+    told = "budget.calls_per_day (2) is used up: 2; it goes on at 00:00 UTC, or once it is raised"
+    assert [budgets.over(name) for name in ("S", "another", "an analysis")] == [told] * 3
+    assert [str(state) for state in (*budgets.states(), *budgets.states("S"))] == ["2 of 2 calls", "1 of 9 calls"]
+    looks: list[str] = []
+    budgets.on_change = lambda: looks.append("")
+    time.time = NOON + timedelta(hours=12)
+    assert budgets.over("S") == ""
+    assert looks
+    budgets.add(paid(3))
+    assert budgets.states()[0].spent == 0, "what is of yesterday does not count for today"
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_call_that_was_cut_frees_what_was_kept_for_it_unless_it_was_paid_for(ended: bool) -> None:
+    budgets = made(calls_per_sprint=1)
+    looks: list[str] = []
+    budgets.on_change = lambda: looks.append(budgets.over("S"))
+
+    async def cut() -> None:
+        async with budgets.reserved("S/A", "S", CENT) as reservation:
+            assert reservation is not None
+            if ended:
+                reservation.settle(CENT)
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await cut()
+    used_up = "budget.calls_per_sprint (1) is used up: 1; raise it to continue"
+    assert looks == ([used_up] if ended else [])
+    async with budgets.reserved("S/B", "S", CENT) as other:
+        assert (other is None) == ended, "it waits for no event: that of a cancelled story never comes"
+    budgets.add(paid(1, cost_usd=0.01))
+    assert budgets.over("S") == used_up
+    assert budgets.states("S")[0].spent == 1
+
+
+def test_an_expected_amount_is_of_the_prompt_the_persona_s_answers_and_cache_and_the_price() -> None:
+    budgets = made()
+    assert budgets.expected(PROMPT) == Amount(1, 2000, 0.0)
+    budgets.change(BudgetSettings(), lambda _prompt: PriceSettings(input=10, cached=1, output=50))
+    assert budgets.expected(PROMPT).usd == pytest.approx(1000 * 10e-6 + 1000 * 50e-6)
+    budgets.add(paid(1, input_tokens=1000, cached_tokens=500, output_tokens=40))
+    assert budgets.expected(PROMPT).tokens == 1040
+    assert budgets.expected(PROMPT).usd == pytest.approx(500 * 10e-6 + 500 * 1e-6 + 40 * 50e-6)
