@@ -21,12 +21,13 @@ from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.history import StoryHistory, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
+from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
 from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.reports.markdown import Places, render_report
-from orchestrator.reports.report import build_report, with_facts
+from orchestrator.reports.report import budget_states, build_report, with_facts
 from orchestrator.settings import Environment
 from orchestrator.sprint.state import Board
 from orchestrator.storage.event_reader import EventReader
@@ -67,12 +68,12 @@ def save_report(
     """
     folder = StateFolder.of(environment)
     histories = read_histories(environment, folder, record, patience_s=patience_s)
-    facts = read_facts(read_sprint_events(environment, folder, record, patience_s=patience_s))
+    events = read_sprint_events(environment, folder, record, patience_s=patience_s)
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
-    told = with_facts(told, facts)
+    told = with_facts(told, read_facts(events), budget_states(events, histories.values()))
     # With a thousand stories each form takes much memory, so each is released before the next but one.
     plain = redacted(told.model_dump(mode="json"), secrets)
     del told
@@ -128,7 +129,15 @@ class SprintView:
         """Returns the report as it would be written now."""
         shown = self.record.model_copy(update={"story_ids": tuple(self.histories)})
         report = self.kept or build_report(shown, self.histories, self.record.titles, why_it_rests(self.events))
-        return with_facts(report, read_facts(self.events))
+        return with_facts(report, read_facts(self.events), self.budgets)
+
+    @cached_property
+    def budgets(self) -> tuple[BudgetState, ...]:
+        """Returns what is spent, and of which budget."""
+        if self.kept is not None:  # its events are deleted
+            told = self.kept.totals.get("budgets")
+            return tuple(BudgetState.model_validate(one) for one in told) if isinstance(told, list) else ()
+        return budget_states(self.events, self.histories.values())
 
     @property
     def is_running(self) -> bool:

@@ -25,6 +25,7 @@ from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
+from orchestrator.core.spending import BudgetState, told
 from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
@@ -37,6 +38,7 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import policies_of
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.budgets import SPRINT, limits
 from orchestrator.sprint.state import Board, StoryRunner
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.story.older_tests import OlderTests, holds_something, try_base
@@ -250,6 +252,8 @@ class SprintDriver:
             changed=self._take_record,
         )  # fmt: skip
         self._supervisor: Supervisor | None = None
+        self._budget: dict[str, float] = {}
+        """What was told of it."""
         self._briefs = self._make_briefs()
 
     async def begin(self) -> None:
@@ -268,6 +272,20 @@ class SprintDriver:
     def queued(self) -> int:
         """Stories that have not started."""
         return self._supervisor.queued if self._supervisor is not None else 0
+
+    @property
+    def budgets(self) -> tuple[BudgetState, ...]:
+        """Its budgets that are set, with what is spent."""
+        return self._works.budgets.states(self.site.record.sprint)
+
+    async def report_budget(self) -> None:
+        """Reports what the sprint may spend, if that was told otherwise before."""
+        budget = limits(self.site.settings.budget, SPRINT)
+        if budget != self._budget:
+            self._budget = budget
+            may = ", ".join(told(unit, most) for unit, most in budget.items()) or "without limit"
+            sprint = self.site.record.sprint
+            await self._works.emit(sprint, "budget_changed", f"sprint {sprint} may spend: {may}", budget=budget)
 
     def change(self, settings: Settings) -> None:
         """Applies the settings to budgets and to stories that start from now on."""
@@ -345,7 +363,11 @@ class SprintDriver:
         count = counted(len(record.story_ids), "story", "stories")
         message = f"sprint {record.sprint} {begins}: {count}, provider {equipment.provider_told}"
         stories = list(record.story_ids)
-        await self._works.emit(record.sprint, name, message, version=__version__, base=record.base, stories=stories)
+        self._budget = limits(self.site.settings.budget, SPRINT)
+        await self._works.emit(
+            record.sprint, name, message,
+            version=__version__, base=record.base, stories=stories, budget=self._budget,
+        )  # fmt: skip
         level = Level.WARN if facts.tier is Tier.PLAIN else Level.INFO
         sandbox = facts.model_dump(mode="json")
         await self._works.emit(record.sprint, SANDBOX_CHOSEN, str(facts), level=level, sandbox=sandbox)

@@ -125,6 +125,7 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "running_on": view.running_on,
         "waiting": [waiting_json(story, gate) for story, gate in find_waiting(view).items()],
         "paused": view.paused,
+        "budgets": [one.model_dump() for one in view.budgets],
         "held": view.held,
         "last": {story: told.message if told else view.histories[story].pruned for story, told in last.items()},
         "calls_under_way": {

@@ -17,6 +17,7 @@ from rich.text import Text
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
 from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices, status_word
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.spending import BudgetState, told_spent
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import AnswerValue, counted
 from orchestrator.reports.path import span
@@ -50,6 +51,7 @@ class _Sprint(AnswerValue):
     running_on: str = ""
     waiting: tuple[_Waiting, ...] = ()
     paused: str = ""
+    budgets: tuple[BudgetState, ...] = ()
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
     last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
@@ -135,6 +137,7 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
     totals = ", ".join(
         f"{counts[status]} {status_word(status, at_work=at_work)}" for status in StoryStatus if counts[status]
     )
+    totals = "; ".join(filter(None, (totals, told_spent(sprint.budgets))))
     # In the order of the sprint, as the lines above.
     asking = [story.id for story in sprint.stories if story.id in waiting]
     lines[" totals"] = Text(f"{totals}; waiting for a person: {', '.join(asking)}" if asking else totals)

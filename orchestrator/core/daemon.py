@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.core.finding import Finding
+from orchestrator.core.spending import BudgetState
 from orchestrator.core.value import Value
 
 
@@ -39,6 +40,8 @@ class SprintState(Value):
     phase: Literal["running", "paused", "ended"]
     reason: str
     """Why it is paused; "" otherwise."""
+    budgets: tuple[BudgetState, ...] = ()
+    """Its budgets that are set, with what is spent; of one that is at work."""
 
 
 class DaemonState(Value):
@@ -57,6 +60,8 @@ class DaemonState(Value):
     """For a person."""
     stories_queued: int
     """Selected, not started."""
+    budgets: tuple[BudgetState, ...] = ()
+    """Those of the day that are set, with what all sprints and analyses have spent since midnight UTC."""
 
 
 class Submitted(Value):

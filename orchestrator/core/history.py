@@ -16,6 +16,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.progress import CALL_PROGRESS
+from orchestrator.core.spending import PersonaSpending, amount_in
 from orchestrator.core.sprint import (
     PLAN_READING,
     Pruning,
@@ -85,6 +86,10 @@ class StoryHistory:
     """Calls whose reply only asked to be shown files."""
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
+    usd: float = 0.0
+    """The part of the cost that is known."""
+    personas: dict[str, PersonaSpending] = field(default_factory=dict)
+    """The same calls by persona."""
     criteria: tuple[str, ...] | None = None
     """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
     pruned: str = ""
@@ -146,26 +151,27 @@ class StoryHistory:
         elif name == SHOWN:
             self.looks += bool(data.get("only"))
         else:
-            self._add_call(data)
+            self._add_call(told)
 
     def add_earlier(self, logged: Logged) -> None:
         """Takes in an event of an earlier generation, of which only its cost counts."""
         if logged.name in SPENT:
             before = self.calls
-            self._add_call(logged.decoded()["data"])
+            self._add_call(logged.decoded())
             self.earlier_calls += self.calls - before
 
-    def _add_call(self, data: Mapping[str, Any]) -> None:
-        if data.get("paid") is False or "cost_usd" not in data:  # a stand-in; a turn that failed in an older release
+    def _add_call(self, told: Mapping[str, Any]) -> None:
+        data, persona = told["data"], told.get("persona") or ""
+        took = amount_in(data)
+        if took is None:
             return
-        self.calls += bool(data.get("paid"))
-        self.tokens = Tokens(
-            input=self.tokens.input + data["input_tokens"],
-            cached=self.tokens.cached + data["cached_tokens"],
-            output=self.tokens.output + data["output_tokens"],
-        )
-        cost = data["cost_usd"]
-        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        tokens = Tokens(input=data["input_tokens"], cached=data["cached_tokens"], output=data["output_tokens"])
+        call = PersonaSpending(persona=persona, calls=took.calls, tokens=tokens, cost_usd=data["cost_usd"])
+        before = self.personas.get(persona)
+        self.personas[persona] = before + call if before is not None else call
+        mine = PersonaSpending(persona="", calls=self.calls, tokens=self.tokens, cost_usd=self.cost_usd) + call
+        self.calls, self.tokens, self.cost_usd = mine.calls, mine.tokens, mine.cost_usd
+        self.usd += took.usd
 
 
 def event_of(body: str) -> Event:

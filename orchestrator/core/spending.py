@@ -1,10 +1,11 @@
 """What calls of models take: calls, tokens and money, of one call or added up."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.core.exchange import FailedCall, Reply
+from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value
 
 UNITS = ("calls", "tokens", "usd")
@@ -40,16 +41,47 @@ def amount_in(data: Mapping[str, Any]) -> Amount | None:
 
 
 class BudgetState(Value):
-    """A budget that is set, and what of it is spent."""
+    """What is spent, and of which budget."""
 
     name: str
     """The setting below `budget`, as `usd_per_sprint`."""
-    limit: float
+    limit: float | None
+    """None where there is none."""
     spent: float
 
     def __str__(self) -> str:
         unit = self.name.partition("_")[0]
+        if self.limit is None:
+            return told(unit, self.spent)
         return f"{told(unit, self.spent, bare=True)} of {told(unit, self.limit)}"
+
+
+def told_spent(budgets: Iterable[BudgetState]) -> str:
+    """Returns what is spent in one line; "" where there is nothing to tell."""
+    shown = [str(one) for one in budgets if one.spent or one.limit is not None]
+    return f"spent {', '.join(shown)}" if shown else ""
+
+
+class PersonaSpending(Value):
+    """What the calls of one persona took."""
+
+    persona: str
+    calls: int = 0
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = 0.0
+    """None when any call's price is unknown."""
+
+    def __add__(self, other: "PersonaSpending") -> "PersonaSpending":
+        mine, theirs = self.tokens, other.tokens
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return PersonaSpending(
+            persona=self.persona,
+            calls=self.calls + other.calls,
+            tokens=Tokens(
+                input=mine.input + theirs.input, cached=mine.cached + theirs.cached, output=mine.output + theirs.output
+            ),
+            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+        )
 
 
 def told(unit: str, number: float, *, bare: bool = False) -> str:

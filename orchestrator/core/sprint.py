@@ -422,7 +422,8 @@ class FormOutcome(Value):
 
 class SprintReport(Value):
     """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `looks`, `forms` (each a
-    FormOutcome), and, once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
+    FormOutcome), `personas` (each a PersonaSpending), `budgets` (each a BudgetState), and, once a run has told them,
+    `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

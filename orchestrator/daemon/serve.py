@@ -344,6 +344,7 @@ class Daemon:
             stories_at_work=works.slots.at_work,
             stories_waiting=len(works.slots.waiting),
             stories_queued=sum(served.driver.queued for served in fleet.served if served.driver is not None),
+            budgets=works.budgets.states(),
         )
 
     async def readiness(self) -> Mapping[str, str]:
@@ -425,6 +426,7 @@ class Daemon:
         self.repository = repository
         self._take(settings, provider)
         await self.emit("settings_taken", told, changed=changed, later=later)
+        await self._fleet.report_budgets()
         self.wake()
         return told
 

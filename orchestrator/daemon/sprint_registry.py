@@ -172,7 +172,8 @@ class Fleet:
             reason = served.driver.held if served.driver is not None else self.why_waiting(served.record.sprint)
             phase: Literal["paused", "running"] = "paused" if reason else "running"
             name, backlog = served.record.sprint, served.record.backlog
-            states.append(SprintState(sprint=name, backlog=backlog, phase=phase, reason=reason))
+            budgets = served.driver.budgets if served.driver is not None else ()
+            states.append(SprintState(sprint=name, backlog=backlog, phase=phase, reason=reason, budgets=budgets))
         return tuple(states)
 
     def is_free(self, sprint: str) -> bool:
@@ -227,6 +228,12 @@ class Fleet:
         self._waiting.clear()
         for served in self.served:
             served.change(settings)
+
+    async def report_budgets(self) -> None:
+        """Reports what each sprint may spend, where that has changed."""
+        for served in self.served:
+            if served.driver is not None:
+                await served.driver.report_budget()
 
     async def end(self) -> None:
         """Cancels what is at work; the next start resumes it."""

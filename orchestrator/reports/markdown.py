@@ -11,6 +11,7 @@ from orchestrator.core.delivery import ReviewIssue
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import CONFLICT, StoryHistory
+from orchestrator.core.spending import BudgetState, PersonaSpending
 from orchestrator.core.sprint import (
     FormOutcome,
     Healing,
@@ -48,7 +49,7 @@ class Places(NamedTuple):
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
     """Returns the whole document."""
-    whole = (*_forms(report), *_base(report), *_sandbox(report), _looking(places))
+    whole = (*_personas(report), *_forms(report), *_base(report), *_sandbox(report), _looking(places))
     parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
@@ -138,7 +139,27 @@ def _totals(report: SprintReport) -> str:
     counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals.get(status.value)]
     tokens = Tokens.model_validate(totals["tokens"])
     spent = _spent(totals["calls"], totals.get("looks", 0), tokens)
-    return f"{', '.join(counts)}. {spent}; cost {_cost(totals['cost_usd'])}."
+    told = totals.get("budgets")
+    budgets = [BudgetState.model_validate(one) for one in told] if isinstance(told, list) else []
+    limited = ", ".join(str(one) for one in budgets if one.limit is not None)
+    of_budgets = f" Of the budgets: {limited}." if limited else ""
+    return f"{', '.join(counts)}. {spent}; cost {_cost(totals['cost_usd'])}.{of_budgets}"
+
+
+def _personas(report: SprintReport) -> Iterator[str]:
+    """Renders what each persona's calls took, and how much of their input came from the provider's cache."""
+    told = report.totals.get("personas")
+    spent = [PersonaSpending.model_validate(one) for one in told] if isinstance(told, list) else []
+    if any(one.tokens.input for one in spent):  # a script's answers have no tokens
+        rows = (
+            (
+                *(_cell(one.persona), str(one.calls), str(one.tokens.input)),
+                f"{one.tokens.cached / one.tokens.input:.0%}" if one.tokens.input else "—",
+                *(str(one.tokens.output), _cost(one.cost_usd)),
+            )
+            for one in spent
+        )
+        yield _table(("Persona", "Calls", "Tokens in", "From the cache", "Tokens out", "Cost"), rows)
 
 
 def _overview(report: SprintReport) -> str:

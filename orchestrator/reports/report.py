@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchestrator.core.command import Verdict
 from orchestrator.core.event import Event
 from orchestrator.core.history import TURN, StoryHistory, kept_open
+from orchestrator.core.spending import UNITS, Amount, BudgetState, PersonaSpending
 from orchestrator.core.sprint import (
     CriterionOutcome,
     FormOutcome,
@@ -39,14 +40,44 @@ def build_report(
         for story in record.story_ids
     )
     events = (event for story in record.story_ids for event in histories[story].select({READ}))
-    told = totals(stories) | {"forms": [form.model_dump() for form in forms(events)]}
+    told = totals(stories) | {
+        "forms": [form.model_dump() for form in forms(events)],
+        "personas": [one.model_dump() for one in spent_by_persona(histories.values())],
+    }
     return SprintReport(sprint=record.sprint, stories=stories, totals=told)
 
 
-def with_facts(report: SprintReport, facts: Mapping[str, Value | None]) -> SprintReport:
+def spent_by_persona(histories: Iterable[StoryHistory]) -> tuple[PersonaSpending, ...]:
+    """Returns what each persona's calls took, by name."""
+    found: dict[str, PersonaSpending] = {}
+    for history in histories:
+        for name, spent in history.personas.items():
+            found[name] = found[name] + spent if name in found else spent
+    return tuple(found[name] for name in sorted(found))
+
+
+def budget_states(events: Iterable[Event], histories: Iterable[StoryHistory]) -> tuple[BudgetState, ...]:
+    """Returns what a sprint has spent, with the budgets that its events (those of the sprint itself) told last."""
+    limits: Mapping[str, float] = {}
+    for event in events:
+        limits = event.data.get("budget", limits)
+    spent = Amount()
+    for story in histories:
+        spent += Amount(story.calls, story.tokens.input + story.tokens.output, story.usd)
+    return tuple(
+        BudgetState(name=f"{unit}_per_sprint", limit=limits.get(unit), spent=getattr(spent, unit)) for unit in UNITS
+    )
+
+
+def with_facts(
+    report: SprintReport, facts: Mapping[str, Value | None], budgets: Sequence[BudgetState] = ()
+) -> SprintReport:
     """Returns the report, with these facts of the whole sprint in `totals`, as far as they are known: in which tier the
-    commands of the latest run were (`sandbox`), what the tests did on the base commit (`base`)."""
-    known = {name: fact.model_dump(mode="json") for name, fact in facts.items() if fact is not None}
+    commands of the latest run were (`sandbox`), what the tests did on the base commit (`base`), and what is spent of
+    which budget (`budgets`)."""
+    known: dict[str, object] = {name: one.model_dump(mode="json") for name, one in facts.items() if one is not None}
+    if budgets:
+        known["budgets"] = [one.model_dump(mode="json") for one in budgets]
     return report.model_copy(update={"totals": {**report.totals, **known}})
 
 

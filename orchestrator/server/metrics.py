@@ -28,8 +28,8 @@ class Metrics:
         self._stories = self._counter("stories", "Stories that ended, by how", "status")
         self._turns = self._counter("turns", "Turns of personas that ended with a reply", "persona", "purpose")
         self._failed = self._counter("turns_failed", "Turns that ended without a reply", "persona", "purpose")
-        self._tokens = self._counter("tokens", "Tokens of paid replies; input includes cached", "kind")
-        self._cost = self._counter("cost_usd", "What replies of known price cost, in US dollars")
+        self._tokens = self._counter("tokens", "Tokens that were paid for; input includes cached", "kind")
+        self._cost = self._counter("cost_usd", "What calls of known price cost, in US dollars")
         self._unpriced = self._counter("turns_unpriced", "Paid replies whose price is unknown")
         self._retries = self._counter("calls_retried", "Requests that were sent again, by why", "kind")
         self._sent_back = self._counter("answers_sent_back", "Answers that went back with findings", "purpose")
@@ -54,6 +54,9 @@ class Metrics:
             )
         }
         self._sprints = Gauge("orchestrator_sprints", "Sprints of the daemon", ("phase",), registry=self._registry)
+        budget = ("budget", "sprint")
+        self._limit = Gauge("orchestrator_budget_limit", "A budget that is set", budget, registry=self._registry)
+        self._spent = Gauge("orchestrator_budget_spent", "What is spent of it", budget, registry=self._registry)
         self._phase = Gauge("orchestrator_phase", "1 for the daemon's phase", ("phase",), registry=self._registry)
         self._version = Gauge("orchestrator_info", "Always 1", ("version",), registry=self._registry)
 
@@ -67,6 +70,8 @@ class Metrics:
             self._turn(persona, data)
         elif event.name == "turn_failed":
             self._failed.labels(persona, _word(data, "purpose")).inc()
+            if "cost_usd" in data:
+                self._spend(data)
         elif event.name == "story_finished":
             self._stories.labels(_word(data, "status")).inc()
         elif event.name == "call_retried":
@@ -83,13 +88,14 @@ class Metrics:
         self._latency.labels(persona).observe((data.get("duration_ms") or 0) / 1000)
         if not data.get("paid"):
             return
+        self._spend(data)
+        if data.get("cost_usd") is None:
+            self._unpriced.inc()
+
+    def _spend(self, data: dict[str, Any]) -> None:
         for kind, name in _TOKENS.items():
             self._tokens.labels(kind).inc(data.get(name) or 0)
-        cost = data.get("cost_usd")
-        if cost is None:
-            self._unpriced.inc()
-        else:
-            self._cost.inc(cost)
+        self._cost.inc(data.get("cost_usd") or 0.0)
 
     def text(self, state: DaemonState, streams: int) -> bytes:
         """Returns everything in Prometheus' text format."""
@@ -109,6 +115,12 @@ class Metrics:
             self._gauges[name].set(value)
         for phase in ("running", "paused", "ended"):
             self._sprints.labels(phase).set(phases.count(phase))
+        for gauge in (self._limit, self._spent):
+            gauge.clear()
+        for sprint, budgets in (("", state.budgets), *((one.sprint, one.budgets) for one in state.sprints)):
+            for one in budgets:
+                self._limit.labels(one.name, sprint).set(one.limit or 0)
+                self._spent.labels(one.name, sprint).set(one.spent)
         for phase in _PHASES:
             self._phase.labels(phase).set(state.phase == phase)
         self._version.labels(state.version).set(1)

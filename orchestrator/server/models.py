@@ -9,6 +9,7 @@ from orchestrator.answers import Extraction
 from orchestrator.core.command import Choice
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import SprintReport, StoryReport
 from orchestrator.core.value import Value
 
@@ -77,6 +78,8 @@ class SprintShown(SprintReport):
     waiting: tuple[Waiting, ...]
     paused: str
     """Why none of its stories may start; "" when they may."""
+    budgets: tuple[BudgetState, ...]
+    """What is spent in calls, tokens and money, and of which budget."""
     held: dict[str, str]
     """Story → the order that holds it."""
     last: dict[str, str]

@@ -375,10 +375,12 @@ async def test_reset_of_a_sprint_at_work_begins_it_anew(field: Field) -> None:
 async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(field: Field) -> None:
     field.team.good("US-001")
     field.rows("US-001")
-    field.overrides.append("budget.calls_per_sprint=2")
+    field.overrides += ["budget.calls_per_day=50", "budget.calls_per_sprint=2"]
     async with field.daemon() as daemon:
         await field.until(lambda: field.named("sprint_stopped"))
-        assert "budget.calls_per_sprint (2) is used up" in daemon.state().sprints[0].reason
+        (sprint,) = daemon.state().sprints
+        assert "budget.calls_per_sprint (2) is used up" in sprint.reason
+        assert [str(one) for one in (*sprint.budgets, *daemon.state().budgets)] == ["2 of 2 calls", "2 of 50 calls"]
     async with field.daemon() as daemon:
         await field.until(lambda: daemon.state().sprints and daemon.state().sprints[0].reason)
         await asyncio.sleep(0.3)
@@ -390,7 +392,11 @@ async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(
         assert "budget.calls_per_sprint" in await daemon.reload()
         await field.until(lambda: field.named("sprint_ended"))
     assert len(field.named("sprint_paused")) == 1
+    assert [event.message for event in field.named("budget_changed")] == ["sprint SP-001 may spend: 9 calls"]
     assert field.report("SP-001") == {"US-001": "done"}
+    view = await asyncio.to_thread(Reader(field.settings()[1]).sprint, None)
+    assert view.report.totals["budgets"] == [one.model_dump() for one in view.budgets]
+    assert [(one.limit, one.spent) for one in view.budgets] == [(9, 4), (None, 0), (None, 0)]
 
 
 async def test_a_refused_key_holds_the_sprint_until_it_is_resumed_and_no_story_fails(field: Field) -> None:

@@ -41,6 +41,12 @@ def test_calls_side_by_side_overrun_a_budget_by_no_more_than_one_call_each(tmp_p
     assert "budget.calls_per_day (11) is used up: 11; it goes on at 00:00 UTC" in str(result.paused)
 
 
+def view_report(told: str) -> str:
+    """The place of the report for people that a run told."""
+    (line,) = [line for line in told.splitlines() if line.startswith("Report: ")]
+    return line.removeprefix("Report: ").partition(" (and")[0]
+
+
 def test_a_kill_forgets_what_was_reserved_and_nothing_that_was_paid(tmp_path: Path) -> None:
     team = Team()
     for number, story in enumerate(STORIES):
@@ -66,3 +72,5 @@ def test_a_kill_forgets_what_was_reserved_and_nothing_that_was_paid(tmp_path: Pa
     assert 6 <= len(paid) <= 7, "a call that ended in the moment of the kill may not be counted at once"
     view = Reader(load(None, (), environ, tmp_path)[1]).sprint(None)
     assert view.report.totals["calls"] == len(paid)
+    assert f"; spent {len(paid)} of 6 calls" in run_cli(["status"], tmp_path, environ).stdout
+    assert f"Of the budgets: {len(paid)} of 6 calls." in Path(view_report(ended.stdout)).read_text()

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.event import Event
 from orchestrator.core.history import Logged, event_of, fold, is_finished, rests, why_it_rests
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, Tokens
-from orchestrator.reports.report import build_report, exit_code
+from orchestrator.reports.report import budget_states, build_report, exit_code
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,6 +47,26 @@ def test_a_story_is_added_up() -> None:
     assert story.tokens == Tokens(input=20, cached=8, output=6)
     assert story.last is not None
     assert story.last.message == "story_finished!"
+
+
+def test_what_each_persona_took_and_what_of_the_budgets_is_spent_is_in_the_report() -> None:
+    broke_off = {"input_tokens": 5, "cached_tokens": 0, "output_tokens": 1, "cost_usd": 0.125}
+    events = [
+        turn("SP-001/A:1").model_copy(update={"persona": "mike"}),
+        turn("SP-001/A-1:1", cost=None, story="A-1").model_copy(update={"persona": "mike"}),
+        turn("SP-001/A@0:9", cost=0.25).model_copy(update={"persona": "alex"}),
+        event("SP-001/A:2", "turn_failed", **broke_off).model_copy(update={"persona": "alex"}),
+    ]
+    histories = fold(record(), events)
+    told = build_report(record(), histories, {}).totals["personas"]
+    assert told == [
+        {"persona": "alex", "calls": 1, "tokens": {"input": 15, "cached": 4, "output": 4}, "cost_usd": 0.375},
+        {"persona": "mike", "calls": 2, "tokens": {"input": 20, "cached": 8, "output": 6}, "cost_usd": None},
+    ]
+    own = [event("S:started", "sprint_started", budget={"usd": 1.0}), event("S:resumed", "sprint_continued")]
+    told_by = [str(one) for one in budget_states(own, histories.values())]
+    assert told_by == ["3 calls", "45 tokens", "0.88 of 1.00 USD"]
+    assert [one.limit for one in budget_states(own[1:], histories.values())] == [None] * 3, "of an older release"
 
 
 def test_one_unknown_price_makes_the_cost_unknown() -> None:

@@ -31,7 +31,7 @@ PLACES = Places(backlog="/b.csv", repo="/my app", mirror="/s/m.git", replies={"A
 
 
 def event(story: str, number: int | str, name: str, after_s: float = 0, message: str = "", **data: Any) -> Event:
-    known = {"task": data.pop("task", None)}
+    known = {"task": data.pop("task", None), "persona": data.pop("persona", None)}
     return Event(
         id=f"SP-001/{story}:{number}", time=START + timedelta(seconds=after_s), name=name, message=message,
         sprint="SP-001", story=story, data=data, **known,
@@ -40,7 +40,8 @@ def event(story: str, number: int | str, name: str, after_s: float = 0, message:
 
 def turn(story: str, number: int, purpose: str, ms: int, cost: float | None) -> Event:
     spent = {"input_tokens": 100, "cached_tokens": 40, "output_tokens": 10, "cost_usd": cost, "paid": True}
-    return event(story, number, "turn_finished", purpose=purpose, duration_ms=ms, **spent)
+    persona = "mike" if purpose == "breakdown" else "alex"
+    return event(story, number, "turn_finished", purpose=purpose, duration_ms=ms, persona=persona, **spent)
 
 
 def ended(after_s: float, **fields: Any) -> Event:
@@ -89,6 +90,11 @@ EXPECTED = """\
 | A | Lend \\| return | needs_attention | 2/3 | 3 | 2 | unknown | 7.5 s |
 | B | Search | blocked | none run | 0 | 0 | 0.0000 USD | 0.0 s |
 | C |  | pending | none run | 0 | 0 | 0.0000 USD | 0.0 s |
+
+| Persona | Calls | Tokens in | From the cache | Tokens out | Cost |
+| --- | --- | --- | --- | --- | --- |
+| alex | 1 | 100 | 40% | 10 | unknown |
+| mike | 1 | 100 | 40% | 10 | 0.0100 USD |
 
 - Backlog `/b.csv`, repository `/my app`
 - A branch named below: `git -C '/my app' fetch /s/m.git BRANCH`, then `git log -p FETCH_HEAD`

@@ -18,6 +18,7 @@ from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, Sprin
 from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked, UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
+from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app
@@ -88,8 +89,14 @@ class Stand:
         return DaemonState(
             version="0.1.0", pid=os.getpid(), started_at=NOON, phase=self.phase, executor_id="local",
             backlogs=tuple(backlogs),
-            sprints=(SprintState(sprint="S1", backlog="b", phase="paused", reason=f"the token is {SECRET}"),),
+            sprints=(
+                SprintState(
+                    sprint="S1", backlog="b", phase="paused", reason=f"the token is {SECRET}",
+                    budgets=(BudgetState(name="calls_per_sprint", limit=9, spent=4),),
+                ),
+            ),
             calls_in_flight=2, stories_at_work=1, stories_waiting=3, stories_queued=4,
+            budgets=(BudgetState(name="usd_per_day", limit=5, spent=1.25),),
         )  # fmt: skip
 
     async def readiness(self) -> Mapping[str, str]:

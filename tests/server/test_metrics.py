@@ -49,15 +49,18 @@ def test_tokens_cost_retries_and_what_is_unknown(stand: Stand) -> None:
     observe(event("turn_finished", "jordan", cost_usd=0.25, duration_ms=1500, **spent))
     observe(event("turn_finished", "jordan", cost_usd=None, duration_ms=None, **spent))
     observe(event("turn_finished", None, paid=False, cost_usd=9.0, purpose=None))
+    broke_off = {"input_tokens": 5, "cached_tokens": 0, "output_tokens": 2, "purpose": "suite"}
+    observe(event("turn_failed", "jordan", cost_usd=0.5, **broke_off))
+    observe(event("turn_failed", "jordan", purpose="suite"))
     observe(event("call_retried", kind="rate_limit"))
     observe(event("gate_opened", gate={"kind": "plan"}))
     observe(event("gate_opened"))
     observe(event("story_finished"))
     observe(event("something_new", more=[1]))
     found = scraped(stand)
-    assert found["orchestrator_tokens_total{kind=input}"] == 20
+    assert found["orchestrator_tokens_total{kind=input}"] == 25
     assert found["orchestrator_tokens_total{kind=cached}"] == 8
-    assert found["orchestrator_cost_usd_total{}"] == 0.25
+    assert found["orchestrator_cost_usd_total{}"] == 0.75
     assert found["orchestrator_turns_unpriced_total{}"] == 1
     assert found["orchestrator_turns_total{persona=,purpose=unknown}"] == 1
     assert found["orchestrator_calls_retried_total{kind=rate_limit}"] == 1
@@ -73,6 +76,9 @@ def test_gauges_are_the_daemons_numbers(stand: Stand) -> None:
     assert found["orchestrator_event_streams{}"] == 7
     assert found["orchestrator_sprints{phase=paused}"] == 1
     assert found["orchestrator_phase{phase=ready}"] == 1
+    assert found["orchestrator_budget_limit{budget=usd_per_day,sprint=}"] == 5
+    assert found["orchestrator_budget_spent{budget=usd_per_day,sprint=}"] == 1.25
+    assert found["orchestrator_budget_spent{budget=calls_per_sprint,sprint=S1}"] == 4
     assert found["orchestrator_info{version=0.1.0}"] == 1
     assert found["orchestrator_uptime_seconds{}"] > 0
     assert values(Metrics().text(stand.state(), 0).decode())["orchestrator_cost_usd_total{}"] == 0
