@@ -122,7 +122,7 @@ MEANS = {
     "review_read": "what a reviewer says of a task's change",
     "sprint_continued": "a process goes on with a sprint",
     "sandbox_chosen": "in which tier the commands of this process are, what holds there and what is missing",
-    "sprint_paused": "no further story begins: stories failed in a row, a budget is used up, the provider refuses or is away",
+    "sprint_paused": "no further story begins: too many failed, a budget is used up, the provider refuses or is away",
     "sprint_held": "nothing of a sprint goes on before people resume the stories that they have paused",
     "sprint_stopped": "a paused sprint has come to rest; the next start goes on with the stories that did not begin",
     "sprint_started": "a process begins a sprint",

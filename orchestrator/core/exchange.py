@@ -152,6 +152,14 @@ class Reply(Value):
     """False for the stand-in of an optional script entry that does not exist."""
     failed_calls: tuple[FailedCall, ...] = ()
     """Calls of the same turn key that failed before this one succeeded, in order."""
+    left_out: tuple[str, ...] = ()
+    """Settings that requests go without since the reply before, because the service takes none of them."""
+
+    @property
+    def without(self) -> str:
+        """Returns what is said of settings that were left out; "" where there are none."""
+        lacking = f"{self.model or self.provider} takes no {', '.join(self.left_out)}"
+        return f"; {lacking}: requests go without from now on" if self.left_out else ""
 
 
 TRANSIENT_KINDS = frozenset({"rate_limit", "overloaded", "timeout", "connection"})

@@ -221,7 +221,7 @@ class DurableStep:
         self._events += len(reply.failed_calls)
         await self.emit(
             "turn_finished",
-            f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}",
+            (f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}") + reply.without,
             persona=persona,
             task=task,
             purpose=reply.key.purpose,

@@ -28,6 +28,7 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
+from orchestrator.settings import RequestSettings
 
 STOPS: Mapping[str | None, StopReason] = {
     "end_turn": StopReason.END_TURN,
@@ -147,11 +148,8 @@ class AnthropicProvider(ModelProvider):
                 max_tokens=self._access.max_output_tokens,
                 system=_blocks(system, ends) if system else anthropic.omit,
                 messages=[user],
-                # The SDK knows no temperature any longer: most models still take it.
-                extra_body={
-                    **({"stream": True} if self._streams else {}),
-                    **({"temperature": prompt.temperature} if prompt.temperature is not None else {}),
-                },
+                # Not by name: the SDK knows no temperature any longer, which most models still take.
+                extra_body=self._body(prompt),
                 # Given with the call as well: without it the SDK refuses long answers that are not streamed.
                 timeout=self._client.timeout,
             ) as raw:
@@ -161,6 +159,20 @@ class AnthropicProvider(ModelProvider):
         except (anthropic.APIConnectionError, httpx2.TransportError) as error:
             timed_out = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
+
+    def _fields(self, request: RequestSettings) -> dict[str, dict[str, Any]]:
+        thinking: dict[str, Any] = {"type": "adaptive" if request.thinking else "disabled"}
+        if not isinstance(request.thinking, bool):
+            thinking = {"type": "enabled", "budget_tokens": request.thinking}
+        return {
+            "stream": {"stream": True},
+            "effort": {"output_config": {"effort": request.effort}},
+            "thinking": {"thinking": thinking},
+            "temperature": {"temperature": request.temperature},
+            "stop": {"stop_sequences": request.stop},
+            "service_tier": {"service_tier": request.service_tier},
+            "metadata": {"metadata": request.metadata},
+        }
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:
         try:

@@ -5,6 +5,7 @@ A provider says how a prompt becomes its request and its response body our `Said
 
 import asyncio
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from orchestrator.core.progress import call_progress
 from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
-from orchestrator.settings import PriceSettings
+from orchestrator.settings import PriceSettings, RequestSettings
 from orchestrator.settings.prices import cost_of
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class ModelAccess:
     """Whether answers are asked for piece by piece."""
     stall_s: float = 60.0
     """Seconds without a further piece, once the first has come, after which a stream counts as broken."""
+    request: RequestSettings = field(default_factory=RequestSettings)
+    """What requests say beside the prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +166,11 @@ class ModelProvider(ABC):
         limiter: Limiter | None = None,
     ) -> None:
         self._access, self._price, self._on_paid = access, price, on_paid
-        self._streams = access.stream
         self._limiter = limiter or Limiter()
+        self._refused: set[str] = set()
+        # What the wire has no field for is told with the first reply, what the service refuses with the next one.
+        said = access.request.model_dump(exclude_none=True, exclude={"extra"})
+        self._untold = [name for name in said if name not in self._fields(access.request)]
         self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
@@ -186,7 +192,8 @@ class ModelProvider(ABC):
                 said = self._so_far(prompt, came)
             else:
                 said = self._read(came.body()) if came.whole or response is None else self._said(response)
-            reply = self._reply(prompt, said, started)
+            reply = self._reply(prompt, said, started).model_copy(update={"left_out": tuple(self._untold)})
+            self._untold = []
             self._limiter.finished(reply.usage.output)
         if self._on_paid is not None:
             self._on_paid(prompt)
@@ -195,15 +202,16 @@ class ModelProvider(ABC):
     async def _receive(self, prompt: Prompt, came: Streamed, call: Call) -> "httpx2.Response":
         """Returns the response, read to its end: into `came` where it is a stream.
 
-        What a model, or a server of one's own, does not take is left out.
+        What a model, or a server of one's own, does not take is left out, in later requests too.
         """
-        response = await self._exchange(prompt, came, call)
-        if prompt.temperature is not None and _refuses("temperature", response):
-            response = await self._exchange(prompt.model_copy(update={"temperature": None}), came, call)
-        if self._streams and _refuses("stream", response):
-            self._streams = False
+        while True:
+            parts = self._parts(prompt)
             response = await self._exchange(prompt, came, call)
-        return response
+            refused = {name for name, fields in parts.items() if _refuses(name, fields, response)}
+            if not refused:
+                return response
+            self._untold += sorted(refused - self._refused)
+            self._refused |= refused
 
     async def _exchange(self, prompt: Prompt, came: Streamed, call: Call) -> "httpx2.Response":
         async with self._ask(prompt) as response:
@@ -297,10 +305,30 @@ class ModelProvider(ABC):
 
     @abstractmethod
     def _ask(self, prompt: Prompt) -> "AbstractAsyncContextManager[httpx2.Response]":
-        """One request, for a stream where `_streams`. A response of any status is yielded, its body unread.
+        """One request, with the fields of `_body`. A response of any status is yielded, its body unread.
 
         Raises NoConnection when there is none, or when it breaks off while the block reads it.
         """
+
+    def _fields(self, request: RequestSettings) -> dict[str, dict[str, Any]]:
+        """Returns setting → its fields in the body of a request, and `stream` → those that ask for one.
+
+        A setting that is not among them has no field on this wire; one without a value is not looked at.
+        """
+        return {}
+
+    def _body(self, prompt: Prompt) -> dict[str, Any]:
+        """Returns the fields of a request that a service may refuse: they are then left out."""
+        return merged(*self._parts(prompt).values())
+
+    def _parts(self, prompt: Prompt) -> dict[str, dict[str, Any]]:
+        own = {} if prompt.temperature is None else {"temperature": prompt.temperature}
+        request = self._access.request.model_copy(update=own)
+        said = {*request.model_dump(exclude_none=True), *(["stream"] if self._access.stream else [])}
+        parts = {name: fields for name, fields in self._fields(request).items() if name in said}
+        for name, value in (request.extra or {}).items():
+            parts[name] = merged(parts.get(name, {}), {name: value})
+        return {name: fields for name, fields in parts.items() if name not in self._refused}
 
     async def _events(self, response: "httpx2.Response") -> AsyncGenerator[Any]:
         """Yields the data of the stream's events. Raises ValueError for what is none, StreamError for an error."""
@@ -342,9 +370,26 @@ class ModelProvider(ABC):
         return cost_of(price, said.usage, said.cache_written)
 
 
-def _refuses(field_name: str, response: "httpx2.Response") -> bool:
-    """Returns whether a field of the request is what is not taken: models that reason take no temperature."""
-    return response.status_code in {400, 422} and field_name in response.text
+def _refuses(name: str, fields: Mapping[str, Any], response: "httpx2.Response") -> bool:
+    """Returns whether a setting, or a field of it, is what is not taken: models that reason take no temperature."""
+    if response.status_code not in {400, 422}:
+        return False
+    told = Refusal(status=response.status_code, headers={}, text=response.text).details.get("param")
+    below = [f"{field}.{inner}" for field, value in fields.items() if isinstance(value, dict) for inner in value]
+    # A field may be shared: `output_config.format` says nothing of `output_config.effort`.
+    named = [re.escape(one) for one in (name, *below)] + [rf"{re.escape(field)}(?!\.\w)" for field in fields]
+    words = re.compile(rf"(?<!\w)(?:{'|'.join(named)})(?!\w)")
+    return words.search(told if isinstance(told, str) and told else response.text) is not None
+
+
+def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns one object of all; of values that are no objects the last counts."""
+    whole: dict[str, Any] = {}
+    for body in bodies:
+        for name, value in body.items():
+            mine = whole.get(name)
+            whole[name] = merged(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+    return whole
 
 
 def _tokens(text: str) -> int:

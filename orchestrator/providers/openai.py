@@ -28,6 +28,7 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
+from orchestrator.settings import RequestSettings
 
 STOPS: Mapping[str | None, StopReason] = {
     "stop": StopReason.END_TURN,
@@ -139,12 +140,8 @@ class OpenAIProvider(ModelProvider):
             async with self._create(
                 model=self._access.model,
                 messages=messages,
-                temperature=openai.omit if prompt.temperature is None else prompt.temperature,
-                extra_body={
-                    self._limit_name: self._access.max_output_tokens,
-                    # Not by name: the types of the SDK want to know at once what comes back.
-                    **({"stream": True, "stream_options": {"include_usage": True}} if self._streams else {}),
-                },
+                # Not by name: the types of the SDK want to know at once whether a stream comes back.
+                extra_body={self._limit_name: self._access.max_output_tokens, **self._body(prompt)},
             ) as raw:
                 yield raw.http_response
         except openai.APIStatusError as error:
@@ -152,6 +149,17 @@ class OpenAIProvider(ModelProvider):
         except (openai.APIConnectionError, httpx2.TransportError) as error:
             timed_out = isinstance(error, openai.APITimeoutError | httpx2.TimeoutException)
             raise NoConnection(reason(error), timed_out=timed_out) from error
+
+    def _fields(self, request: RequestSettings) -> dict[str, dict[str, Any]]:
+        return {
+            "stream": {"stream": True, "stream_options": {"include_usage": True}},
+            "effort": {"reasoning_effort": request.effort},
+            "temperature": {"temperature": request.temperature},
+            "seed": {"seed": request.seed},
+            "stop": {"stop": request.stop},
+            "service_tier": {"service_tier": request.service_tier},
+            "metadata": {"metadata": request.metadata},
+        }
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:
         try:

@@ -16,7 +16,7 @@ from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.settings import Environment, Policies, Settings, WireFormat
+from orchestrator.settings import Environment, Policies, RequestSettings, Settings, WireFormat
 from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
 from orchestrator.settings.options import ModelOptions
 from orchestrator.settings.prices import find_price
@@ -30,6 +30,7 @@ class Seat(NamedTuple):
     base_url: str | None
     timeout_s: float
     max_output_tokens: int
+    request: RequestSettings = RequestSettings()
 
     def changed(self, own: PersonaSettings | StrongerSettings) -> "Seat":
         """Returns this seat with what `own` says; with another provider it keeps neither model nor address."""
@@ -40,6 +41,7 @@ class Seat(NamedTuple):
             base_url=own.base_url or (self.base_url if same else None),
             timeout_s=own.timeout_s or self.timeout_s,
             max_output_tokens=own.max_output_tokens or self.max_output_tokens,
+            request=self.request.changed(own, same_service=same),
         )
 
     def __str__(self) -> str:
@@ -271,7 +273,8 @@ def _default_seat(settings: Settings, forced: str | None) -> Seat:
     name = forced or policy.name
     if name not in known:
         raise ConfigError(f"unknown provider {name}{suggest(name, known)} ({', '.join(known)})")
-    return Seat(name, policy.model, policy.base_url, policy.timeout_s, policy.max_output_tokens)
+    request = RequestSettings().changed(policy, same_service=name == policy.name)
+    return Seat(name, policy.model, policy.base_url, policy.timeout_s, policy.max_output_tokens, request)
 
 
 def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -> Seat:
@@ -280,7 +283,7 @@ def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -
         return default
     if forced is not None and own.provider not in {None, default.provider}:
         # What the persona says of its model and address is meant for the other provider.
-        own = own.model_copy(update={"provider": None, "model": None, "base_url": None})
+        own = own.model_copy(update={"provider": None, "model": None, "base_url": None, "extra": None})
     return default.changed(own)
 
 
@@ -326,6 +329,7 @@ def _access(seat: Seat, environment: Environment) -> ModelAccess:
         base_url=base_url,
         timeout_s=seat.timeout_s,
         max_output_tokens=seat.max_output_tokens,
+        request=seat.request,
     )
 
 

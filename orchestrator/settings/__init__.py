@@ -1,7 +1,14 @@
 """Settings: the model and its loader."""
 
 from orchestrator.settings.load import Environment, forget_secrets, is_stream, load, packaged, process_variables
-from orchestrator.settings.model import BudgetSettings, PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings.model import (
+    BudgetSettings,
+    PriceSettings,
+    ProviderName,
+    RequestSettings,
+    Settings,
+    WireFormat,
+)
 from orchestrator.settings.policies import Policies
 from orchestrator.settings.sections import AnalysisSettings
 
@@ -12,6 +19,7 @@ __all__ = [
     "Policies",
     "PriceSettings",
     "ProviderName",
+    "RequestSettings",
     "Settings",
     "WireFormat",
     "forget_secrets",

@@ -1,6 +1,7 @@
 """The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -54,7 +55,36 @@ class ConcurrencySettings(Section):
     """Test runs and commands at once."""
 
 
-class ProviderSettings(Section):
+class RequestSettings(Section):
+    """What requests to a model say beside the prompt; an empty name leaves it to the service.
+
+    Each wire sends what it has a field for; what it has none for, and what a service refuses, is left out and told.
+    """
+
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much the model reasons and writes."""
+    thinking: bool | Annotated[int, Field(ge=1024)] | None = None
+    """Whether the model thinks before it answers, or the most tokens that it may think (Anthropic)."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+    """Texts that end an answer."""
+    service_tier: str | None = None
+    metadata: dict[str, str] | None = None
+    extra: dict[str, Any] | None = None
+    """Further fields of the request's body, merged into it."""
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.model_dump(mode="json"), sort_keys=True))
+
+    def changed(self, own: "RequestSettings", *, same_service: bool) -> "RequestSettings":
+        """Returns these with what `own` says; fields of one service's body are not another's."""
+        said = {name: getattr(own, name) for name in RequestSettings.model_fields}
+        mine = {name: getattr(self, name) for name in RequestSettings.model_fields if same_service or name != "extra"}
+        return RequestSettings(**(mine | {name: one for name, one in said.items() if one is not None}))
+
+
+class ProviderSettings(RequestSettings):
     """Where replies come from, and the transport retry."""
 
     name: ProviderName = "scripted"
@@ -83,7 +113,7 @@ class ProviderSettings(Section):
     """Seconds that a call waits for a service that answers nobody, until the sprint pauses."""
 
 
-class StrongerSettings(Section):
+class StrongerSettings(RequestSettings):
     """The model that answers a persona where its usual one ran into the same failure again."""
 
     model: str
@@ -95,7 +125,7 @@ class StrongerSettings(Section):
     max_output_tokens: int | None = Field(default=None, ge=1)
 
 
-class PersonaSettings(Section):
+class PersonaSettings(RequestSettings):
     """What one persona does otherwise; an empty name takes `provider.*`.
 
     A persona with another provider than `provider.name` takes neither its model nor its address.

@@ -154,7 +154,8 @@ async def test_a_stream_that_breaks_behind_its_end_is_whole(service: Service) ->
 
 @both
 async def test_a_server_that_takes_no_streams_is_asked_without_from_then_on(service: Service) -> None:
-    refusal = Answer(status=400, body={"error": {"message": "Unrecognized request argument: stream_options"}})
+    named = "stream" if service is CLAUDE else "stream_options"
+    refusal = Answer(status=400, body={"error": {"message": f"Unrecognized request argument: {named}"}})
     with model_server(refusal, Answer(body=service.body(TEXT))) as server:
         access = ModelAccess(
             model="asked", api_key="sk-1234567", base_url=server.url, timeout_s=20, max_output_tokens=30_000
@@ -164,6 +165,7 @@ async def test_a_server_that_takes_no_streams_is_asked_without_from_then_on(serv
         await provider.close()
     assert [reply.text for reply in replies] == [TEXT, TEXT]
     assert ["stream" in asked.body for asked in server.asked] == [True, False, False]
+    assert [reply.left_out for reply in replies] == [("stream",), ()]
 
 
 async def test_a_server_that_gives_no_reason_for_its_end_is_read_as_it_was_in_one_piece() -> None:
