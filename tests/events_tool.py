@@ -24,7 +24,7 @@ OWN = frozenset({"level", "task", "persona", "known", "data", "left", "valid"})
 """Keywords of an emitter that are no data."""
 ACCOUNT = ("purpose", "turn", "layer", "repairs", "first_repairs")
 SPREAD: dict[str, tuple[str, ...]] = {
-    "spent": ("input_tokens", "cached_tokens", "output_tokens", "cost_usd"),
+    "spent": ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost_usd"),
     "account": ACCOUNT,
     "decided": KEYS,
     "said": KEYS,

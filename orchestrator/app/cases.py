@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.core.exchange import Case, CaseSource, CaseWritten
+from orchestrator.core.exchange import Case, CaseSource, CaseWritten, Reply
 from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import suggest
@@ -70,6 +70,15 @@ def export(folder: Path, choice: Choice, environment: Environment, *, replace: b
         if case.source.redaction_changed:
             done.altered.append(case.name)
     return done
+
+
+def reasonings(choice: Choice, environment: Environment) -> Iterator[tuple[str, str, Reply]]:
+    """Yields (sprint, story, reply without secrets) of replies that tell their model's thoughts. Raises ConfigError."""
+    secrets = secrets_of(environment.variables)
+    for sprint, story, entry in _replies(StateFolder.of(environment), choice):
+        if entry.reply is not None and entry.reply.reasoning:
+            thoughts = redact(entry.reply.reasoning, known=secrets)
+            yield sprint, story, entry.reply.model_copy(update={"reasoning": thoughts})
 
 
 def replay_all(folder: Path) -> list[Replayed]:

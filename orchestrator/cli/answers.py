@@ -8,9 +8,19 @@ import typer
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.cases import Replayed, Verdict
-from orchestrator.app.cases import Choice, Exported, export, replay_all, schema_of
-from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, read_text, say
-from orchestrator.core.exchange import CaseWritten, Seen
+from orchestrator.app.cases import Choice, Exported, export, reasonings, replay_all, schema_of
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    FileArgument,
+    command,
+    command_group,
+    print_json,
+    read_text,
+    safe,
+    say,
+)
+from orchestrator.core.exchange import CaseWritten, Reply, Seen
 
 app = command_group()
 answers_app = command_group(
@@ -116,6 +126,36 @@ def replay_command(context: Context, folder: FolderArgument) -> int:
         told_counts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         print(f"{len(results)} cases: {told_counts}")
     return Exit.NOT_DONE if counts[Verdict.WORSE] else Exit.GOOD
+
+
+@command(answers_app, "reasoning", "url")
+def reasoning_command(
+    context: Context,
+    sprint: Annotated[str | None, typer.Option(metavar="ID", help="Only this sprint; default: every one.")] = None,
+    story: Annotated[str | None, typer.Option(metavar="ID", help="Only this story.")] = None,
+) -> int:
+    """Show what models thought before they answered, without secrets, where their services tell it.
+
+    Example: orchestrator answers reasoning --story US-003
+    """
+    found = list(reasonings(Choice(sprint=sprint, story=story), context.environment))
+    if context.as_json:
+        print_json([_thoughts(*one) for one in found])
+        return Exit.GOOD
+    for in_sprint, of_story, reply in found:
+        usage, asked = reply.usage, " ".join(filter(None, (reply.key.purpose, reply.key.task)))
+        tokens = f", {usage.reasoning} of {usage.output} tokens" if usage.reasoning else ""
+        print(f"{in_sprint} {of_story}: {reply.key.persona}, {asked}, turn {reply.turn}{tokens}")
+        print("\n".join(f"  {safe(line)}" for line in reply.reasoning.splitlines()), end="\n\n")
+    if not found:
+        say("no reply that is kept tells what its model thought")
+    return Exit.GOOD
+
+
+def _thoughts(sprint: str, story: str, reply: Reply) -> dict[str, Any]:
+    """Returns what a model thought for programs."""
+    about = reply.model_dump(include={"turn", "model", "usage", "reasoning"})
+    return {**reply.key.model_dump(), "sprint": sprint, "story": story, **about}
 
 
 def _seen(seen: Seen) -> str:

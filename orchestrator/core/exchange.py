@@ -100,6 +100,8 @@ class Usage(Value):
     input: int = 0
     cached: int = 0
     output: int = 0
+    reasoning: int = 0
+    """Of `output`, those of thoughts before the answer."""
 
 
 class StopReason(StrEnum):
@@ -148,6 +150,8 @@ class Reply(Value):
     model: str = ""
     provider: str = ""
     duration_ms: int = 0
+    reasoning: str = ""
+    """What the model thought before it answered, as far as its service shows it. Kept in the journal alone."""
     paid: bool = True
     """False for the stand-in of an optional script entry that does not exist."""
     failed_calls: tuple[FailedCall, ...] = ()

@@ -132,7 +132,7 @@ class DurableStep:
                 return {"error": pack(error), "failed_calls": failed}
             except OSError as error:
                 return {"error": pack(_disk_error("reply journal", error))}
-            return {"value": reply.model_dump(mode="json")}
+            return {"value": reply.model_dump(mode="json", exclude={"reasoning"})}
 
         result = await self._record(f"turn:{prompt.key.purpose}", recorded)
         if "error" in result:

@@ -378,6 +378,7 @@ def spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
         "input_tokens": sum(call.usage.input for call in calls),
         "cached_tokens": sum(call.usage.cached for call in calls),
         "output_tokens": sum(call.usage.output for call in calls),
+        "reasoning_tokens": sum(call.usage.reasoning for call in calls),
         "cost_usd": sum(known) if len(known) == len(costs) else None,
     }
 

@@ -52,12 +52,17 @@ GROWING = "done"
 _ENTRY = re.compile(r"\n\n(?=### )")
 
 
+class _OutputTokens(WirePart):
+    thinking_tokens: Known[NonNegativeInt] = None
+
+
 class _Usage(WirePart):
     input_tokens: NonNegativeInt
     """Without what was read from or written to the cache."""
     output_tokens: NonNegativeInt = 0
     cache_creation_input_tokens: Known[NonNegativeInt] = None
     cache_read_input_tokens: Known[NonNegativeInt] = None
+    output_tokens_details: Known[_OutputTokens] = None
 
 
 class _Stop(WirePart):
@@ -85,6 +90,7 @@ class _Streamed(Streamed):
 
     def __init__(self) -> None:
         super().__init__()
+        self._thoughts = ""
         self._message: dict[str, Any] = {"type": "message"}
 
     def add(self, event: Any) -> None:
@@ -94,8 +100,10 @@ class _Streamed(Streamed):
             self._message = dict(event["message"])
         elif kind == "content_block_start":
             self.take(spoken([event.get("content_block")]))
+            self._thoughts += _thoughts([event.get("content_block")])
         elif kind == "content_block_delta" and isinstance(delta := event.get("delta"), dict):
             self.take(delta.get("text"))
+            self._thoughts += delta["thinking"] if isinstance(delta.get("thinking"), str) else ""
         elif kind == "message_delta":
             told = (
                 event.get("delta"),
@@ -108,7 +116,13 @@ class _Streamed(Streamed):
 
     def body(self) -> Any:
         """See the base."""
-        return {**self._message, "content": [{"type": "text", "text": self.text}]}
+        thoughts = {"type": "thinking", "thinking": self._thoughts}
+        return {**self._message, "content": [thoughts, {"type": "text", "text": self.text}]}
+
+
+def _thoughts(content: object) -> str:
+    parts = (part for part in content if isinstance(part, dict)) if isinstance(content, list) else ()
+    return "".join(part["thinking"] for part in parts if isinstance(part.get("thinking"), str))
 
 
 def _mapping(found: object) -> Mapping[str, Any]:
@@ -190,11 +204,18 @@ class AnthropicProvider(ModelProvider):
         usage = message.usage
         read = (usage.cache_read_input_tokens or 0) if usage else 0
         written = (usage.cache_creation_input_tokens or 0) if usage else 0
+        thought = (usage.output_tokens_details or _OutputTokens()).thinking_tokens if usage else None
         return Said(
             text=spoken(message.content) or (message.stop_details or _Stop()).explanation or "",
+            reasoning=_thoughts(message.content),
             stop_reason=STOPS.get(message.stop_reason, StopReason.UNKNOWN),
             model=message.model or "",
-            usage=Usage(input=usage.input_tokens + read + written, cached=read, output=usage.output_tokens)
+            usage=Usage(
+                input=usage.input_tokens + read + written,
+                cached=read,
+                output=usage.output_tokens,
+                reasoning=thought or 0,
+            )
             if usage
             else None,
             cache_written=written,

@@ -82,6 +82,8 @@ class Said:
     """As the service names it; empty when it does not."""
     usage: Usage | None
     """None when the service does not tell."""
+    reasoning: str = ""
+    """Thoughts before the answer; no part of `text`."""
     cache_written: int = 0
     """Tokens of `usage.input` that were written to the provider's cache."""
 
@@ -279,7 +281,7 @@ class ModelProvider(ABC):
         said = self._read(came.body())
         usage = said.usage or Usage(input=_tokens(prompt.text))
         # Of what was generated the service tells at the end only.
-        usage = usage.model_copy(update={"output": max(usage.output, _tokens(came.text))})
+        usage = usage.model_copy(update={"output": max(usage.output, _tokens(came.text + said.reasoning))})
         return replace(said, text=came.text, stop_reason=StopReason.INTERRUPTED, usage=usage)
 
     def _reply(self, prompt: Prompt, said: Said, started: float) -> Reply:
@@ -287,6 +289,7 @@ class ModelProvider(ABC):
             key=prompt.key,
             turn=prompt.turn,
             text=said.text,
+            reasoning=said.reasoning,
             stop_reason=said.stop_reason,
             usage=said.usage or Usage(),
             cost_usd=self._cost(said),

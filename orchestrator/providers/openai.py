@@ -48,16 +48,24 @@ class _CachedTokens(WirePart):
     cache_write_tokens: Known[NonNegativeInt] = None
 
 
+class _OutputTokens(WirePart):
+    reasoning_tokens: Known[NonNegativeInt] = None
+
+
 class _Usage(WirePart):
     prompt_tokens: NonNegativeInt
     """With what was read from or written to the cache."""
     completion_tokens: NonNegativeInt = 0
     prompt_tokens_details: Known[_CachedTokens] = None
+    completion_tokens_details: Known[_OutputTokens] = None
 
 
 class _Message(WirePart):
     content: Any = None
     refusal: Known[str] = None
+    reasoning_content: Known[str] = None
+    reasoning: Known[str] = None
+    """The same of other servers."""
 
 
 class _Choice(WirePart):
@@ -87,7 +95,7 @@ class _Streamed(Streamed):
 
     def __init__(self) -> None:
         super().__init__()
-        self._refusal, self._told, self._stop = "", dict[str, Any](), None
+        self._refusal, self._thoughts, self._told, self._stop = "", "", dict[str, Any](), None
 
     def add(self, event: Any) -> None:
         """See the base."""
@@ -99,13 +107,15 @@ class _Streamed(Streamed):
         if isinstance(delta, dict):
             self.take(spoken(delta.get("content")))
             self._refusal += delta["refusal"] if isinstance(delta.get("refusal"), str) else ""
+            thought = delta.get("reasoning_content") or delta.get("reasoning")
+            self._thoughts += thought if isinstance(thought, str) else ""
         self._stop = choice.get("finish_reason") or self._stop
         # Some servers give no reason; what was used comes last.
         self.whole = self._stop is not None or "usage" in self._told
 
     def body(self) -> Any:
         """See the base."""
-        message = {"content": self.text, "refusal": self._refusal or None}
+        message = {"content": self.text, "refusal": self._refusal or None, "reasoning": self._thoughts}
         return {"choices": [{"message": message, "finish_reason": self._stop}], **self._told}
 
 
@@ -178,12 +188,21 @@ class OpenAIProvider(ModelProvider):
         choice, usage = completion.choice or _Choice(message=_Message()), completion.usage
         details = (usage.prompt_tokens_details if usage else None) or _CachedTokens()
         cached = details.cached_tokens or 0
+        thought = (usage.completion_tokens_details if usage else None) or _OutputTokens()
         text = spoken(choice.message.content)
         refusal = choice.message.refusal if not text else None
         return Said(
             text=text or refusal or "",
+            reasoning=choice.message.reasoning_content or choice.message.reasoning or "",
             stop_reason=StopReason.REFUSAL if refusal else STOPS.get(choice.finish_reason, StopReason.UNKNOWN),
             model=completion.model or "",
-            usage=Usage(input=usage.prompt_tokens, cached=cached, output=usage.completion_tokens) if usage else None,
+            usage=Usage(
+                input=usage.prompt_tokens,
+                cached=cached,
+                output=usage.completion_tokens,
+                reasoning=thought.reasoning_tokens or 0,
+            )
+            if usage
+            else None,
             cache_written=details.cache_write_tokens or 0,
         )

@@ -89,9 +89,28 @@ def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
     started = next(event for event in events if event.name == "sprint_started")
     assert started.message.endswith("provider anthropic claude-m, alex: openai gpt-m")
     assert [event.data["kind"] for event in events if event.name == "call_retried"] == ["overloaded", "rate_limit"]
+    assert [event.data["reasoning_tokens"] for event in events if event.name == "turn_finished"] == [3] * 4
     kept = everything_kept(tmp_path)
     assert b"claude-told" in kept
     assert not any(key.encode() in kept for key in KEYS.values())
+
+
+def test_what_a_model_thought_is_in_the_journal_alone_and_shown_on_request(tmp_path: Path) -> None:
+    thought = f"Perhaps {KEYS['OPENAI_API_KEY']} helps.\nNo."
+
+    def thinking(asked: Asked) -> Answer:
+        parts = [{"type": "thinking", "thinking": thought}, {"type": "text", "text": answer_to(asked)}]
+        return Answer(body=message(content=parts))
+
+    with model_server(thinking) as server:
+        settled(tmp_path, "provider.name=anthropic", "provider.model=m", ANTHROPIC_BASE_URL=server.url)
+    holding = [path for path in tmp_path.rglob("*") if path.is_file() and b"Perhaps" in path.read_bytes()]
+    assert {path.parent for path in holding} == {tmp_path / "state" / "replies" / "SP-001" / "A"}
+    assert not any("Perhaps" in json.dumps(asked.body) for asked in server.asked)
+    env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)
+    shown = run_cli(["answers", "reasoning", "--story", "A"], tmp_path, env).stdout
+    assert shown.startswith("SP-001 A: mike, breakdown, turn 1, 3 of 5 tokens\n  Perhaps [redacted] helps.\n  No.\n\n")
+    assert shown.count("Perhaps") == 4
 
 
 def test_answers_that_break_off_end_no_story_and_what_had_come_is_in_the_report(tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def model_server(
 def message(text: str = "ok", stop: str | None = "end_turn", **more: Any) -> dict[str, Any]:
     """A body of the Messages API."""
     usage = {"input_tokens": 11, "output_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2}
+    usage |= {"output_tokens_details": {"thinking_tokens": 3}}
     content = [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}]
     body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-told", "content": content}
     return {**body, "stop_reason": stop, "stop_sequence": None, "usage": usage, **more}
@@ -138,7 +139,9 @@ def completion(text: str | None = "ok", stop: str | None = "stop", **more: Any) 
     """A body of chat completions."""
     usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
     details = {"prompt_tokens_details": {"cached_tokens": 7, "cache_write_tokens": 2}}
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": stop}
+    details |= {"completion_tokens_details": {"reasoning_tokens": 3}}
+    said = {"role": "assistant", "content": text, "reasoning_content": "hm"}
+    choice = {"index": 0, "message": said, "finish_reason": stop}
     body = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-told", "choices": [choice]}
     return {**body, "usage": {**usage, **details}, **more}
 
@@ -186,7 +189,7 @@ def completion_stream(text: str = "ok", stop: str | None = "stop", pieces: int =
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
         return {**whole, "object": "chat.completion.chunk", "choices": [choice], "usage": None}
 
-    events = [chunk({"role": "assistant", "content": ""})]
+    events = [chunk({"role": "assistant", "content": ""}), chunk({"content": None, "reasoning": "hm"})]
     events += [chunk({"content": text[at : at + step]}) for at in range(0, len(text), step)]
     end = [chunk({}, stop), {**whole, "object": "chat.completion.chunk", "choices": [], "usage": usage}]
     return _events(events + ([{"error": error}] if error else end), named=False) + ("" if error else "data: [DONE]\n\n")

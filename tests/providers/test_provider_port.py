@@ -94,7 +94,8 @@ async def test_a_reply_is_the_answer_to_its_prompt(opened: Opened, tmp_path: Pat
         reply = await provider.complete(prompt(2))
         assert (reply.key, reply.turn, reply.text) == (KEY, 2, ' {"a": "\u2028ä😀"}\n')
         assert (reply.provider, reply.paid, reply.failed_calls) == (provider.name, True, ())
-        assert (reply.usage, reply.stop_reason) == (Usage(input=20, cached=7, output=5), StopReason.END_TURN)
+        assert reply.usage == Usage(input=20, cached=7, output=5, reasoning=0 if reply.provider == "scripted" else 3)
+        assert reply.stop_reason is StopReason.END_TURN
         assert reply.model
         assert Reply.model_validate(reply.model_dump(mode="json")) == reply
         (line,) = await lines_of(log)

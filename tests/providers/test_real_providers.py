@@ -65,9 +65,9 @@ async def call(
 async def test_a_reply_is_read_whole(service: Service) -> None:
     with model_server(Answer(body=service.body("plan \ud83d\ude00"))) as server:
         reply = await call(service, server.url)
-    assert (reply.text, reply.key, reply.turn) == ("plan 😀", KEY, 3)
+    assert (reply.text, reply.reasoning, reply.key, reply.turn) == ("plan 😀", "hm", KEY, 3)
     assert (reply.stop_reason, reply.paid) == (StopReason.END_TURN, True)
-    assert reply.usage == Usage(input=20, cached=7, output=5)
+    assert reply.usage == Usage(input=20, cached=7, output=5, reasoning=3)
     assert (reply.model, reply.provider, reply.cost_usd) == (service.told_model, service.provider.name, None)
     (asked,) = server.asked
     assert asked.path == service.path

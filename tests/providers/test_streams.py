@@ -77,7 +77,7 @@ async def test_a_streamed_reply_is_what_it_would_be_in_one_piece(service: Servic
         whole = await call(service, server, stream=False)
     assert "stream" not in server.asked[0].body
     assert streamed.model_copy(update={"duration_ms": 0}) == whole.model_copy(update={"duration_ms": 0})
-    assert (streamed.text, streamed.usage) == (TEXT, Usage(input=20, cached=7, output=5))
+    assert (streamed.text, streamed.usage) == (TEXT, Usage(input=20, cached=7, output=5, reasoning=3))
     with model_server(Answer(body=service.stream(TEXT, service.limit), headers=EVENTS)) as server:
         assert (await call(service, server)).stop_reason is StopReason.MAX_TOKENS
 
