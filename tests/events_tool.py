@@ -137,6 +137,8 @@ MEANS = {
     "tests_finished": "the story's suite has run",
     "budget_changed": "other settings were read, and a sprint may spend more or less from now on",
     "turn_failed": "a request failed for good, or a budget is used up",
+    "schema_left_out": "the schema of an answer was to hold and did not: refused, not possible, not kept to; told once "
+    "per persona and schema in a process",
     "turn_finished": "a persona answered",
     "turn_started": "a persona is asked",
 }

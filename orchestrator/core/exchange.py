@@ -77,6 +77,8 @@ class Prompt(Value):
     """Hash of the prompt's text as it was in the files, before anything was filled in."""
     schema_name: str | None = None
     """Stem of the answer's schema in contracts/: what it is held against, in whatever form it comes."""
+    answer_form: Literal["any", "json"] = "any"
+    """json: nothing but JSON of the schema answers the prompt, so that a service may be held to it."""
     max_output_tokens: int | None = None
     stronger: bool = False
     """Whether the persona's stronger model is to answer, where one is configured."""
@@ -152,6 +154,8 @@ class Reply(Value):
     duration_ms: int = 0
     reasoning: str = ""
     """What the model thought before it answered, as far as its service shows it. Kept in the journal alone."""
+    unconstrained: str = ""
+    """Why the service was not held to the answer's schema although it was to be, where that is to be told."""
     paid: bool = True
     """False for the stand-in of an optional script entry that does not exist."""
     failed_calls: tuple[FailedCall, ...] = ()

@@ -235,6 +235,11 @@ class DurableStep:
             stop_reason=reply.stop_reason,
             paid=reply.paid,
         )
+        if reply.unconstrained:
+            await self.emit(
+                "schema_left_out", f"{persona}: {reply.unconstrained}", level=Level.WARN, persona=persona, task=task,
+                purpose=reply.key.purpose, schema=prompt.schema_name, model=reply.model, provider=reply.provider,
+            )  # fmt: skip
 
     async def _tell_retries(self, prompt: Prompt, failures: Sequence[FailedCall]) -> None:
         """Each of the failures was followed by another call: told before it, and once more with the recorded result.

@@ -57,7 +57,7 @@ class Analyst:
             "contract": self._desk.library.note(CONTRACT, schema=told) if contract else "",
         }
         request = self._desk.request(
-            NAME, Purpose.STAGE, StageAnswer, slots, shows_schema=False, filled_with=prompt.version
+            NAME, Purpose.STAGE, StageAnswer, slots, shows_schema=False, asks_json=contract, filled_with=prompt.version
         )
         try:
             result = _answered(prompt, await ask(self._desk, request, read=read, complete=keep))

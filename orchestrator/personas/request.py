@@ -51,6 +51,8 @@ class Request:
     feedback: str = ""
     shows_schema: bool = True
     """Whether the prompt shows the schema, unless it asks for a plan."""
+    asks_json: bool = True
+    """Whether JSON of the schema is asked for, unless it asks for a plan or whole files."""
     form: Form | None = None
     """In which form files are asked for; None where none are."""
     whole_slots: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +80,11 @@ class Request:
     def prompt_name(self) -> str:
         """Name of the prompt for the form that is asked for."""
         return f"{self.prompt}_{self.form}" if self.form in {"plan", "whole"} else self.prompt
+
+    @property
+    def only_json(self) -> bool:
+        """Returns whether nothing but JSON of the schema is asked for: no plan, no whole files, no look."""
+        return self.asks_json and self.form in {None, "json"} and self.shown is None
 
     def after(self, heard: "Heard") -> "Request":
         """Returns what is to be sent next when this answer was not accepted."""

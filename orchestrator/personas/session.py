@@ -232,6 +232,7 @@ class Desk:
             name=name,
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=request.schema_name,
+            answer_form="json" if request.purpose is Purpose.REPAIR or request.only_json else "any",
             stronger=request.stronger,
             temperature=request.temperature,
         )

@@ -5,6 +5,7 @@ Importing this module imports the SDK, which takes seconds: only wiring does, wh
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Literal
 
 import anthropic
@@ -23,11 +24,13 @@ from orchestrator.providers.base import (
     Streamed,
     StreamError,
     WirePart,
+    merged,
     reason,
     sendable,
     split,
     spoken,
 )
+from orchestrator.providers.structured import answer_schema
 from orchestrator.settings import RequestSettings
 
 STOPS: Mapping[str | None, StopReason] = {
@@ -134,6 +137,7 @@ class AnthropicProvider(ModelProvider):
     """`ports.Provider` on `messages.create`. Made outside an event loop: it loads certificates and parts of the SDK."""
 
     name = "anthropic"
+    takes_open_schemas = False
 
     def _open(self, access: ModelAccess) -> None:
         self._client = anthropic.AsyncAnthropic(
@@ -163,7 +167,7 @@ class AnthropicProvider(ModelProvider):
                 system=_blocks(system, ends) if system else anthropic.omit,
                 messages=[user],
                 # Not by name: the SDK knows no temperature any longer, which most models still take.
-                extra_body=self._body(prompt),
+                extra_body=merged(self._body(prompt), _output_config(self._structured.name(prompt))),
                 # Given with the call as well: without it the SDK refuses long answers that are not streamed.
                 timeout=self._client.timeout,
             ) as raw:
@@ -220,6 +224,15 @@ class AnthropicProvider(ModelProvider):
             else None,
             cache_written=written,
         )
+
+
+@cache
+def _output_config(schema: str | None) -> Mapping[str, Any]:
+    """Returns what asks for an answer of a schema; nothing without one. Not to be changed: all calls share it."""
+    if schema is None:
+        return {}
+    form = {"type": "json_schema", "schema": anthropic.transform_schema(dict(answer_schema(schema)))}
+    return {"output_config": {"format": form}}
 
 
 def _seams(segments: Sequence[Segment]) -> frozenset[str]:

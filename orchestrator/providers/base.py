@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -21,7 +22,8 @@ from orchestrator.core.progress import call_progress
 from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
-from orchestrator.settings import PriceSettings, RequestSettings
+from orchestrator.providers.structured import Structured
+from orchestrator.settings import PriceSettings, RequestSettings, WireStructured
 from orchestrator.settings.prices import cost_of
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class ModelAccess:
     """Seconds without a further piece, once the first has come, after which a stream counts as broken."""
     request: RequestSettings = field(default_factory=RequestSettings)
     """What requests say beside the prompt."""
+    structured: Callable[[str], WireStructured] = lambda _: "auto"
+    """Persona → whether the schemas of its answers are sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +162,8 @@ class ModelProvider(ABC):
     """
 
     name: str
+    takes_open_schemas = True
+    """Whether the service takes schemas of objects whose keys are not known."""
 
     def __init__(
         self,
@@ -173,6 +179,8 @@ class ModelProvider(ABC):
         # What the wire has no field for is told with the first reply, what the service refuses with the next one.
         said = access.request.model_dump(exclude_none=True, exclude={"extra"})
         self._untold = [name for name in said if name not in self._fields(access.request)]
+        service = f"{self.name} .{urlsplit(access.base_url).hostname or ''}/{access.model}"
+        self._structured = Structured(service, access.structured, takes_open=self.takes_open_schemas)
         self._open(access)
 
     async def complete(self, prompt: Prompt) -> Reply:
@@ -197,6 +205,8 @@ class ModelProvider(ABC):
             reply = self._reply(prompt, said, started).model_copy(update={"left_out": tuple(self._untold)})
             self._untold = []
             self._limiter.finished(reply.usage.output)
+            if untold := self._structured.untold(prompt, said.text, said.stop_reason):
+                reply = reply.model_copy(update={"unconstrained": untold})
         if self._on_paid is not None:
             self._on_paid(prompt)
         return reply
@@ -209,6 +219,8 @@ class ModelProvider(ABC):
         while True:
             parts = self._parts(prompt)
             response = await self._exchange(prompt, came, call)
+            if response.status_code >= 300 and self._structured.refuses(prompt, response.status_code, response.text):
+                continue
             refused = {name for name, fields in parts.items() if _refuses(name, fields, response)}
             if not refused:
                 return response

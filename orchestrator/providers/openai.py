@@ -4,15 +4,18 @@ Importing this module imports the SDK, which takes seconds: only wiring does, wh
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 from openai.types.chat import ChatCompletionMessageParam
+from openai.types.shared_params import ResponseFormatJSONSchema
 from pydantic import NonNegativeInt, model_validator
 
 from orchestrator.core.exchange import Prompt, StopReason, Usage
+from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.providers.base import (
     CONNECT_S,
     Known,
@@ -28,6 +31,7 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
+from orchestrator.providers.structured import answer_schema, is_closed, trimmed
 from orchestrator.settings import RequestSettings
 
 STOPS: Mapping[str | None, StopReason] = {
@@ -150,6 +154,7 @@ class OpenAIProvider(ModelProvider):
             async with self._create(
                 model=self._access.model,
                 messages=messages,
+                response_format=_response_format(self._structured.name(prompt)) or openai.omit,
                 # Not by name: the types of the SDK want to know at once whether a stream comes back.
                 extra_body={self._limit_name: self._access.max_output_tokens, **self._body(prompt)},
             ) as raw:
@@ -206,3 +211,19 @@ class OpenAIProvider(ModelProvider):
             else None,
             cache_written=details.cache_write_tokens or 0,
         )
+
+
+@cache
+def _response_format(schema: str | None) -> ResponseFormatJSONSchema | None:
+    """Returns what asks for an answer of a schema, strict where that excludes no answer; None without one.
+
+    Not to be changed: all calls share it.
+    """
+    if schema is None:
+        return None
+    strict = is_closed(schema)
+    shape = dict(answer_schema(schema))
+    if strict:
+        # The SDK makes types strict, not schemas; it leaves defaults in, which Azure refuses.
+        shape = trimmed(openai.pydantic_function_tool(WIRE_SCHEMAS[schema])["function"].get("parameters"))
+    return {"type": "json_schema", "json_schema": {"name": schema, "strict": strict, "schema": shape}}

@@ -16,7 +16,7 @@ from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.settings import Environment, Policies, RequestSettings, Settings, WireFormat
+from orchestrator.settings import Environment, Policies, RequestSettings, Settings, WireFormat, WireStructured
 from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
 from orchestrator.settings.options import ModelOptions
 from orchestrator.settings.prices import find_price
@@ -196,7 +196,15 @@ def open_providers(
         log.check()
     stream, stall_s = settings.provider.stream, settings.provider.stall_s
     called = [seat for seat in used if seat.provider != "scripted"]
-    access = {seat: replace(_access(seat, environment), stream=stream, stall_s=stall_s) for seat in called}
+    access = {
+        seat: replace(
+            _access(seat, environment),
+            stream=stream,
+            stall_s=stall_s,
+            structured=partial(_structured, settings, seat.model or ""),
+        )
+        for seat in called
+    }
     providers: dict[Seat, Provider] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
     pauses = partial(Limiter, pause_s=settings.provider.wait_initial_s, longest_s=settings.provider.wait_max_s)
@@ -255,6 +263,12 @@ def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireF
         persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
         for persona, seat in seats.items()
     }
+
+
+def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
+    """Returns whether schemas are sent: as the persona says, else the model, else everybody."""
+    own = settings.personas[persona].structured if persona in settings.personas else None
+    return own or settings.wire.structured_models.get(model, settings.wire.structured)
 
 
 def policies_of(settings: Settings, forced: str | None = None) -> Policies:

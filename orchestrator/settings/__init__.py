@@ -8,6 +8,7 @@ from orchestrator.settings.model import (
     RequestSettings,
     Settings,
     WireFormat,
+    WireStructured,
 )
 from orchestrator.settings.policies import Policies
 from orchestrator.settings.sections import AnalysisSettings
@@ -22,6 +23,7 @@ __all__ = [
     "RequestSettings",
     "Settings",
     "WireFormat",
+    "WireStructured",
     "forget_secrets",
     "is_stream",
     "load",

@@ -25,6 +25,8 @@ ProviderName = Literal[
 ]
 WireFormat = Literal["auto", "plan", "whole", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
+WireStructured = Literal["auto", "never", "always"]
+"""Whether the schema of an answer that is asked for as JSON is sent with the request."""
 
 
 class ProjectSettings(Section):
@@ -138,16 +140,23 @@ class PersonaSettings(RequestSettings):
     max_output_tokens: int | None = Field(default=None, ge=1)
     format: WireFormat | None = None
     """How its files are asked for, whatever its model; empty: as `wire` says."""
+    structured: WireStructured | None = None
+    """Whether schemas are sent, whatever its model; empty: as `wire` says."""
     stronger: StrongerSettings | None = None
     """Who answers instead after the same answer twice, and of deliveries when what was built failed again as before."""
 
 
 class WireSettings(Section):
-    """The form in which the developer and the tester are asked for files; either form is accepted from anybody."""
+    """The forms in which answers are asked for; every form is accepted from anybody."""
 
     format: WireFormat = "auto"
+    """How the developer and the tester are asked for files."""
     models: dict[str, WireFormat] = Field(default_factory=dict)
     """Model id → its form, where it does better in another one."""
+    structured: WireStructured = "auto"
+    """auto: schemas are sent where they cost no share of a prompt cache; always: with every request for JSON."""
+    structured_models: dict[str, WireStructured] = Field(default_factory=dict)
+    """Model id → whether schemas are sent to it."""
 
 
 class PriceSettings(Section):

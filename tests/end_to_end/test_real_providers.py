@@ -138,6 +138,25 @@ def test_answers_that_break_off_end_no_story_and_what_had_come_is_in_the_report(
     assert story.cost_usd == pytest.approx((8 * 20 + tokens["output"]) / 1_000_000)
 
 
+def test_a_schema_that_a_server_refuses_is_an_event_and_no_retry(tmp_path: Path) -> None:
+    def local(asked: Asked) -> Answer:
+        if "response_format" in asked.body:
+            return Answer(status=400, body={"error": {"message": "response_format is not supported"}})
+        if "You repair text" in json.dumps(asked.body):
+            return Answer(body=completion(json.dumps(ANSWERS["You are Mike"])))
+        return Answer(body=completion("I would begin with a file.")) if len(server.asked) == 1 else gpt(asked)
+
+    with model_server(local) as server:
+        ask = ("provider.name=openai", "provider.model=m", f"provider.base_url={server.url}/v1")
+        result, events, _ = settled(tmp_path, *ask)
+    (story,) = result.report.stories
+    assert (story.status.value, story.calls, len(server.asked)) == ("done", 5, 6)
+    (left_out,) = [event for event in events if event.name == "schema_left_out"]
+    assert "the schema of breakdown is not sent" in left_out.message
+    assert (left_out.persona, left_out.data["purpose"], left_out.data["schema"]) == ("mike", "repair", "breakdown")
+    assert not [event for event in events if event.name == "call_retried"]
+
+
 def told(events: list[Event], name: str) -> list[str]:
     """Codes that the events of one name begin with, in order."""
     return [event.data["findings"][0]["code"] for event in events if event.name == name]

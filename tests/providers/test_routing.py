@@ -71,6 +71,19 @@ def test_the_form_of_files_is_a_personas_else_its_models_else_everybodys(tmp_pat
     }
 
 
+async def test_schemas_are_sent_as_a_persona_says_else_its_model_else_everybody(tmp_path: Path) -> None:
+    ask = ("provider.name=openai", "provider.model=m", "personas.alex.model=gpt-b")
+    ask += ("wire.structured_models={m: never}", "personas.jordan.structured=always")
+    segments = (Segment(name="role", text="r"), Segment(name="project", text="p"))
+    with model_server(Answer(body=completion("{}"))) as server:
+        provider = await asyncio.to_thread(opened, tmp_path, *ask, f"provider.base_url={server.url}")
+        for persona in ("mike", "alex", "jordan"):
+            key = TurnKey(persona=persona, story="A", purpose=Purpose.REPAIR)
+            await provider.complete(Prompt(key=key, segments=segments, schema_name="triage", answer_form="json"))
+        await provider.close()
+    assert ["response_format" in asked.body for asked in server.asked] == [False, True, True]
+
+
 def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
     own = ("personas.alex={provider: openai, model: gpt-b}", "personas.mike.model=claude-m")
     assert set(seats(tmp_path, *REAL, *own, forced="scripted").values()) == {"scripted"}
