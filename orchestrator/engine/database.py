@@ -12,6 +12,7 @@ The engine's tables, made without launching it.
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -57,6 +58,9 @@ class _WalConnection(sqlite3.Connection):
         super().__init__(*args, **kwargs)
         self.execute("PRAGMA journal_mode=WAL")
         self.execute("PRAGMA synchronous=NORMAL")
+        if sqlite3.sqlite_version_info < (3, 42):
+            # From Python 3.12 on dbos asks for unixepoch('subsec'), which is NULL in the SQLite of Debian 12.
+            self.create_function("unixepoch", 1, lambda _: round(time.time(), 3))
 
 
 def _create_private(path: str) -> None:
@@ -203,8 +207,10 @@ _CHUNK = 500  # ids per statement: SQLite limits variables
 
 @contextmanager
 def _client(url: str) -> Iterator[DBOSClient]:
-    parsed, engine = sa.make_url(url), None
-    if parsed.get_backend_name() != "sqlite":
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
+    else:
         # A statement that is prepared on one connection is not there on the next one of a pooler.
         parsed = parsed.set(drivername="postgresql+psycopg")
         engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={"prepare_threshold": None})
@@ -216,8 +222,7 @@ def _client(url: str) -> Iterator[DBOSClient]:
         yield client
     finally:
         client.destroy()
-        if engine is not None:
-            engine.dispose()
+        engine.dispose()
 
 
 def workflows_of(client: DBOSClient, run: str) -> list[str]:

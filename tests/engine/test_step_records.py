@@ -1,4 +1,4 @@
-"""Records of steps by compiled statements: the same rows, results and errors as dbos's own."""
+"""Records of steps by compiled statements: the same rows, results and errors as dbos's own; their times."""
 
 import asyncio
 from pathlib import Path
@@ -12,6 +12,8 @@ from dbos._error import DBOSStepNondeterminismError, DBOSWorkflowCancelledError,
 
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome
+from orchestrator.engine.database import EngineDatabase
+from orchestrator.storage.event_file import sqlite_url
 from tests.engine.test_durable import Counting, House, done, on_both
 
 __all__ = ["on_both"]
@@ -68,3 +70,13 @@ async def test_a_record_is_the_one_that_dbos_makes(tmp_path: Path) -> None:
         return done()
 
     assert await House(tmp_path, Counting()).run(body) == [done()]
+
+
+def test_the_clock_that_dbos_asks_is_in_every_sqlite(tmp_path: Path) -> None:
+    database = EngineDatabase(sqlite_url(tmp_path / "engine.sqlite"))
+    with database.engine.begin() as connection:
+        # As dbos makes its tables from Python 3.12 on.
+        connection.exec_driver_sql("CREATE TABLE made (at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
+        connection.exec_driver_sql("INSERT INTO made DEFAULT VALUES")
+        assert connection.exec_driver_sql("SELECT at FROM made").scalar_one() > 1_700_000_000_000
+    database.close()
