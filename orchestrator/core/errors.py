@@ -112,6 +112,10 @@ class TransientProviderError(ProviderError):
         self.row: str | None = None
 
 
+async def _at_once() -> None:
+    """Waits for nothing."""
+
+
 class ServiceAway(TransientProviderError):
     """A service answers no call at the moment: this one failed like those before it, or was not `begun`.
 
@@ -119,18 +123,28 @@ class ServiceAway(TransientProviderError):
     """
 
     def __init__(
-        self, error: TransientProviderError, message: str, *, begun: bool, until: Callable[[], Awaitable[None]]
+        self, message: str, *, begun: bool = True, until: Callable[[], Awaitable[None]] = _at_once, **details: Any
     ) -> None:
-        """`error` is the last of the service."""
-        super().__init__(
-            message,
+        super().__init__(message, **details)
+        self.begun, self.until = begun, until
+
+    @classmethod
+    def after(
+        cls, error: TransientProviderError, *, begun: bool, until: Callable[[], Awaitable[None]]
+    ) -> "ServiceAway":
+        """Returns this error for a call that met what `error` says, the last of the service."""
+        away = cls(
+            error.message,
+            begun=begun,
+            until=until,
             retry_after_s=error.retry_after_s,
             kind=error.kind,
             code=error.code,
             provider_name=error.provider_name,
             original_message=error.original_message,
         )
-        self.row, self.begun, self.until = error.row, begun, until
+        away.row = error.row
+        return away
 
 
 class StreamBroken(TransientProviderError):

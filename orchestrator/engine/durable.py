@@ -219,22 +219,13 @@ class DurableStep:
         persona, task, what = reply.key.persona, reply.key.task, reply.key.what
         await self._tell_retries(prompt, reply.failed_calls)
         self._events += len(reply.failed_calls)
+        told = f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}"
         await self.emit(
-            "turn_finished",
-            (f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}") + reply.without,
-            persona=persona,
-            task=task,
-            purpose=reply.key.purpose,
-            turn=reply.turn,
-            prompt=prompt.name,
-            prompt_version=prompt.version,
-            duration_ms=reply.duration_ms,
-            **spent([reply, *reply.failed_calls]),
-            model=reply.model,
-            provider=reply.provider,
-            stop_reason=reply.stop_reason,
-            paid=reply.paid,
-        )
+            "turn_finished", f"{told}{reply.without}", persona=persona, task=task,
+            purpose=reply.key.purpose, turn=reply.turn, prompt=prompt.name, prompt_version=prompt.version,
+            duration_ms=reply.duration_ms, **spent([reply, *reply.failed_calls]),
+            model=reply.model, provider=reply.provider, stop_reason=reply.stop_reason, paid=reply.paid,
+        )  # fmt: skip
         if reply.unconstrained:
             await self.emit(
                 "schema_left_out", f"{persona}: {reply.unconstrained}", level=Level.WARN, persona=persona, task=task,

@@ -72,7 +72,7 @@ def strict(schema: str) -> Any:
 
 
 def vendor_forms(schema: str) -> Sequence[Any]:
-    return (anthropic._output_config(schema)["format"]["schema"], strict(schema))  # type: ignore[index]
+    return (anthropic._output_config(schema)["output_config"]["format"]["schema"], strict(schema))  # type: ignore[index]
 
 
 def filled(schema: str, value: Any) -> Any:
