@@ -37,6 +37,8 @@ CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is known soon."""
 LOOK_AFTER = 1000
 """Characters of a stream between two looks whether it repeats itself."""
+LOOK_S = 0.25
+"""Seconds of a stream between two looks at the clock."""
 
 
 class WirePart(BaseModel):
@@ -135,6 +137,7 @@ class Streamed:
         """Whether the service said that this was all."""
         self.endless = False
         """Whether the text repeats itself without end: nothing more of it is read."""
+        self._look_at = LOOK_AFTER
 
     @property
     def text(self) -> str:
@@ -147,6 +150,9 @@ class Streamed:
         if isinstance(piece, str):
             self._pieces.append(piece)
             self.characters += len(piece)
+            if self.characters >= self._look_at:
+                self._look_at = self.characters + LOOK_AFTER
+                self.endless = repeated_end(self.text) is not None
 
     def add(self, event: Any) -> None:
         """Take the next event's data. Raises StreamError for one that is an error; what is unknown is left out."""
@@ -236,30 +242,34 @@ class ModelProvider(ABC):
             if response.status_code >= 300 or "event-stream" not in response.headers.get("content-type", ""):
                 await response.aread()
                 return response
-            progress, look_at = call_progress(prompt.key, time.monotonic()), LOOK_AFTER
-            try:
-                async with asyncio.timeout(None) as patience, aclosing(self._events(response)) as events:
-                    async for event in events:
-                        came.add(event)
-                        if came.characters:  # some think for minutes before the first piece
-                            now = time.monotonic()  # as the loop's
-                            self._limiter.circuit.answered(call)
-                            patience.reschedule(now + self._access.stall_s)
-                            progress.wrote(-(-came.characters // 4), now)
-                        if came.characters >= look_at:
-                            look_at = came.characters + LOOK_AFTER
-                            if repeated_end(came.text) is not None:
-                                came.endless = True
-                                return response
-            except TimeoutError as error:
-                if not patience.expired():
-                    raise
-                raise NoConnection(f"nothing more came for {self._access.stall_s:g} s", timed_out=True) from error
-            except ValueError as error:
-                raise NoConnection(f"the stream holds something that is no event: {error}", timed_out=False) from error
-            if not came.whole:
-                raise NoConnection("the stream ended before the answer did", timed_out=False)
+            await self._follow(prompt, came, response, call)
             return response
+
+    async def _follow(self, prompt: Prompt, came: Streamed, response: "httpx2.Response", call: Call) -> None:
+        """Reads a stream into `came`, to the answer's end or to where it repeats itself. Raises NoConnection."""
+        progress, look_at = call_progress(prompt.key, time.monotonic()), 0.0
+        try:
+            async with asyncio.timeout(None) as patience, aclosing(self._events(response)) as events:
+                async for event in events:
+                    came.add(event)
+                    if came.endless:
+                        return
+                    # Most pieces come within milliseconds, and a timer costs more than to read one. Before the first,
+                    # some think for minutes.
+                    if came.characters and (now := time.monotonic()) >= look_at:
+                        look_at = now + LOOK_S
+                        self._limiter.circuit.answered(call)
+                        patience.reschedule(look_at + self._access.stall_s)
+                        progress.wrote(-(-came.characters // 4), now)
+        except TimeoutError as error:
+            if not patience.expired():
+                raise
+            told = f"nothing more came for {self._access.stall_s:g} s"
+            raise NoConnection(told, timed_out=True) from error
+        except ValueError as error:
+            raise NoConnection(f"the stream holds something that is no event: {error}", timed_out=False) from error
+        if not came.whole:
+            raise NoConnection("the stream ended before the answer did", timed_out=False)
 
     def _ended(self, prompt: Prompt, came: Streamed, error: Exception, started: float) -> ProviderError:
         """Returns the error of an answer that did not come, or not to its end."""
@@ -423,7 +433,9 @@ def sendable(text: str) -> str:
 
 def spoken(content: object) -> str:
     """The text of a message's content: the content itself, or its parts of type `text`; "" where there is none."""
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    if isinstance(content, str):  # most pieces of a stream
+        return content
+    parts = content if isinstance(content, list) else ()
     texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
     return "".join(text for text in texts if isinstance(text, str))
 

@@ -104,7 +104,9 @@ class _Streamed(Streamed):
     def add(self, event: Any) -> None:
         """See the base."""
         chunk = event if isinstance(event, dict) else {}
-        self._told.update({name: chunk[name] for name in ("model", "usage") if chunk.get(name) is not None})
+        for name in ("model", "usage"):
+            if chunk.get(name) is not None:
+                self._told[name] = chunk[name]
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         delta = choice.get("delta")
