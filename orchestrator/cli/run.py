@@ -360,6 +360,11 @@ def _spending_lines(planned: DryRun) -> Iterator[str]:
         elif spending.usd is not None:
             whose = f"list prices of {AS_OF} where `prices` in config.yaml names no others"
             yield f"cost: about {spending.usd:.2f} USD ({whose})"
+        if (before := spending.as_before) is not None:
+            parts = {"calls": before.calls, "tokens in": before.input_tokens, "out": before.output_tokens}
+            told = ", ".join(f"{low} to {high} {unit}" for unit, (low, high) in parts.items())
+            cost = ", {:.2f} to {:.2f} USD".format(*before.usd) if before.usd is not None else ""
+            yield f"as the last {counted(before.stories, 'story', 'stories')} of this project went: {told}{cost}"
     if planned.past:
         yield "the last sprints of this project:"
     for sprint in planned.past:

@@ -149,6 +149,19 @@ class PastSprint(Value):
     """None when the price of a call is unknown."""
 
 
+class PastStories(Value):
+    """What a run takes when its stories go as the project's last ones did, failed ones included: from the lower to the
+    upper quartile of these, or from the least to the most where they are fewer than four."""
+
+    stories: int
+    """That is reckoned from."""
+    calls: tuple[int, int]
+    input_tokens: tuple[int, int]
+    output_tokens: tuple[int, int]
+    usd: tuple[float, float] | None
+    """At the prices of now; None where one is unknown, or no model is named."""
+
+
 class SpendingEstimate(Value):
     """Tokens and money when every answer is right at once."""
 
@@ -162,6 +175,8 @@ class SpendingEstimate(Value):
     """None where a price is unknown, or no model is named."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is unknown."""
+    as_before: PastStories | None = None
+    """None before the project's first sprint."""
 
 
 class CallEstimate(Value):

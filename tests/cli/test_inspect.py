@@ -74,6 +74,8 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     assert report.pop("last_at")["US-1"].endswith("+00:00")
     told = json.loads(played.result.report_path.read_text())
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
+    assert report.pop("budgets") == told["totals"]["budgets"]
+    assert f"; spent {told['totals']['calls']} calls" in text
     assert report == told
     assert all(any(story["title"] in row for row in text.splitlines()) for story in told["stories"])
 
