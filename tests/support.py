@@ -293,6 +293,8 @@ def play(
     strict: bool = False,
     plans: Sequence[str] = (),
     listen: Callable[[Event], object] = lambda _event: None,
+    record: Path | None = None,
+    replay: Path | None = None,
 ) -> Played:
     """One `run` in this process, with its state folder in `folder`. Raises what the run raises."""
 
@@ -316,6 +318,8 @@ def play(
         push_to=push_to,
         strict=strict,
         plans=tuple(plans),
+        record=record,
+        replay=replay,
     )
     result = asyncio.run(Run(options, configured, environment, tell=told.append, listen=heard).go())
     calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []

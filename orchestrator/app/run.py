@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.app.histories import event_url, is_sprint_finished, read_histories
 from orchestrator.app.plan_files import add_plans, read_plans, read_project
+from orchestrator.app.recordings import save_recording
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
@@ -25,7 +26,7 @@ from orchestrator.app.sprints import (
 from orchestrator.app.team import plan_payload, prompt_library
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.command import Gate
-from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, WorkspaceError
+from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, UserError, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import blocking
@@ -46,6 +47,7 @@ from orchestrator.sprint.slots import known_cells
 from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.recordings import expect_place
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.planning import judge_given
 
@@ -78,6 +80,8 @@ class Run:
         """Runs the whole sprint. Raises UserError before anything is spent."""
         if moved := await follow_move(self._folder):
             self._warn(moved)
+        if self._options.record is not None:
+            await asyncio.to_thread(expect_place, self._options.record)
         # Before anything else is looked at or made.
         content = await asyncio.to_thread(read_checked, self._options.backlog, self._settings, self._folder)
         provider = await asyncio.to_thread(
@@ -124,7 +128,10 @@ class Run:
                     works=works, environment=environment, library=library, sandbox=sandbox, secrets=secrets,
                     provider=options.provider, provider_told=str(provider),
                 )  # fmt: skip
-                record, paused = await self._work(chosen, equipment, workspace, lock.fd)
+                try:
+                    record, paused = await self._work(chosen, equipment, workspace, lock.fd)
+                finally:
+                    await self._record(sprint)
                 unpushed = await self._push(workspace, repository.path)
                 report, path, _ = await asyncio.to_thread(
                     save_report, environment, record, content.stories, paused, secrets, PATIENCE_S
@@ -148,6 +155,14 @@ class Run:
             self._warn(f"the backlog holds {counted(len(found), 'secret')}: masked from here on, revoke them")
         known = (*known_secrets(self._environment, repo), *found)
         return mask_backlog(content, masks_of(self._folder, known)), known
+
+    async def _record(self, sprint: str) -> None:
+        """Writes the recording that is asked for, also of a run that is interrupted: the journal has every exchange."""
+        if self._options.record is not None:
+            try:
+                await save_recording(self._options.record, sprint, self._settings, self._environment, warn=self._warn)
+            except (UserError, WorkspaceError) as error:
+                self._warn(f"no recording was written: {error.message}")
 
     def _warn(self, text: str) -> None:
         self._tell(f"warning: {text}")

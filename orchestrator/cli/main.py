@@ -40,6 +40,7 @@ extract   answers      Extract the value from a model's answer; exit 0: whole, 3
 apply     apply        Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 analyse   analyse      Analyse a repository stage by stage.
 check     check        Check one answer or many of them as a run does; exit 1 if one fails.
+replay    replay       Run a recorded sprint again without a model and show what changed.
 answers   answers      Keep answers of models as cases, and replay them with a newer version.
 """
 COMMANDS = {name: (module, told) for name, module, told in (line.split(None, 2) for line in _TABLE.split("\n")[1:-1])}

@@ -47,6 +47,12 @@ ProviderOption = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"Who answers: {', '.join(get_args(ProviderName))}.")
 ]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
+RecordOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write a recording of the sprint there when the run ends.")
+]
+ReplayOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="The recording there answers in place of all models.")
+]
 CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="File that gets a line per paid reply.")]
 PlanOption = Annotated[
     list[str] | None,
@@ -67,6 +73,8 @@ def run_command(
     provider: ProviderOption = None,
     script: ScriptOption = None,
     call_log: CallLogOption = None,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
     plan: PlanOption = None,
     push_to: PushOption = None,
     strict: StrictOption = False,
@@ -83,9 +91,11 @@ def run_command(
     chosen = split_names(stories)
     if stories is not None and not chosen:
         fail("--stories names no story: name some, or leave it out to run all")
+    if script is not None and replay is not None:
+        fail("--script and --replay both answer: leave one out")
     options = RunOptions(
         backlog=backlog, repo=repo, sprint=sprint, stories=chosen, provider=provider, script=script,
-        call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
+        call_log=call_log, record=record, replay=replay, push_to=push_to, strict=strict, plans=tuple(plan or ()),
         waits=not as_json and sys.stdin.isatty() and sys.stdout.isatty(),
     )  # fmt: skip
     if dry_run:

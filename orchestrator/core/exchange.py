@@ -197,6 +197,14 @@ class ScriptEntry(AnswerValue):
     """Really waited before the reply is handed over."""
     error: ErrorKind | None = None
     retry_after_s: float | None = Field(default=None, ge=0)
+    model: str = "scripted"
+    cost_usd: float | None = 0.0
+    paid: bool = True
+    """False for a recorded stand-in of an optional entry that did not exist."""
+    prompt: str = ""
+    """Of a recorded call: the name of the prompt's file, the hash of its text there, and that of the whole prompt."""
+    prompt_version: str = ""
+    prompt_hash: str = ""
 
     @property
     def lookup(self) -> tuple[str, str, str | None, Purpose, int]:

@@ -20,6 +20,7 @@ from orchestrator.settings import Environment, Policies, RequestSettings, Settin
 from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
 from orchestrator.settings.options import ModelOptions
 from orchestrator.settings.prices import find_price
+from orchestrator.storage.recordings import TEAM
 
 
 class Seat(NamedTuple):
@@ -183,6 +184,11 @@ def open_providers(
     default = _default_seat(settings, options.provider)
     if alone is not None:
         seats, strong = {alone: _seat(settings, alone, default, options.provider)}, {}
+    if options.replay is not None:
+        # The policies of stories follow the settings' models as they did when it was recorded: only the calls do not.
+        default = default._replace(provider="scripted")
+        seats = {persona: seat._replace(provider="scripted") for persona, seat in seats.items()}
+        strong = {persona: seat._replace(provider="scripted") for persona, seat in strong.items()}
     used = {*seats.values(), *strong.values()}
     if also is not None:
         seat = seats[also] = _seat(settings, also, default, options.provider)
@@ -375,6 +381,8 @@ def _scripted(
 ) -> ScriptedProvider:
     configured = settings.provider.script
     script = options.script or (environment.base_dir / configured if configured else None)
+    if options.replay is not None:
+        script = options.replay / TEAM
     if script is None:
         raise ConfigError(
             "the provider `scripted` needs --script FILE or provider.script in the configuration; "

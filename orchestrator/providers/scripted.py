@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError, StreamBroken
 from orchestrator.core.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
 from orchestrator.core.ports import Clock
 from orchestrator.core.progress import call_progress
@@ -93,18 +93,20 @@ class ScriptedProvider:
             with call_progress(key, started).calling(started):
                 await asyncio.sleep(entry.latency_ms / 1000)
         if entry.error is not None:
-            self._fail(entry)
+            self._fail(prompt, entry)
         reply = Reply(
             key=key,
             turn=prompt.turn,
             text=entry.text,
             stop_reason=entry.stop_reason,
-            usage=Usage(input=entry.input_tokens, cached=entry.cached_tokens, output=entry.output_tokens),
-            model="scripted",
+            usage=_usage(entry),
+            cost_usd=entry.cost_usd,
+            model=entry.model,
             provider=self.name,
             duration_ms=round((time.monotonic() - started) * 1000),
+            paid=entry.paid,
         )
-        if self._call_log is not None:
+        if self._call_log is not None and entry.paid:
             self._call_log.write(prompt)
         return reply
 
@@ -118,15 +120,22 @@ class ScriptedProvider:
             provider_name=self.name,
         )
 
-    def _fail(self, entry: ScriptEntry) -> None:
+    def _fail(self, prompt: Prompt, entry: ScriptEntry) -> None:
         kind = entry.error or ""
+        # Nothing is paid for a call that fails, unless its answer broke off.
+        came = Reply(key=prompt.key, turn=prompt.turn, text="", usage=_usage(entry), cost_usd=entry.cost_usd)
         message = f"scripted error {kind} in turn {entry.turn} of {entry.purpose}"
         if kind in TRANSIENT_KINDS:
-            raise TransientProviderError(
+            raise StreamBroken(
                 message,
+                came=came,
                 kind=kind,
                 provider_name=self.name,
                 original_message=entry.text,
                 retry_after_s=entry.retry_after_s,
             )
         raise PermanentProviderError(message, kind=kind, provider_name=self.name, original_message=entry.text)
+
+
+def _usage(entry: ScriptEntry) -> Usage:
+    return Usage(input=entry.input_tokens, cached=entry.cached_tokens, output=entry.output_tokens)

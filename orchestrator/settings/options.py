@@ -11,6 +11,8 @@ class ModelOptions:
     provider: str | None = None
     script: Path | None = None
     call_log: Path | None = None
+    replay: Path | None = None
+    """Folder of a recording, which answers in place of all models; the settings may name any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,8 @@ class RunOptions(ModelOptions):
     strict: bool = False
     plans: tuple[str, ...] = ()
     """`[STORY=]FILE`, each."""
+    record: Path | None = None
+    """Folder that gets a recording of the sprint when the run ends."""
     waits: bool = False
     """Whether a pause that people ordered is waited through, as at a terminal."""
 

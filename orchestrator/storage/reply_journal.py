@@ -41,6 +41,7 @@ class JournalEntry(Value):
     """Stem of the schema the reply was asked to fit; None when it was to be no answer of its own."""
 
 
+_PROMPT = "{step}.prompt.md"
 Share = Callable[[Sequence[Path]], None]
 """Takes files of the journal to a database that machines share."""
 
@@ -82,7 +83,7 @@ class WorkflowJournal:
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""
-        path = self._folder / f"{step}.prompt.md"
+        path = self._folder / _PROMPT.format(step=step)
         with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
             file.write(draw_controls(prompt.text))
 
@@ -174,6 +175,14 @@ class ReplyJournal:
         """Returns every ended call of one workflow by step and turn. Blocks."""
         found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
         return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
+
+    def prompt(self, sprint: str, story: str, step: int) -> str:
+        """Returns the prompt of one step as it is kept; "" where it is not on this machine. Blocks."""
+        path = self._folder / sprint / story / _PROMPT.format(step=step)
+        try:
+            return path.read_text(encoding="utf-8", errors="surrogatepass")
+        except OSError:
+            return ""
 
 
 def _spent(entries: Iterable[JournalEntry], beside: Amount = NOTHING) -> Amount:

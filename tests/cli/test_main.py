@@ -27,7 +27,7 @@ def test_the_shell_completes_commands_and_options() -> None:
         return CliRunner().invoke(app, prog_name="orchestrator", env=asked).stdout.split()
 
     assert completed("orchestrator st") == ["status"]
-    assert completed("orchestrator run --rep") == ["--repo"]
+    assert completed("orchestrator run --rep") == ["--repo", "--replay"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,119 @@
+"""`replay`: a recorded sprint run once more without a model, and what comes out otherwise."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
+from orchestrator.core.event import Event
+from orchestrator.core.history import FINISHED
+from orchestrator.core.value import counted, listed
+from orchestrator.settings import Environment, Settings, load
+from orchestrator.storage.recordings import CONFIG, is_recording
+
+if TYPE_CHECKING:
+    from orchestrator.app.replay import Replay, StoryChange
+
+app = command_group()
+LISTED = 5
+"""Calls of a kind that are named; of more only the number is."""
+
+WhatArgument = Annotated[str, typer.Argument(metavar="SPRINT|DIR", help="A sprint's id, or a recording's folder.")]
+SaveOption = Annotated[
+    Path | None, typer.Option("--save", metavar="DIR", help="Write the sprint's recording there, and run nothing.")
+]
+DiffOption = Annotated[bool, typer.Option("--diff", help="Print how prompts differ.")]
+
+
+@command(app, "replay", "url")
+def replay_command(context: Context, what: WhatArgument, save: SaveOption = None, diff: DiffOption = False) -> int:
+    """Run a recorded sprint again without a model and show what changed; exit 1 if a story ends otherwise.
+
+    This version works through the sprint's backlog in a temporary place, with the settings of this command; the
+    recording answers. Tests are really run. With --save the sprint becomes a recording: a scripted team, and a test.
+
+    Example: orchestrator replay SP-001 --set review.max_iterations=1
+
+    Example: orchestrator replay SP-001 --save tests/recordings/shelf
+    """
+    if is_recording(Path(what)):
+        if save is not None:
+            fail(f"{what} is a recording already; copy the folder")
+        return _replay(context, Path(what), *_loaded(context, Path(what)), diff=diff)
+    # Imported here: the engine takes a second to import, and --help must not.
+    from orchestrator.app.recordings import save_recording
+
+    settings, environment = context.settings, context.environment
+    if save is not None:
+        asyncio.run(save_recording(save, what, settings, environment, warn=_warn))
+        print(f"Recorded in {save}; `orchestrator replay {save}` is its test, and `run --replay {save}` its team")
+        return Exit.GOOD
+    with tempfile.TemporaryDirectory(prefix="orchestrator-recording-") as folder:
+        recording = Path(folder) / "recording"
+        asyncio.run(save_recording(recording, what, settings, environment, warn=_warn, whole_base=True))
+        return _replay(context, recording, settings, environment, diff=diff)
+
+
+def _loaded(context: Context, folder: Path) -> tuple[Settings, Environment]:
+    """Returns the settings that were recorded, unless the command names others."""
+    return load(context.config or folder / CONFIG, context.overrides)
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}")
+
+
+def _replay(context: Context, folder: Path, settings: Settings, environment: Environment, *, diff: bool) -> int:
+    from orchestrator.app.replay import replay
+
+    def listen(event: Event) -> None:
+        if event.name == FINISHED:
+            say(plain_line(event))
+
+    done = asyncio.run(replay(folder, settings, environment, listen=listen))
+    if context.as_json:
+        print_json({**done.model_dump(mode="json"), "as_recorded": done.as_recorded})
+    else:
+        for line in _lines(done, diff=diff):
+            print(safe(line))
+    return Exit.GOOD if done.as_recorded else Exit.NOT_DONE
+
+
+def _lines(done: "Replay", *, diff: bool) -> Iterator[str]:
+    yield f"Sprint {done.sprint}, recorded with version {done.recorded_by}, replayed with {done.replayed_by}"
+    for story in done.stories:
+        yield from _story_lines(story, diff=diff)
+    ended = sum(story.before is story.after and not story.beyond for story in done.stories)
+    yield f"{ended} of {counted(len(done.stories), 'story', 'stories')} as recorded, {_tree(done)}"
+    if done.paused:
+        yield f"Paused: {done.paused}"
+
+
+def _tree(done: "Replay") -> str:
+    return "the same files in the result" if done.same_tree else "other files in the result"
+
+
+def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
+    ends = f"{story.after}, as recorded" if story.before is story.after else f"{story.before} → {story.after}"
+    yield f"  {story.id:<12} {ends}"
+    if story.beyond:
+        calls = listed([str(call) for call in story.beyond], LISTED)
+        yield f"      goes on beyond the recording: it has no answer for {calls}"
+    if story.omitted:
+        yield f"      not asked any more: {listed([str(call) for call in story.omitted], LISTED)}"
+    for code, (before, after) in story.checks.items():
+        yield f"      check {code}: {before} → {after}"
+    if story.tests[0] != story.tests[1]:
+        yield f"      tests passed: {story.tests[0]} → {story.tests[1]}"
+    if story.prompts:
+        told = [f"{one.call}{' (its file changed)' if one.file_changed else ''}" for one in story.prompts]
+        yield f"      {counted(len(told), 'prompt')} other than recorded: {listed(told, LISTED)}"
+    if story.spent_before != story.spent_after:
+        yield f"      {story.spent_before} → about {story.spent_after}"
+    for one in story.prompts if diff else ():
+        yield f"--- {one.call}"
+        yield from one.diff.splitlines() or ["(one of the two is not kept)"]

@@ -1,0 +1,86 @@
+"""Recordings: a sprint's backlog, base, prompts, replies and outcome in one folder, from which it can be run again."""
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from orchestrator.core.command import GateAnswer
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import SprintReport
+from orchestrator.core.value import Value
+
+TEAM = "team.jsonl"
+"""The replies, as a script of the scripted team."""
+BACKLOG, CONFIG, BASE, VISION = "backlog.json", "config.yaml", "base.bundle", "vision.md"
+WIREFRAMES, PLANS, PROMPTS = "wireframes", "plans", "prompts"
+RECORDING, README = "recording.json", "README.md"
+
+
+class Recording(Value):
+    """What came of the recorded sprint."""
+
+    version: str
+    """Of the orchestrator that wrote it."""
+    sprint: str
+    tree: str = ""
+    """Id of the result's tree; "" when the sprint had no result."""
+    report: SprintReport
+    checks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Story → code of a finding → how often it decided something."""
+    answers: dict[str, tuple[GateAnswer, ...]] = Field(default_factory=dict)
+    """Story → what people answered."""
+
+
+def is_recording(folder: Path) -> bool:
+    """Returns whether a folder holds a recording. Blocks."""
+    return (folder / RECORDING).is_file()
+
+
+def expect_place(folder: Path) -> None:
+    """Raises ConfigError for a folder with other things in it: a recording alone is replaced. Blocks."""
+    try:
+        if not is_recording(folder) and any(folder.iterdir()):
+            raise ConfigError(f"{folder} is not empty and holds no recording; name another folder")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"cannot write a recording to {folder}: {error.strerror}") from error
+
+
+def write_recording(folder: Path, recording: Recording, files: Iterable[tuple[str, bytes]]) -> None:
+    """Writes a recording whole or not at all; `files` are all its others by path. Raises ConfigError. Blocks."""
+    expect_place(folder)
+    place = folder.absolute()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        try:
+            new, old = beside / "new", beside / "old"
+            told = json.dumps(recording.model_dump(mode="json"), indent=1)
+            for name, content in (*files, (RECORDING, f"{told}\n".encode())):
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_bytes(content)
+            with contextlib.suppress(FileNotFoundError):  # a new recording replaces nothing
+                place.rename(old)
+            new.rename(place)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise ConfigError(f"cannot write the recording {folder}: {error.strerror or error}") from error
+
+
+def read_recording(folder: Path) -> Recording:
+    """Raises ConfigError when `folder` holds none that can be read. Blocks."""
+    path = folder / RECORDING
+    try:
+        # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+        return Recording.model_validate(json.loads(path.read_bytes()))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, ValidationError) as error:
+        raise ConfigError(f"{path} holds no recording that this version can read") from error
