@@ -69,9 +69,11 @@ def place_of(
     files: Collection[str],
     texts: Mapping[str, str],
     exports: Mapping[str, Sequence[str]] = _NO_NAMES,
+    planned: str = "",
 ) -> Place:
     """Returns the place for tests of the `sources`, the story's files in their order, most telling first.
 
+    A test file that is there and that the plan's words for the tests (`planned`) name goes first, the first of several.
     `texts` are those of test files, as far as they are known: beside the names it counts which of them import a source
     and use what it exports (`exports`).
     """
@@ -82,6 +84,10 @@ def place_of(
     tests = [_parsed(path) for path in sorted(tests_of(files, own, texts))]
     if not tests:
         return Place(_first(story_id, own[0]), there=False)
+    named = [(at, test.path) for test in tests if (at := _first_mention(test.path, planned)) >= 0]
+    if named:
+        path = min(named)[1]
+        return Place(path, there=True, near=(path, *_helpers(path, files, texts)))
     modules = {path for path in files if splitext(path)[1].lower() in family and not is_test_file(path)} | {*own}
     ranked = sorted(_ranked(own, tests, modules, texts, exports), key=lambda one: (-one[0], one[1], one[2].path))
     near = [*dict.fromkeys(test.path for _, _, test in ranked[:3])]
@@ -93,6 +99,11 @@ def place_of(
     if new in modules or not _is_test(new):
         return Place(best.path, there=True, near=(best.path, *_helpers(best.path, files, texts)))
     return Place(new, there=new in files, near=(*near[:1], *_helpers(new, files, texts)))
+
+
+def _first_mention(path: str, text: str) -> int:
+    found = re.search(rf"(?<![\w./-]){re.escape(path)}(?!\w)", text)
+    return found.start() if found else -1
 
 
 def beside(path: str, story_id: str) -> str:

@@ -54,7 +54,9 @@ class Shown:
         files = [one for one in wanted if not is_url(one)]
         found = await self._look(files) if files else {}
         again = [f"`{one}` is shown in full already." for one in dict.fromkeys(reads) if one in there]
-        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in wanted)) if note]
+        # The shortest first, so that the longest is what has no room.
+        by_length = sorted(wanted, key=lambda one: len(found.get(one) or ""))
+        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in by_length)) if note]
         return tuple(one for one in wanted if one in self._asked)
 
     def _put(self, resource: str, text: str | None) -> str:
@@ -66,7 +68,7 @@ class Shown:
         left = self._room // 2 - sum(map(tokens, self._asked.values()))
         if tokens(text) > left:
             if not self._in_part or left < self._room // 16:
-                return f"`{resource}` is not shown: there is no room for it; PRUNE what you do not need."
+                return f"`{resource}` is not shown: there is no room for it; a line `PRUNE path` takes away what is shown and not needed."
             text = cap_middle(text, left * CHARS_PER_TOKEN)
         self._asked[resource] = text
         return ""

@@ -305,6 +305,7 @@ Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
 def versions_of(names: Iterable[str], manifests: Sequence[str]) -> dict[str, str]:
     """Returns package → the version that a manifest's text asks for; without those that ask for none."""
     found: dict[str, str] = {}
+    manifests = [_without_scripts(text) for text in manifests]
     for name in names:
         # `name>=1.2,<2`, `name[extra] ~= 1.2`, `name = "^1.2"`, `"name": "^1.2"`; `-`, `_` and `.` are one in Python.
         spelt = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace("\\-", "-").replace("\\.", "."))
@@ -317,6 +318,17 @@ def versions_of(names: Iterable[str], manifests: Sequence[str]) -> dict[str, str
                 found[name] = "".join((match[1] or match[2]).split()).rstrip(",")[:40]
                 break
     return found
+
+
+def _without_scripts(text: str) -> str:
+    """Returns a package.json without its scripts, which are often named like the package that they call."""
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):  # of another language, or broken
+        return text
+    if not isinstance(manifest, dict) or "scripts" not in manifest:
+        return text
+    return json.dumps({name: value for name, value in manifest.items() if name != "scripts"}, indent=1)
 
 
 async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = True) -> Surface:

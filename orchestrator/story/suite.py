@@ -146,7 +146,8 @@ async def _place(stage: Stage, plan: Breakdown, surface: Surface) -> SuitePlace:
         tests = [path for path in scan_tests(surface.files) if path not in sources]
         texts = await stage.workspace.read(stage.story_id, tests)
         known = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
-        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports)
+        words = "\n".join(one.test for one in plan.acceptance_tests)
+        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports, words)
         more = await stage.workspace.read(stage.story_id, [path for path in found.near if path not in texts])
         every = {**texts, **more}
         return SuitePlace(file=found.file, near={path: every[path] for path in found.near if path in every})

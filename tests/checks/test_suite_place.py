@@ -100,6 +100,15 @@ def test_nearest_tests_and_their_helpers_are_shown_with_it() -> None:
     assert old == Place("tests/test_iterutils.py", there=True, near=("tests/test_iterutils.py", "tests/conftest.py"))
 
 
+def test_a_test_file_that_the_plan_names_goes_first() -> None:
+    files = ("src/utils.ts", "src/query.ts", "test/utilities.test.ts", "test/query.test.ts", "test/utils.test.ts")
+    assert place_of("US-4", ["src/utils.ts"], files, {}).file == "test/utils.test.ts"
+    words = "in test/query.test.ts, imported from src: call it\nalso in test/utilities.test.ts"
+    assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/query.test.ts"
+    words = "in test/filter.test.ts, or packages/a/test/query.test.ts"  # not there
+    assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/utils.test.ts"
+
+
 def test_of_several_files_the_one_with_tests_decides_and_not_the_manifest() -> None:
     sources = ["pyproject.toml", "src/humanize/__init__.py", "src/humanize/number.py"]
     assert place_of("US-4", sources, HUMANIZE, {}).file == "tests/test_number.py"

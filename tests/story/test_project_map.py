@@ -157,7 +157,7 @@ def test_versions_are_read_from_every_form_of_a_manifest() -> None:
     manifests = [
         'dependencies = ["fastapi>=0.110,<1", "uvicorn[standard]~=0.29"]\n[tool.poetry.dependencies]\nrich = "^13.0"\n',
         "zope-interface==6.1  # pinned\nfastapi-users\n",
-        '{"dependencies": {"express": "^4.18.2", "@types/node": "20"}}',
+        '{"scripts": {"express": "express"}, "dependencies": {"express": "^4.18.2", "@types/node": "20"}}',
     ]
     names = ["fastapi", "uvicorn", "rich", "zope-interface", "express", "@types/node", "httpx"]
     assert versions_of(names, manifests) == {

@@ -8,6 +8,7 @@ import pytest
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import ReportedCase, TestCase, TestReport, TestSuite
 from orchestrator.story import context
+from orchestrator.story.suite_runs import of_story
 from orchestrator.testing.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import breakdown, suite
@@ -123,6 +124,17 @@ async def test_an_older_test_that_failed_before_the_story_does_not_keep_it_back(
     assert outcome.status is StoryStatus.DONE, outcome.findings
     assert (outcome.attempts, [case.name for case in outcome.tests.cases]) == (1, ["test_rate"])
     assert "test.not_proved" in codes(outcome)
+
+
+def test_older_tests_with_computed_names_are_known_from_the_run_at_the_base() -> None:
+    def ran(*names: str) -> TestReport:
+        told = report(passed=names)
+        return told.model_copy(update={"cases": tuple(case.model_copy(update={"file": OLD}) for case in told.cases)})
+
+    suite = TestSuite(test_file=OLD, test_content="", expected_names=("test_rate",))
+    now, base = ran("test_price[1]", "test_rate"), ran("test_price[1]", "test_rate")
+    assert [case.name for case in of_story(suite, now, base).cases] == ["test_rate"]
+    assert len(of_story(suite, now).cases) == 2
 
 
 @pytest.mark.parametrize(
