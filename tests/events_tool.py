@@ -106,6 +106,7 @@ MEANS = {
     "older_tests_failed": "the story's own suite is green, and tests that were there before fail",
     "failure_analysed": "the tester says what a red run means, or nothing usable",
     "files_shown": "files were asked for; they go into the next request; `only`: in place of an answer",
+    "model_switched": "another model than its own answers a persona from now on, and why; or its own does again",
     "gate_answered": "somebody has answered an open question, also while nothing runs; the first answer counts",
     "gate_opened": "a story waits for a person",
     "gate_settled": "the story goes on with the answer",

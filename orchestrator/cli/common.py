@@ -29,6 +29,8 @@ HEALINGS: Mapping[str, str] = {
     "answer_given_up": "given up",
     "call_retried": "retried",
     "failure_analysed": "analysed",
+    "service_away": "waits",
+    "model_switched": "switched",
 }
 """Event name → the word that tells a healing in the plain output."""
 

@@ -130,11 +130,11 @@ class ServiceAway(TransientProviderError):
 
     @classmethod
     def after(
-        cls, error: TransientProviderError, *, begun: bool, until: Callable[[], Awaitable[None]]
+        cls, error: TransientProviderError, message: str, *, begun: bool, until: Callable[[], Awaitable[None]]
     ) -> "ServiceAway":
         """Returns this error for a call that met what `error` says, the last of the service."""
         away = cls(
-            error.message,
+            message,
             begun=begun,
             until=until,
             retry_after_s=error.retry_after_s,

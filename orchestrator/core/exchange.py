@@ -160,6 +160,8 @@ class Reply(Value):
     """False for the stand-in of an optional script entry that does not exist."""
     failed_calls: tuple[FailedCall, ...] = ()
     """Calls of the same turn key that failed before this one succeeded, in order."""
+    in_place_of: str = ""
+    """Why another model than the usual one answered; "" where it did."""
     left_out: tuple[str, ...] = ()
     """Settings that requests go without since the reply before, because the service takes none of them."""
 

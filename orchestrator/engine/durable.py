@@ -73,6 +73,8 @@ class DurableStep:
         self._services, self._journal, self._results = services, journal, results
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
+        self._in_place_of: dict[str, str] = {}
+        """Persona → why another model than its own answered last; "" where its own did."""
         self._emitted: list[asyncio.Task[bool]] = []
         """Events on their way into the log."""
 
@@ -219,6 +221,7 @@ class DurableStep:
         persona, task, what = reply.key.persona, reply.key.task, reply.key.what
         await self._tell_retries(prompt, reply.failed_calls)
         self._events += len(reply.failed_calls)
+        await self._tell_switch(reply, task)
         told = f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}"
         await self.emit(
             "turn_finished", f"{told}{reply.without}", persona=persona, task=task,
@@ -231,6 +234,19 @@ class DurableStep:
                 "schema_left_out", f"{persona}: {reply.unconstrained}", level=Level.WARN, persona=persona, task=task,
                 purpose=reply.key.purpose, schema=prompt.schema_name, model=reply.model, provider=reply.provider,
             )  # fmt: skip
+
+    async def _tell_switch(self, reply: Reply, task: str | None) -> None:
+        """Told when another model begins to answer a persona, and when its own does again."""
+        persona, why = reply.key.persona, reply.in_place_of
+        if bool(why) == bool(self._in_place_of.get(persona)):
+            return
+        self._in_place_of[persona] = why
+        told = f"in place of its own: {why}" if why else "again"
+        await self.emit(
+            "model_switched", f"{persona} is answered by {reply.provider} {reply.model} {told}",
+            level=Level.WARN if why else Level.INFO, persona=persona, task=task, model=reply.model,
+            provider=reply.provider, reason=why,
+        )  # fmt: skip
 
     async def _tell_retries(self, prompt: Prompt, failures: Sequence[FailedCall]) -> None:
         """Each of the failures was followed by another call: told before it, and once more with the recorded result.

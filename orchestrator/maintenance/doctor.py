@@ -34,10 +34,9 @@ from orchestrator.git.workspace import GitWorkspace
 from orchestrator.providers.routing import (
     VENDORS,
     Seat,
+    all_seats,
     key_problem,
     policies_of,
-    seats_of,
-    stronger_of,
 )
 from orchestrator.sandbox.choose import ACTIONS, available, tolerated, try_actions
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, remove_tree, scratch_folder
@@ -154,7 +153,7 @@ def _keys(settings: Settings, environment: Environment) -> list[DoctorRow]:
     """Returns the providers in use, then keys that are there although no provider uses them."""
     if _problem(lambda: policies_of(settings)):
         return []
-    used = {*seats_of(settings).values(), *stronger_of(settings).values()}
+    used = all_seats(settings).all
     rows = [_seat(seat, settings, environment) for seat in sorted(used, key=str)]
     for name in sorted(VENDORS.keys() - {seat.provider for seat in used}):
         there = "present" if environment.variables.get(VENDORS[name].key, "").strip() else "absent"

@@ -200,6 +200,8 @@ class _Answers(Generic[T]):
             again = self._desk.library.note("notes/same_answer", lines=_faulty_lines(answer)).rstrip()
         else:
             self.request = asked.after(heard)
+            if (faults := _faults(answer.findings)) and faults <= _faults(self._said):
+                self.request = self.request.by_stronger(self._desk.policies.stronger)
         if heard.endless:  # the likeliest word after a loop is the loop's
             self.request = self.request.warmer(self._desk.policies.stronger)
         if TOO_LONG in {one.code for one in answer.findings} and self._desk.policies.may_plan(self.request.persona):
@@ -236,6 +238,11 @@ def _not_whole(heard: Heard) -> Finding:
     piece = shortened(repeated_end(heard.reply.text) or "", 60)
     told = f"the answer repeated {f'`{piece}`' if piece else 'blanks'} without end, and was cut off there"
     return major("answer.degenerate", told, fix="Answer again, and end the answer once everything is said.")
+
+
+def _faults(findings: Sequence[Finding]) -> set[tuple[str, str | None]]:
+    """Returns what is wrong, and in which file, wherever in it."""
+    return {(one.code, one.where.file) for one in blocking(findings)}
 
 
 _FAULTY = 3

@@ -102,7 +102,11 @@ class Request:
 
     def warmer(self, stronger: Sequence[str]) -> "Request":
         """Returns the same with another temperature, to the stronger model where there is one."""
-        return replace(self, stronger=self.stronger or self.persona in stronger, temperature=OTHER_TEMPERATURE)
+        return replace(self.by_stronger(stronger), temperature=OTHER_TEMPERATURE)
+
+    def by_stronger(self, stronger: Sequence[str]) -> "Request":
+        """Returns the same, to the stronger model where there is one."""
+        return replace(self, stronger=self.stronger or self.persona in stronger)
 
     def no_more(self) -> "Request":
         """Returns the same with its budget used up."""

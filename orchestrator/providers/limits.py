@@ -124,7 +124,7 @@ class Circuit:
 
     def _away(self, *, begun: bool) -> ServiceAway:
         assert self._last is not None
-        return ServiceAway.after(self._last, begun=begun, until=self._until)
+        return ServiceAway.after(self._last, self._last.message, begun=begun, until=self._until)
 
     def _wait_s(self) -> float:
         """Returns the seconds until the next call may try the service; the end of the one that does is told."""

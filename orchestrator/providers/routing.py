@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
-from orchestrator.core.errors import ConfigError, PermanentProviderError
-from orchestrator.core.exchange import Prompt, Reply
+from orchestrator.core.errors import ConfigError, PermanentProviderError, ServiceAway
+from orchestrator.core.exchange import Prompt, Purpose, Reply
 from orchestrator.core.ports import Clock, Provider
 from orchestrator.core.value import suggest
 from orchestrator.personas import alex, analyst, jordan, mike
@@ -17,7 +17,7 @@ from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.settings import Environment, Policies, RequestSettings, Settings, WireFormat, WireStructured
-from orchestrator.settings.model import PersonaSettings, ProviderName, StrongerSettings
+from orchestrator.settings.model import ModelSettings, PersonaSettings, ProviderName
 from orchestrator.settings.options import ModelOptions
 from orchestrator.settings.prices import find_price
 from orchestrator.storage.recordings import TEAM
@@ -33,7 +33,7 @@ class Seat(NamedTuple):
     max_output_tokens: int
     request: RequestSettings = RequestSettings()
 
-    def changed(self, own: PersonaSettings | StrongerSettings) -> "Seat":
+    def changed(self, own: PersonaSettings | ModelSettings) -> "Seat":
         """Returns this seat with what `own` says; with another provider it keeps neither model nor address."""
         same = own.provider in {None, self.provider}
         return Seat(
@@ -49,26 +49,99 @@ class Seat(NamedTuple):
         return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
 
 
+EASY = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT, Purpose.TRIAGE})
+"""What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
+
+
+class Seats(NamedTuple):
+    """Who answers what."""
+
+    default: Seat
+    usual: Mapping[str, Seat]
+    """Persona → its seat."""
+    stronger: Mapping[str, Seat] = {}
+    cheap: Seat | None = None
+    strong: Seat | None = None
+    """`stronger` of personas that name none."""
+    fallback: tuple[Seat, ...] = ()
+
+    @property
+    def all(self) -> set[Seat]:
+        """Returns every seat once."""
+        cheap = () if self.cheap is None else (self.cheap,)
+        return {*self.usual.values(), *self.stronger.values(), *cheap, *self.fallback}
+
+    @property
+    def scripted(self) -> "Seats":
+        """Returns the same, answered by a script."""
+
+        def by_script(seats: Mapping[str, Seat]) -> dict[str, Seat]:
+            return {name: seat._replace(provider="scripted") for name, seat in seats.items()}
+
+        default = self.default._replace(provider="scripted")
+        return Seats(default, by_script(self.usual), by_script(self.stronger))
+
+    def of(self, prompt: Prompt) -> tuple[Seat, ...]:
+        """Returns who is asked, and who is asked in its place while its service is away."""
+        persona = prompt.key.persona
+        first = usual = self.usual.get(persona, self.default)
+        if prompt.stronger:
+            first = usual = self.stronger.get(persona, usual)
+        elif prompt.key.purpose in EASY and self.cheap is not None:
+            first = self.cheap
+        return tuple(dict.fromkeys((first, usual, *self.fallback)))
+
+    def setting_of(self, seat: Seat, persona: str) -> str:
+        """Returns where the settings name the model of a seat, up to the last dot."""
+        if seat.model == self.default.model:
+            return "provider."
+        for name, shared in (("cheap", self.cheap), ("strong", self.strong)):
+            if seat == shared:
+                return f"models.{name}."
+        return f"personas.{persona}.{'' if seat == self.usual.get(persona) else 'stronger.'}"
+
+    def __str__(self) -> str:
+        own = [f"{persona}: {seat}" for persona, seat in self.usual.items() if seat != self.default]
+        strong = [f"{persona} when stuck: {seat}" for persona, seat in self.stronger.items()]
+        cheap = [f"easy requests: {self.cheap}"] if self.cheap is not None else []
+        fallback = [f"in an outage: {', '.join(map(str, self.fallback))}"] if self.fallback else []
+        return ", ".join([str(self.default), *own, *strong, *cheap, *fallback])
+
+
 class RoutedProvider:
     """`ports.Provider` that hands each prompt to the provider of its persona."""
 
     def __init__(
-        self,
-        seats: Mapping[str, Seat],
-        providers: Mapping[Seat, Provider],
-        default: Seat,
-        closers: tuple[Callable[[], Awaitable[None]], ...],
-        stronger: Mapping[str, Seat],
+        self, seats: Seats, providers: Mapping[Seat, Provider], closers: tuple[Callable[[], Awaitable[None]], ...]
     ) -> None:
-        self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
-        self._stronger = stronger
-        self.name = default.provider
+        self._seats, self._providers, self._closers = seats, providers, closers
+        self.name = seats.default.provider
 
     async def complete(self, prompt: Prompt) -> Reply:
-        """See the port."""
-        persona = prompt.key.persona
-        usual = self._seats.get(persona, self._default)
-        provider = self._providers.get(self._stronger.get(persona, usual) if prompt.stronger else usual)
+        """See the port. A service that is away is passed over for the next that may answer in its place."""
+        away: ServiceAway | None = None
+        told: list[str] = []
+        seats = self._seats.of(prompt)
+        stronger = seats[0] == self._seats.stronger.get(prompt.key.persona) and prompt.stronger
+        why = "what it did had failed in the same way before" if stronger else ""
+        for seat in seats:
+            try:
+                reply = await self._complete(prompt, seat)
+            except ServiceAway as error:
+                away = away or error
+                told.append(error.message)
+            except PermanentProviderError as error:
+                if away is None:
+                    raise
+                told.append(error.message)  # the one that was meant takes the request once it is back
+            else:
+                why = f"{seats[0]} is away: {told[0]}" if told else why
+                return reply.model_copy(update={"in_place_of": why}) if why else reply
+        assert away is not None
+        raise ServiceAway.after(away, "; ".join(told), begun=away.begun, until=away.until) from away
+
+    async def _complete(self, prompt: Prompt, seat: Seat) -> Reply:
+        persona, provider = prompt.key.persona, self._providers.get(seat)
         if provider is None:
             # A story keeps the reviewers that it began with; the settings may have lost them since.
             told = f"no provider answers for {persona}, with whom the story began: name it in review.reviewers"
@@ -78,7 +151,7 @@ class RoutedProvider:
         except PermanentProviderError as error:
             if not error.concerns_all:
                 raise
-            told = f"{error.message.rstrip('. ')}; {self._remedy(error, persona, stronger=prompt.stronger)}"
+            told = f"{error.message.rstrip('. ')}; {self._remedy(error, persona, seat)}"
             raise PermanentProviderError(
                 told,
                 kind=error.kind,
@@ -88,20 +161,16 @@ class RoutedProvider:
             ) from error
 
     def model_of(self, prompt: Prompt) -> str:
-        """Returns the model that the prompt goes to; "" for a script."""
-        usual = self._seats.get(prompt.key.persona, self._default)
-        seat = self._stronger.get(prompt.key.persona, usual) if prompt.stronger else usual
+        """Returns the model that the prompt usually goes to; "" for a script."""
+        seat = self._seats.of(prompt)[0]
         return (seat.model or "") if seat.provider != "scripted" else ""
 
-    def _remedy(self, error: PermanentProviderError, persona: str, *, stronger: bool) -> str:
+    def _remedy(self, error: PermanentProviderError, persona: str, seat: Seat) -> str:
         """Returns the one setting or variable that helps when the service refuses a key or a model."""
-        usual = self._seats.get(persona, self._default)
-        seat = self._stronger.get(persona, usual) if stronger else usual
         if seat.provider not in VENDORS:
             return "correct the script"
         if error.kind == "model":
-            own = f"personas.{persona}.{'stronger.' if seat != usual else ''}"
-            place = own if seat.model != self._default.model else "provider."
+            place = self._seats.setting_of(seat, persona)
             # A page that names no model may come from another server than the one that was meant.
             also = "" if "model" in error.message.lower() else f" and {place}base_url to its address"
             return f"set {place}model (now {seat.model}) to a model of this service{also}"
@@ -119,9 +188,7 @@ class RoutedProvider:
             await close()
 
     def __str__(self) -> str:
-        own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
-        strong = [f"{persona} when stuck: {seat}" for persona, seat in self._stronger.items()]
-        return ", ".join([str(self._default), *own, *strong])
+        return str(self._seats)
 
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
@@ -180,18 +247,19 @@ def open_providers(
 
     Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
     """
-    seats, strong = seats_of(settings, options.provider), stronger_of(settings, options.provider)
-    default = _default_seat(settings, options.provider)
+    seats = all_seats(settings, options.provider)
+    default, usual = seats.default, dict(seats.usual)
     if alone is not None:
-        seats, strong = {alone: _seat(settings, alone, default, options.provider)}, {}
+        usual = {alone: _seat(settings, alone, default, options.provider)}
+        seats = seats._replace(usual=usual, stronger={})
     if options.replay is not None:
         # The policies of stories follow the settings' models as they did when it was recorded: only the calls do not.
-        default = default._replace(provider="scripted")
-        seats = {persona: seat._replace(provider="scripted") for persona, seat in seats.items()}
-        strong = {persona: seat._replace(provider="scripted") for persona, seat in strong.items()}
-    used = {*seats.values(), *strong.values()}
+        seats = seats.scripted
+        default, usual = seats.default, dict(seats.usual)
+    used = seats.all
     if also is not None:
-        seat = seats[also] = _seat(settings, also, default, options.provider)
+        seat = usual[also] = _seat(settings, also, default, options.provider)
+        seats = seats._replace(usual=usual)
         script = options.script or settings.provider.script
         if script if seat.provider == "scripted" else not key_problem(seat, environment):
             used.add(seat)
@@ -223,7 +291,28 @@ def open_providers(
             real = _real(seat, own, settings, log, limiters[own.base_url, own.api_key, own.model])
             providers[seat] = real
             closers.append(real.close)
-    return RoutedProvider(seats, providers, default, tuple(closers), strong)
+    return RoutedProvider(seats, providers, tuple(closers))
+
+
+def all_seats(settings: Settings, forced: str | None = None) -> Seats:
+    """Returns who answers what; `forced` as in `seats_of`, also for models that answer in place of others.
+
+    Raises ConfigError for an unknown persona or provider.
+    """
+    default, models = _default_seat(settings, forced), settings.models
+    usual, stronger = seats_of(settings, forced), stronger_of(settings, forced)
+    cheap, strong = (_in_place_of(default, own, forced) for own in (models.cheap, models.strong))
+    others = (_in_place_of(default, one, forced) for one in settings.provider.fallback)
+    # A script is never away.
+    fallback = tuple(seat for seat in others if seat is not None and seat.provider != "scripted")
+    return Seats(default, usual, stronger, cheap, strong, fallback)
+
+
+def _in_place_of(usual: Seat, own: ModelSettings | None, forced: str | None) -> Seat | None:
+    """Returns the seat of a model that answers in place of a usual one; None where there is none."""
+    if own is None or (forced is not None and own.provider not in {None, usual.provider}):
+        return None
+    return usual.changed(own)
 
 
 def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
@@ -250,11 +339,14 @@ def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat
 
     Raises ConfigError for an unknown persona or provider.
     """
-    found: dict[str, Seat] = {}
+    default, found = _default_seat(settings, forced), dict[str, Seat]()
     for persona, usual in seats_of(settings, forced).items():
         own = settings.personas[persona].stronger if persona in settings.personas else None
-        if own is not None and (forced is None or own.provider in {None, usual.provider}):
-            found[persona] = usual.changed(own)
+        # What is said for all of them goes by the provider of all of them.
+        place, said = (usual, own) if own is not None else (default, settings.models.strong)
+        seat = _in_place_of(place, said, forced)
+        if seat is not None and seat != usual:
+            found[persona] = seat
     return found
 
 

@@ -184,6 +184,8 @@ _MARKS: Mapping[str, Mark] = {
 STEPS: dict[str, Teller] = {
     STARTED: lambda event: (Mark.BEGIN, "begins"),
     "plan_given": _given,
+    "service_away": _by_message(Mark.WAIT),
+    "model_switched": _by_message(Mark.AGAIN),
     "plan_judged": _plan,
     "plan_mended": _by_message(Mark.AGAIN),
     CONFLICT: _by_message(Mark.BAD),

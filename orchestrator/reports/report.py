@@ -167,6 +167,8 @@ HEALINGS = frozenset(
         "suite_replaced",
         "review_diff_cut",
         "call_retried",
+        "service_away",
+        "model_switched",
     }
 )
 """Events about something that was not right and what was done about it; a plan to be revised and a change that is not

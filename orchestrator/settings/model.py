@@ -86,6 +86,18 @@ class RequestSettings(Section):
         return RequestSettings(**(mine | {name: one for name, one in said.items() if one is not None}))
 
 
+class ModelSettings(RequestSettings):
+    """A model that answers in place of the usual one."""
+
+    model: str
+    provider: ProviderName | None = None
+    """Empty: that of the model whose place it takes."""
+    base_url: str | None = None
+    """Empty: the same as that model's, where the provider is the same."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+
+
 class ProviderSettings(RequestSettings):
     """Where replies come from, and the transport retry."""
 
@@ -113,18 +125,8 @@ class ProviderSettings(RequestSettings):
     """A server's Retry-After beyond this pauses the sprint."""
     outage_s: float = Field(default=1800.0, ge=0)
     """Seconds that a call waits for a service that answers nobody, until the sprint pauses."""
-
-
-class StrongerSettings(RequestSettings):
-    """The model that answers a persona where its usual one ran into the same failure again."""
-
-    model: str
-    provider: ProviderName | None = None
-    """Empty: the persona's."""
-    base_url: str | None = None
-    """Empty: the persona's, where the provider is the same."""
-    timeout_s: float | None = Field(default=None, gt=0)
-    max_output_tokens: int | None = Field(default=None, ge=1)
+    fallback: tuple[ModelSettings, ...] = ()
+    """Who answers meanwhile, the first that does; another company then sees the project."""
 
 
 class PersonaSettings(RequestSettings):
@@ -142,8 +144,18 @@ class PersonaSettings(RequestSettings):
     """How its files are asked for, whatever its model; empty: as `wire` says."""
     structured: WireStructured | None = None
     """Whether schemas are sent, whatever its model; empty: as `wire` says."""
-    stronger: StrongerSettings | None = None
-    """Who answers instead after the same answer twice, and of deliveries when what was built failed again as before."""
+    stronger: ModelSettings | None = None
+    """Who answers instead after the same answer or faults twice, and of deliveries when tests failed as before;
+    empty: `models.strong`."""
+
+
+class ModelsSettings(Section):
+    """Models for all personas, beside the usual one."""
+
+    cheap: ModelSettings | None = None
+    """For what is easy: to repair an answer's form, to read a person's plan, to pick an analysis' prompts."""
+    strong: ModelSettings | None = None
+    """`stronger` of personas that name none."""
 
 
 class WireSettings(Section):
@@ -383,6 +395,7 @@ class Settings(Section):
     provider: ProviderSettings = ProviderSettings()
     personas: dict[str, PersonaSettings] = Field(default_factory=dict)
     """Persona → what it does otherwise; which names exist is wiring's to check."""
+    models: ModelsSettings = ModelsSettings()
     prices: dict[str, PriceSettings] = Field(default_factory=dict)
     """Model id → its price, in place of the list price; the cost of a model that has neither is unknown."""
     wire: WireSettings = WireSettings()

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.test_real_providers import KEYS, claude, gpt, settled
-from tests.providers.http_server import EVENTS, Answer, Asked, completion_stream, message_stream, model_server
+from tests.providers.http_server import (
+    EVENTS,
+    Answer,
+    Asked,
+    completion,
+    completion_stream,
+    message_stream,
+    model_server,
+)
 from tests.support import plain_environment, write_backlog
 
 TIMES = 6
@@ -69,6 +77,45 @@ def test_silence_counts_as_an_outage_and_ends_no_story(tmp_path: Path) -> None:
         )  # fmt: skip
     assert [story.status.value for story in result.report.stories] == ["done"]
     assert len(server.asked) == 4 + TIMES
+
+
+def test_another_model_answers_in_an_outage_and_the_usual_one_again_when_it_is_back(tmp_path: Path) -> None:
+    gone = Answer(status=529, body={"error": {"message": "busy"}})
+    with (
+        model_server(claude, gone, gone, gone, claude) as usual,
+        model_server(Answer(body=completion("I would rather not.")), gpt) as other,
+    ):
+        fallback = f"[{{provider: openai, model: gpt-m, base_url: '{other.url}/v1'}}]"
+        result, events, _ = settled(
+            tmp_path, "provider.name=anthropic", "provider.model=claude-m", f"provider.base_url={usual.url}", *QUICK,
+            f"provider.fallback={fallback}", "answer.repair_requests=0",
+        )  # fmt: skip
+    (story,) = result.report.stories
+    assert (story.status.value, len(other.asked)) == ("done", 1)
+    started = next(event for event in events if event.name == "sprint_started")
+    assert started.message.endswith("provider anthropic claude-m, in an outage: openai gpt-m")
+    why = "in place of its own: anthropic claude-m is away: anthropic answered 529: busy"
+    told = [f"alex is answered by openai gpt-told {why}", "alex is answered by anthropic claude-told again"]
+    switched = [event for event in events if event.name == "model_switched"]
+    assert [event.message for event in switched] == told
+    assert set(told) <= {one.message for one in story.healings}
+    answered = [event.data["provider"] for event in events if event.name == "turn_finished"]
+    assert answered.count("openai") == 1
+    assert not [event for event in events if event.name == "service_away"]
+
+
+def test_a_fallback_that_does_not_take_a_request_fails_no_story(tmp_path: Path) -> None:
+    gone = Answer(status=529, body={"error": {"message": "busy"}})
+    short = Answer(status=400, body={"error": {"message": "context too long"}})
+    with model_server(claude, *[gone] * 6, claude) as usual, model_server(short) as other:
+        fallback = f"[{{provider: openai, model: gpt-m, base_url: '{other.url}/v1'}}]"
+        result, events, _ = settled(
+            tmp_path, "provider.name=anthropic", "provider.model=claude-m", f"provider.base_url={usual.url}", *QUICK,
+            f"provider.fallback={fallback}", "answer.repair_requests=0",
+        )  # fmt: skip
+    assert [story.status.value for story in result.report.stories] == ["done"]
+    (waits,) = [event.message for event in events if event.name == "service_away"]
+    assert waits.endswith("anthropic answered 529: busy; openai answered 400: context too long")
 
 
 def test_past_the_patience_the_sprint_pauses_and_the_same_command_goes_on(tmp_path: Path) -> None:

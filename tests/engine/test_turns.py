@@ -169,7 +169,7 @@ def of_row(row: str, error: TransientProviderError | None = None) -> TransientPr
 
 def gone(message: str = "away", row: str = "r1", *, begun: bool = True) -> ServiceAway:
     error = of_row(row, TransientProviderError(message, kind="overloaded"))
-    return ServiceAway.after(error, begun=begun, until=returned)
+    return ServiceAway.after(error, message, begun=begun, until=returned)
 
 
 async def test_an_outage_costs_one_attempt_at_most(journal: WorkflowJournal) -> None:

@@ -139,6 +139,21 @@ async def test_the_same_answer_twice_changes_the_request_and_thrice_ends_the_loo
     assert "came 3 times" in refused.findings[-1].message
 
 
+async def test_the_same_faults_twice_are_for_the_stronger_model() -> None:
+    at = settled(said(*[GOOD.replace("sum", word) for word in "abcd"]), stronger=["jordan"])
+    first, other = (Where(file=name) for name in ("a.py", "b.py"))
+    verdicts = [[major("x.wrong", "not so", where=where)] for where in (first, other, first)]
+
+    async def judge(_value: object) -> list[Finding]:
+        return verdicts.pop(0) if verdicts else []
+
+    assert (await asked(at, judge=judge, replies=4)).accepted
+    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [
+        *[(False, None)] * 3,
+        (True, None),
+    ]
+
+
 async def failed(at: Bench, *, replies: int) -> SchemaValidationError:
     with pytest.raises(SchemaValidationError) as raised:
         await asked(at, replies=replies)

@@ -14,6 +14,7 @@ from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import (
     RoutedProvider,
+    all_seats,
     formats_of,
     open_providers,
     require_seat,
@@ -142,6 +143,7 @@ async def test_a_reviewer_whom_the_settings_have_lost_is_named(tmp_path: Path) -
         (REAL[:1], KEYS, "the provider anthropic needs a model"),
         ((*REAL, "personas.alex.provider=openai"), KEYS, "the provider openai needs a model"),
         ((*REAL, "personas.alex={provider: openai, model: m}"), {"ANTHROPIC_API_KEY": "k"}, "OPENAI_API_KEY"),
+        ((*REAL, "provider.fallback=[{provider: openai, model: m}]"), {"ANTHROPIC_API_KEY": "k"}, "OPENAI_API_KEY"),
         ((*REAL, "personas.alec.model=m"), KEYS, "personas.alec: there is no such persona; did you mean alex?"),
         ((*REAL, "provider.base_url=localhost:11434/v1"), KEYS, "is no http"),
         ((*REAL, "provider.base_url=http://[::1"), KEYS, "is no http"),
@@ -201,9 +203,43 @@ def test_only_the_sdk_in_use_is_imported(tmp_path: Path) -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == [[False, False], [False, True]]
 
 
-def prompt(persona: str) -> Prompt:
-    key = TurnKey(persona=persona, story="A", purpose=Purpose.SUITE)
-    return Prompt(key=key, turn=1, segments=(Segment(name="role", text="r"), Segment(name="task", text="t")))
+def prompt(persona: str, purpose: Purpose = Purpose.SUITE, *, stronger: bool = False) -> Prompt:
+    key = TurnKey(persona=persona, story="A", purpose=purpose)
+    segments = (Segment(name="role", text="r"), Segment(name="task", text="t"))
+    return Prompt(key=key, turn=1, segments=segments, stronger=stronger)
+
+
+ROLES = (
+    *REAL,
+    "personas.alex={model: claude-b, stronger: {model: claude-c}}",
+    "personas.jordan.model=claude-s",
+    "models={cheap: {model: claude-0}, strong: {model: claude-s}}",
+    "provider.fallback=[{model: claude-f}, {provider: openai, model: gpt-f}]",
+)
+
+
+@pytest.mark.parametrize(("asked", "models"), [
+    (prompt("mike"), "claude-a"),
+    (prompt("mike", stronger=True), "claude-s"),
+    (prompt("alex", stronger=True), "claude-c"),
+    (prompt("jordan", stronger=True), "claude-s"),  # is its usual one
+    (prompt("alex", Purpose.REPAIR), "claude-0 claude-b"),
+    (prompt("alex", Purpose.CONTINUATION), "claude-b"),
+    (prompt("mike", Purpose.PLAN_EXTRACT, stronger=True), "claude-s"),
+])  # fmt: skip
+def test_who_is_asked_first_and_in_an_outage(tmp_path: Path, asked: Prompt, models: str) -> None:
+    seats = all_seats(load(None, ROLES, {}, tmp_path)[0])
+    assert [seat.model for seat in seats.of(asked)] == [*models.split(), "claude-f", "gpt-f"]
+    assert dict(seats.stronger).keys() == {"mike", "alex", "reviewer"}
+
+
+def test_the_command_lines_provider_leaves_out_models_of_another(tmp_path: Path) -> None:
+    seats = all_seats(load(None, ROLES, {}, tmp_path)[0], "openai")
+    assert [str(seat) for seat in seats.fallback] == ["openai claude-f", "openai gpt-f"]
+    assert all_seats(load(None, ROLES, {}, tmp_path)[0], "scripted").fallback == ()
+    assert [str(seat) for seat in all_seats(load(None, ROLES, {}, tmp_path)[0], "anthropic").fallback] == [
+        "anthropic claude-f"
+    ]
 
 
 async def test_each_prompt_goes_to_its_personas_server_with_its_key_and_model(tmp_path: Path) -> None:
