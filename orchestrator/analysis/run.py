@@ -45,7 +45,8 @@ from orchestrator.personas.analyst import CONTRACT, NAME, Analyst
 from orchestrator.personas.session import Desk
 from orchestrator.prompts.analysis import render_history, render_prd
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.providers.routing import model_of, open_providers, policies_of
+from orchestrator.providers.routing import open_providers
+from orchestrator.providers.seats import model_of, policies_of
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import AnalyseOptions
 from orchestrator.settings.prices import find_price

@@ -23,7 +23,7 @@ from orchestrator.core.sprint import FormOutcome
 from orchestrator.core.story import Story
 from orchestrator.personas.secrecy import row_findings
 from orchestrator.prompts.feedback import render_record
-from orchestrator.providers.routing import PERSONAS, model_of
+from orchestrator.providers.seats import PERSONAS, model_of
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.state_folder import StateFolder

@@ -39,7 +39,8 @@ from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.personas.mike import READ_BY_RULES
-from orchestrator.providers.routing import RoutedProvider, open_providers, policies_of
+from orchestrator.providers.routing import RoutedProvider, open_providers
+from orchestrator.providers.seats import policies_of
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import RunOptions, default_repository

@@ -23,7 +23,8 @@ from orchestrator.core.value import Value
 from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
-from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine, Services
+from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
+from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import POLL_S, GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import DiskWatch

@@ -10,7 +10,7 @@ from orchestrator.core.exchange import Usage
 from orchestrator.core.finding import blocking
 from orchestrator.core.spending import PersonaSpending
 from orchestrator.core.sprint import SprintReport, StoryReport, StoryStatus
-from orchestrator.providers.routing import model_of
+from orchestrator.providers.seats import model_of
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.prices import cost_of, find_price
 from orchestrator.sprint.dry_run import DryRun, PastSprint, PastStories, SpendingEstimate, StoryCalls

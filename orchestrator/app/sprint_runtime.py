@@ -35,7 +35,7 @@ from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.providers.routing import policies_of
+from orchestrator.providers.seats import policies_of
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.budgets import SPRINT, limits

@@ -31,13 +31,8 @@ from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.command import OLDEST
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.providers.routing import (
-    VENDORS,
-    Seat,
-    all_seats,
-    key_problem,
-    policies_of,
-)
+from orchestrator.providers.routing import VENDORS, key_problem
+from orchestrator.providers.seats import Seat, all_seats, policies_of
 from orchestrator.sandbox.choose import ACTIONS, available, tolerated, try_actions
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox

@@ -68,9 +68,7 @@ class Shown:
         left = self._room // 2 - sum(map(tokens, self._asked.values()))
         if tokens(text) > left:
             if not self._in_part or left < self._room // 16:
-                return (
-                    f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
-                )
+                return f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
             text = cap_middle(text, left * CHARS_PER_TOKEN)
         self._asked[resource] = text
         return ""

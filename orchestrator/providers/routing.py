@@ -5,107 +5,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from orchestrator.core.errors import ConfigError, PermanentProviderError, ServiceAway
-from orchestrator.core.exchange import Prompt, Purpose, Reply
+from orchestrator.core.exchange import Prompt, Reply
 from orchestrator.core.ports import Clock, Provider
-from orchestrator.core.value import suggest
-from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.settings import Environment, Policies, RequestSettings, Settings, WireFormat, WireStructured
-from orchestrator.settings.model import ModelSettings, PersonaSettings, ProviderName
+from orchestrator.providers.seats import Seat, Seats, all_seats, default_seat, persona_seat
+from orchestrator.settings import Environment, Settings, WireStructured
 from orchestrator.settings.options import ModelOptions
 from orchestrator.settings.prices import find_price
 from orchestrator.storage.recordings import TEAM
-
-
-class Seat(NamedTuple):
-    """Who answers a persona; personas with the same seat share connections."""
-
-    provider: str
-    model: str | None
-    base_url: str | None
-    timeout_s: float
-    max_output_tokens: int
-    request: RequestSettings = RequestSettings()
-
-    def changed(self, own: PersonaSettings | ModelSettings) -> "Seat":
-        """Returns this seat with what `own` says; with another provider it keeps neither model nor address."""
-        same = own.provider in {None, self.provider}
-        return Seat(
-            provider=own.provider or self.provider,
-            model=own.model or (self.model if same else None),
-            base_url=own.base_url or (self.base_url if same else None),
-            timeout_s=own.timeout_s or self.timeout_s,
-            max_output_tokens=own.max_output_tokens or self.max_output_tokens,
-            request=self.request.changed(own, same_service=same),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
-
-
-EASY = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT, Purpose.TRIAGE})
-"""What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
-
-
-class Seats(NamedTuple):
-    """Who answers what."""
-
-    default: Seat
-    usual: Mapping[str, Seat]
-    """Persona → its seat."""
-    stronger: Mapping[str, Seat] = {}
-    cheap: Seat | None = None
-    strong: Seat | None = None
-    """`stronger` of personas that name none."""
-    fallback: tuple[Seat, ...] = ()
-
-    @property
-    def all(self) -> set[Seat]:
-        """Returns every seat once."""
-        cheap = () if self.cheap is None else (self.cheap,)
-        return {*self.usual.values(), *self.stronger.values(), *cheap, *self.fallback}
-
-    @property
-    def scripted(self) -> "Seats":
-        """Returns the same, answered by a script."""
-
-        def by_script(seats: Mapping[str, Seat]) -> dict[str, Seat]:
-            return {name: seat._replace(provider="scripted") for name, seat in seats.items()}
-
-        default = self.default._replace(provider="scripted")
-        return Seats(default, by_script(self.usual), by_script(self.stronger))
-
-    def of(self, prompt: Prompt) -> tuple[Seat, ...]:
-        """Returns who is asked, and who is asked in its place while its service is away."""
-        persona = prompt.key.persona
-        first = usual = self.usual.get(persona, self.default)
-        if prompt.stronger:
-            first = usual = self.stronger.get(persona, usual)
-        elif prompt.key.purpose in EASY and self.cheap is not None:
-            first = self.cheap
-        return tuple(dict.fromkeys((first, usual, *self.fallback)))
-
-    def setting_of(self, seat: Seat, persona: str) -> str:
-        """Returns where the settings name the model of a seat, up to the last dot."""
-        if seat.model == self.default.model:
-            return "provider."
-        for name, shared in (("cheap", self.cheap), ("strong", self.strong)):
-            if seat == shared:
-                return f"models.{name}."
-        return f"personas.{persona}.{'' if seat == self.usual.get(persona) else 'stronger.'}"
-
-    def __str__(self) -> str:
-        own = [f"{persona}: {seat}" for persona, seat in self.usual.items() if seat != self.default]
-        strong = [f"{persona} when stuck: {seat}" for persona, seat in self.stronger.items()]
-        cheap = [f"easy requests: {self.cheap}"] if self.cheap is not None else []
-        fallback = [f"in an outage: {', '.join(map(str, self.fallback))}"] if self.fallback else []
-        return ", ".join([str(self.default), *own, *strong, *cheap, *fallback])
 
 
 class RoutedProvider:
@@ -191,12 +104,6 @@ class RoutedProvider:
         return str(self._seats)
 
 
-PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
-"""Of a sprint, beside the reviewers, who are named by the settings."""
-OTHERS = (analyst.NAME,)
-"""Who takes no part in sprints."""
-
-
 class Vendor(NamedTuple):
     """One service of models."""
 
@@ -250,7 +157,7 @@ def open_providers(
     seats = all_seats(settings, options.provider)
     default, usual = seats.default, dict(seats.usual)
     if alone is not None:
-        usual = {alone: _seat(settings, alone, default, options.provider)}
+        usual = {alone: persona_seat(settings, alone, default, options.provider)}
         seats = seats._replace(usual=usual, stronger={})
     if options.replay is not None:
         # The policies of stories follow the settings' models as they did when it was recorded: only the calls do not.
@@ -258,7 +165,7 @@ def open_providers(
         default, usual = seats.default, dict(seats.usual)
     used = seats.all
     if also is not None:
-        seat = usual[also] = _seat(settings, also, default, options.provider)
+        seat = usual[also] = persona_seat(settings, also, default, options.provider)
         seats = seats._replace(usual=usual)
         script = options.script or settings.provider.script
         if script if seat.provider == "scripted" else not key_problem(seat, environment):
@@ -294,109 +201,10 @@ def open_providers(
     return RoutedProvider(seats, providers, tuple(closers))
 
 
-def all_seats(settings: Settings, forced: str | None = None) -> Seats:
-    """Returns who answers what; `forced` as in `seats_of`, also for models that answer in place of others.
-
-    Raises ConfigError for an unknown persona or provider.
-    """
-    default, models = _default_seat(settings, forced), settings.models
-    usual, stronger = seats_of(settings, forced), stronger_of(settings, forced)
-    cheap, strong = (_in_place_of(default, own, forced) for own in (models.cheap, models.strong))
-    others = (_in_place_of(default, one, forced) for one in settings.provider.fallback)
-    # A script is never away.
-    fallback = tuple(seat for seat in others if seat is not None and seat.provider != "scripted")
-    return Seats(default, usual, stronger, cheap, strong, fallback)
-
-
-def _in_place_of(usual: Seat, own: ModelSettings | None, forced: str | None) -> Seat | None:
-    """Returns the seat of a model that answers in place of a usual one; None where there is none."""
-    if own is None or (forced is not None and own.provider not in {None, usual.provider}):
-        return None
-    return usual.changed(own)
-
-
-def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
-    """Persona → its seat. `forced` (--provider) answers everybody: what a persona says for another one is left out.
-
-    Reviewers have one only while review is on. Raises ConfigError for an unknown persona or provider, and for a
-    reviewer who is called like another persona.
-    """
-    for name in settings.review.reviewers:
-        if name in (*PERSONAS, *OTHERS):
-            raise ConfigError(
-                f"configuration review.reviewers: {name} is another persona; give the reviewer its own name"
-            )
-    known = (*PERSONAS, *OTHERS, *settings.review.reviewers)
-    for name in settings.personas:
-        if name not in known:
-            raise ConfigError(f"configuration personas.{name}: there is no such persona{suggest(name, known)}")
-    default = _default_seat(settings, forced)
-    return {persona: _seat(settings, persona, default, forced) for persona in (*PERSONAS, *settings.review.names)}
-
-
-def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
-    """Persona → the seat of its stronger model, for personas that have one; `forced` leaves out another provider's.
-
-    Raises ConfigError for an unknown persona or provider.
-    """
-    default, found = _default_seat(settings, forced), dict[str, Seat]()
-    for persona, usual in seats_of(settings, forced).items():
-        own = settings.personas[persona].stronger if persona in settings.personas else None
-        # What is said for all of them goes by the provider of all of them.
-        place, said = (usual, own) if own is not None else (default, settings.models.strong)
-        seat = _in_place_of(place, said, forced)
-        if seat is not None and seat != usual:
-            found[persona] = seat
-    return found
-
-
-def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
-    """Persona, reviewers apart → the form its files are asked for in: its own, else its model's, else everybody's.
-
-    `forced` as in `seats_of`. Raises ConfigError for an unknown persona or provider.
-    """
-    seats = {persona: seat for persona, seat in seats_of(settings, forced).items() if persona in PERSONAS}
-    own = {persona: settings.personas[persona].format for persona in seats if persona in settings.personas}
-    return {
-        persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
-        for persona, seat in seats.items()
-    }
-
-
 def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
     """Returns whether schemas are sent: as the persona says, else the model, else everybody."""
     own = settings.personas[persona].structured if persona in settings.personas else None
     return own or settings.wire.structured_models.get(model, settings.wire.structured)
-
-
-def policies_of(settings: Settings, forced: str | None = None) -> Policies:
-    """Returns what a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
-    return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
-
-
-def model_of(settings: Settings, persona: str, forced: str | None = None) -> str | None:
-    """Returns the model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
-    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
-    return seat.model if seat.provider != "scripted" else None
-
-
-def _default_seat(settings: Settings, forced: str | None) -> Seat:
-    policy, known = settings.provider, get_args(ProviderName)
-    name = forced or policy.name
-    if name not in known:
-        raise ConfigError(f"unknown provider {name}{suggest(name, known)} ({', '.join(known)})")
-    request = RequestSettings().changed(policy, same_service=name == policy.name)
-    return Seat(name, policy.model, policy.base_url, policy.timeout_s, policy.max_output_tokens, request)
-
-
-def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -> Seat:
-    own = settings.personas.get(persona)
-    if own is None:
-        return default
-    if forced is not None and own.provider not in {None, default.provider}:
-        # What the persona says of its model and address is meant for the other provider.
-        own = own.model_copy(update={"provider": None, "model": None, "base_url": None, "extra": None})
-    return default.changed(own)
 
 
 def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
@@ -406,7 +214,7 @@ def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
 
 def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:
     """Raises ConfigError when the provider of `persona` lacks a model, a key or a usable address."""
-    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
+    seat = persona_seat(settings, persona, default_seat(settings, forced), forced)
     if seat.provider != "scripted" and (problem := key_problem(seat, environment)):
         raise ConfigError(problem)
 

@@ -22,7 +22,8 @@ from orchestrator.core.progress import CALL_PROGRESS, call_progress
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine, Services
+from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
+from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock

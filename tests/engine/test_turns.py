@@ -180,7 +180,7 @@ async def test_an_outage_costs_one_attempt_at_most(journal: WorkflowJournal) -> 
 
     provider = Answers(of_row("r1"), of_row("r1"), *(gone(f"away {number}") for number in range(9)), "back")
     reply = await taker(provider, max_attempts=2, calls_per_story=2).take(journal, 1, PROMPT, away=away)
-    assert (reply.text, told, journal.calls) == ("back", ["away 0"], 2)
+    assert (reply.text, told, journal.spent.calls) == ("back", ["away 0"], 2)
     waiting = Answers(*(gone(begun=False) for _ in range(9)), "begun at last")
     assert (await taker(waiting, max_attempts=1).take(journal, 2, PROMPT)).failed_calls == ()
 

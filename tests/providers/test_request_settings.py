@@ -11,7 +11,7 @@ from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
-from orchestrator.providers.routing import seats_of, stronger_of
+from orchestrator.providers.seats import seats_of, stronger_of
 from orchestrator.settings import RequestSettings, load
 from tests.providers.http_server import Answer, ModelServer, completion, message, model_server
 

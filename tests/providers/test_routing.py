@@ -12,14 +12,8 @@ import pytest
 from orchestrator.core.errors import ConfigError, PermanentProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
-from orchestrator.providers.routing import (
-    RoutedProvider,
-    all_seats,
-    formats_of,
-    open_providers,
-    require_seat,
-    seats_of,
-)
+from orchestrator.providers.routing import RoutedProvider, open_providers, require_seat
+from orchestrator.providers.seats import all_seats, formats_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.providers.http_server import Answer, completion, message, model_server
@@ -186,7 +180,8 @@ from pathlib import Path
 from orchestrator.files.process import SystemClock
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from orchestrator.providers.routing import formats_of, open_providers
+from orchestrator.providers.routing import open_providers
+from orchestrator.providers.seats import formats_of
 options = RunOptions(backlog=Path("b.csv"))
 for override in sys.argv[1:]:
     open_providers(options, *load(None, [override], {}, Path.cwd()), SystemClock())
