@@ -150,9 +150,10 @@ def _keys(settings: Settings, environment: Environment) -> list[DoctorRow]:
         return []
     used = all_seats(settings).all
     rows = [_seat(seat, settings, environment) for seat in sorted(used, key=str)]
-    for name in sorted(VENDORS.keys() - {seat.provider for seat in used}):
-        there = "present" if environment.variables.get(VENDORS[name].key, "").strip() else "absent"
-        rows.append(_row("keys", VENDORS[name].key, f"nothing: {name} is not in use", there))
+    asked_for = {VENDORS[seat.provider].key for seat in used if seat.provider in VENDORS}
+    for variable in sorted({one.key for one in VENDORS.values()} - asked_for):
+        there = "present" if environment.variables.get(variable, "").strip() else "absent"
+        rows.append(_row("keys", variable, "nothing: no provider in use asks for it", there))
     return rows
 
 

@@ -122,6 +122,7 @@ _STREAM_ERRORS = (
     ("timeout", 504),
     ("authentication", 401),
     ("permission", 403),
+    ("invalid_prompt", 400),
 )
 """Part of the type or code of an error in a stream → its status elsewhere; any other is a server's fault."""
 
@@ -336,7 +337,7 @@ class ModelProvider(ABC):
         """
 
     def _fields(self, request: RequestSettings) -> dict[str, dict[str, Any]]:
-        """Returns setting → its fields in the body of a request, and `stream` → those that ask for one.
+        """Returns setting → its fields in the body of a request, `stream` → those that ask for one, and further ones.
 
         A setting that is not among them has no field on this wire; one without a value is not looked at.
         """
@@ -349,8 +350,9 @@ class ModelProvider(ABC):
     def _parts(self, prompt: Prompt) -> dict[str, dict[str, Any]]:
         own = {} if prompt.temperature is None else {"temperature": prompt.temperature}
         request = self._access.request.model_copy(update=own)
-        said = {*request.model_dump(exclude_none=True), *(["stream"] if self._access.stream else [])}
-        parts = {name: fields for name, fields in self._fields(request).items() if name in said}
+        unset = {name for name in RequestSettings.model_fields if getattr(request, name) is None}
+        unset |= set() if self._access.stream else {"stream"}
+        parts = {name: fields for name, fields in self._fields(request).items() if name not in unset}
         for name, value in (request.extra or {}).items():
             parts[name] = merged(parts.get(name, {}), {name: value})
         return {name: fields for name, fields in parts.items() if name not in self._refused}

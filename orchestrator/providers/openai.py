@@ -3,7 +3,7 @@
 Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -125,41 +125,52 @@ class _Streamed(Streamed):
         return {"choices": [{"message": message, "finish_reason": self._stop}], **self._told}
 
 
+def texts(prompt: Prompt) -> tuple[str | None, str]:
+    """Returns the system's text, if there is one, and the user's."""
+    system, rest = split(prompt.segments)
+    user = "\n\n".join(segment.text for segment in rest)
+    return (sendable(system.text) if system else None), sendable(user)
+
+
 class OpenAIProvider(ModelProvider):
     """`ports.Provider` on `chat.completions.create`. Made outside an event loop: it loads certificates."""
 
     name = "openai"
 
     def _open(self, access: ModelAccess) -> None:
-        self._client = openai.AsyncOpenAI(
+        self._client = self._connect(
+            access,
             api_key=access.api_key,
-            base_url=access.base_url,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
-        self._create = self._client.chat.completions.with_streaming_response.create
         host = f".{urlsplit(str(self._client.base_url)).hostname or ''}"
         self._limit_name = "max_completion_tokens" if host.endswith(OWN_HOSTS) else "max_tokens"
+
+    def _connect(self, access: ModelAccess, **usual: Any) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=access.base_url, **usual)
 
     async def close(self) -> None:
         """See the base."""
         await self._client.close()
 
+    def _request(self, prompt: Prompt) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
+        system, user = texts(prompt)
+        messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": user}]
+        if system is not None:
+            messages.insert(0, {"role": "system", "content": system})
+        return self._client.chat.completions.with_streaming_response.create(
+            model=self._access.model,
+            messages=messages,
+            response_format=response_format(self._structured.name(prompt)) or openai.omit,
+            # Not by name: the types of the SDK want to know at once whether a stream comes back.
+            extra_body={self._limit_name: self._access.max_output_tokens, **self._body(prompt)},
+        )
+
     @asynccontextmanager
     async def _ask(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
-        system, rest = split(prompt.segments)
-        user = "\n\n".join(segment.text for segment in rest)
-        messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": sendable(user)}]
-        if system is not None:
-            messages.insert(0, {"role": "system", "content": sendable(system.text)})
         try:
-            async with self._create(
-                model=self._access.model,
-                messages=messages,
-                response_format=_response_format(self._structured.name(prompt)) or openai.omit,
-                # Not by name: the types of the SDK want to know at once whether a stream comes back.
-                extra_body={self._limit_name: self._access.max_output_tokens, **self._body(prompt)},
-            ) as raw:
+            async with self._request(prompt) as raw:
                 yield raw.http_response
         except openai.APIStatusError as error:
             yield error.response
@@ -216,7 +227,7 @@ class OpenAIProvider(ModelProvider):
 
 
 @cache
-def _response_format(schema: str | None) -> ResponseFormatJSONSchema | None:
+def response_format(schema: str | None) -> ResponseFormatJSONSchema | None:
     """Returns what asks for an answer of a schema, strict where that excludes no answer; None without one.
 
     Not to be changed: all calls share it.

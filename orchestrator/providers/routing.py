@@ -134,6 +134,13 @@ VENDORS: Mapping[str, Vendor] = {
         "https://api.openai.com/v1",
         (".openai.com", ".azure.com"),
     ),
+    "openai-responses": Vendor(
+        "orchestrator.providers.openai_responses:OpenAIResponsesProvider",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        (".openai.com", ".azure.com"),
+    ),
 }
 """Name in `provider.name` → the vendor. A new one is a row here, a class, and its name in `settings.ProviderName`."""
 NO_KEY = "none"
@@ -208,8 +215,15 @@ def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
 
 
 def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
-    """Provider → the variable that holds a key for it, of those that are set; never what is in one."""
-    return {name: one.key for name, one in VENDORS.items() if variables.get(one.key, "").strip()}
+    """Provider → the variable that holds a key for it, of those that are set; never what is in one.
+
+    Of providers that share a variable the first is named.
+    """
+    keys: dict[str, str] = {}
+    for name, one in VENDORS.items():
+        if variables.get(one.key, "").strip():
+            keys.setdefault(one.key, name)
+    return {name: key for key, name in keys.items()}
 
 
 def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:

@@ -38,7 +38,7 @@ ANY_TYPE = ("string", "number", "boolean", "object", "array", "null")
 _NOISE = frozenset({"title", "default"})
 _NAMED = frozenset({"properties", "$defs"})
 # Of vendors and servers, for a field or a schema that they do not take; llama.cpp's names the grammar alone.
-_REFUSAL = re.compile(r"response_format|schema|output.?(config|format)|structured|grammar", re.IGNORECASE)
+_REFUSAL = re.compile(r"response_format|text\.format|schema|output.?(config|format)|structured|grammar", re.IGNORECASE)
 _REFUSED = frozenset({400, 422, 500, 501})
 _THOUGHT = "</think>"
 MAX_REASON = 200

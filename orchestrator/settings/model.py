@@ -22,6 +22,7 @@ ProviderName = Literal[
     "scripted",
     "anthropic",
     "openai",
+    "openai-responses",
 ]
 WireFormat = Literal["auto", "plan", "whole", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""

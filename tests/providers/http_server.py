@@ -146,6 +146,19 @@ def completion(text: str | None = "ok", stop: str | None = "stop", **more: Any) 
     return {**body, "usage": {**usage, **details}, **more}
 
 
+def response(text: str | None = "ok", stop: str | None = "completed", **more: Any) -> dict[str, Any]:
+    """A body of the Responses API; `stop`: its status, the reason why it is incomplete, or `tool_use`."""
+    incomplete = stop in {"max_output_tokens", "content_filter"}
+    usage = {"input_tokens": 20, "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 3}}
+    usage |= {"input_tokens_details": {"cached_tokens": 7, "cache_write_tokens": 2}}
+    thoughts = {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    call = [{"type": "function_call", "name": "f", "arguments": "{}"}] if stop == "tool_use" else []
+    body = {"id": "r", "object": "response", "model": "gpt-told", "output": [thoughts, said, *call], "usage": usage}
+    status = "incomplete" if incomplete else "completed" if call else stop
+    return {**body, "status": status, "incomplete_details": {"reason": stop} if incomplete else None, **more}
+
+
 EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 
 
@@ -193,3 +206,18 @@ def completion_stream(text: str = "ok", stop: str | None = "stop", pieces: int =
     events += [chunk({"content": text[at : at + step]}) for at in range(0, len(text), step)]
     end = [chunk({}, stop), {**whole, "object": "chat.completion.chunk", "choices": [], "usage": usage}]
     return _events(events + ([{"error": error}] if error else end), named=False) + ("" if error else "data: [DONE]\n\n")
+
+
+def response_stream(text: str = "ok", stop: str | None = "completed", pieces: int = 4, error: Any = None) -> str:
+    """A stream of the Responses API; with `error` in place of its end."""
+    whole = response(text, stop)
+    step = -(-len(text) // pieces) or 1
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    events = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.reasoning_summary_text.delta", "delta": "hm"},
+        *({"type": "response.output_text.delta", "delta": text[at : at + step]} for at in range(0, len(text), step)),
+    ]
+    end = {"type": f"response.{whole['status']}", "response": whole}
+    failed = {"type": "response.failed", "response": {**begun, "status": "failed", "error": error}}
+    return _events([*events, failed if error else end], named=True)

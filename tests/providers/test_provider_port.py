@@ -21,8 +21,9 @@ from orchestrator.files.process import SystemClock
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.openai_responses import OpenAIResponsesProvider
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
-from tests.providers.http_server import Answer, completion, message, model_server
+from tests.providers.http_server import Answer, completion, message, model_server, response
 
 KEY = TurnKey(persona="alex", story="US-1", task="T-US-1-01", purpose=Purpose.DELIVERY)
 TURNS = 3
@@ -76,10 +77,16 @@ def real(kind: type[ModelProvider], body: Callable[..., dict[str, Any]], words: 
 
 
 CHAT = {"end_turn": "stop", "max_tokens": "length", "refusal": "content_filter", "tool_use": "tool_calls"}
+RESPONSES = {"end_turn": "completed", "max_tokens": "max_output_tokens", "refusal": "content_filter"}
 every = pytest.mark.parametrize(
     "opened",
-    [scripted, real(AnthropicProvider, message, {}), real(OpenAIProvider, completion, CHAT)],
-    ids=["scripted", "anthropic", "openai"],
+    [
+        scripted,
+        real(AnthropicProvider, message, {}),
+        real(OpenAIProvider, completion, CHAT),
+        real(OpenAIResponsesProvider, response, RESPONSES),
+    ],
+    ids=["scripted", "anthropic", "openai", "openai-responses"],
 )
 
 

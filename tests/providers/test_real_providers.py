@@ -17,8 +17,9 @@ from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.openai_responses import OpenAIResponsesProvider
 from orchestrator.settings import PriceSettings
-from tests.providers.http_server import Answer, completion, message, model_server
+from tests.providers.http_server import Answer, completion, message, model_server, response
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
 SECRET = "sk-test-0123456789abcdef"
@@ -41,7 +42,8 @@ class Service:
 
 CLAUDE = Service(AnthropicProvider, "/v1/messages", message, "claude-told")
 GPT = Service(OpenAIProvider, "/chat/completions", completion, "gpt-told")
-both = pytest.mark.parametrize("service", [CLAUDE, GPT], ids=str)
+RESPONSES = Service(OpenAIResponsesProvider, "/responses", response, "gpt-told")
+both = pytest.mark.parametrize("service", [CLAUDE, GPT, RESPONSES], ids=str)
 
 
 async def call(
@@ -138,6 +140,29 @@ async def test_the_chat_request_is_one_that_compatible_servers_take() -> None:
     }
 
 
+async def test_the_responses_request_keeps_nothing_at_the_service() -> None:
+    with model_server(Answer(body=response())) as server:
+        await call(RESPONSES, f"{server.url}/v1/")
+    assert server.asked[0].path == "/v1/responses"
+    assert server.asked[0].body == {
+        "model": "asked",
+        "max_output_tokens": 30_000,
+        "instructions": "<data>",
+        "input": "\n\n".join(f"<{name}>" for name in NAMES[1:]),
+        "stream": True,
+        "store": False,
+    }
+
+
+async def test_a_response_that_failed_is_no_answer() -> None:
+    for code, kind in (("rate_limit_exceeded", "rate_limit"), ("server_error", "overloaded")):
+        failed = response("", "failed", output=[], error={"code": code, "message": "later"})
+        assert (await fails(RESPONSES, Answer(body=failed))).kind == kind
+    failed = response("", "failed", output=[], error={"code": "invalid_prompt", "message": "no"})
+    with model_server(Answer(body=failed)) as server, pytest.raises(PermanentProviderError, match="400: no"):
+        await call(RESPONSES, server.url)
+
+
 @both
 async def test_half_a_character_of_an_earlier_answer_does_not_stop_a_request(service: Service) -> None:
     segments = (Segment(name="role", text="r\udc00"), Segment(name="task", text="a\ud800b \ud83d\ude00"))
@@ -179,12 +204,15 @@ async def test_the_words_of_a_refusal_are_the_text_where_nothing_else_came(servi
     if service is GPT:
         body = service.body(begun, "content_filter")
         body["choices"][0]["message"]["refusal"] = "I will not."
+    if service is RESPONSES:
+        body = service.body(begun, "content_filter")
+        body["output"][1]["content"].append({"type": "refusal", "refusal": "I will not."})
     body["stop_details"] = {"type": "refusal", "category": None, "explanation": "I will not."}
     reply = await answers(service, body)
     assert (reply.text, reply.stop_reason) == (begun or "I will not.", StopReason.REFUSAL)
 
 
-@both
+@pytest.mark.parametrize("service", [CLAUDE, GPT], ids=str)
 async def test_the_text_parts_of_a_content_are_its_text(service: Service) -> None:
     parts = [None, 7, {"type": "text"}, {"type": "text", "text": None}, {"type": "thinking", "thinking": ["hm"]}]
     body = service.body(None)

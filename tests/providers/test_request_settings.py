@@ -11,10 +11,12 @@ from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.openai_responses import OpenAIResponsesProvider
 from orchestrator.providers.seats import seats_of, stronger_of
 from orchestrator.settings import RequestSettings, load
-from tests.providers.http_server import Answer, ModelServer, completion, message, model_server
+from tests.providers.http_server import Answer, ModelServer, completion, message, model_server, response
 
+SUMMARY = {"reasoning": {"summary": "auto"}}
 KEY = TurnKey(persona="alex", story="A", purpose=Purpose.DELIVERY)
 PROMPT = Prompt(key=KEY, turn=1, segments=(Segment(name="role", text="r"),))
 ALL = RequestSettings(
@@ -70,6 +72,14 @@ async def test_each_setting_is_sent_where_the_wire_has_a_field_and_else_told_onc
     }
     assert reply.left_out == ("thinking",)
     assert reply.without == "; gpt-told takes no thinking: requests go without from now on"
+    body, reply = await sent(OpenAIResponsesProvider, response(), ALL.model_copy(update={"extra": SUMMARY}))
+    assert body == {
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "temperature": 0.5,
+        "service_tier": "flex",
+        "metadata": {"user_id": "u"},
+    }
+    assert reply.left_out == ("thinking", "seed", "stop")
     with model_server(Answer(body=completion())) as server:
         assert [one.left_out for one in await ask(OpenAIProvider, server, ALL, PROMPT, PROMPT)] == [("thinking",), ()]
 
@@ -121,6 +131,15 @@ async def test_what_a_service_refuses_by_name_is_left_out_from_then_on(
     gone = {"effort": {"reasoning_effort", "output_config"}}
     for one in later:
         assert set(refused) - set(one) == set().union(*({*gone.get(name, {name})} & set(refused) for name in left_out))
+
+
+async def test_of_fields_that_are_shared_only_the_one_that_is_refused_is_left_out() -> None:
+    told = {"error": {"message": "Your organization must be verified", "param": "reasoning.summary"}}
+    asked = RequestSettings(effort="low", extra=SUMMARY)
+    with model_server(Answer(status=400, body=told), Answer(body=response())) as server:
+        (reply,) = await ask(OpenAIResponsesProvider, server, asked)
+    assert reply.left_out == ("reasoning",)
+    assert server.asked[1].body["reasoning"] == {"effort": "low"}
 
 
 async def test_a_refusal_that_names_nothing_of_ours_ends_the_call() -> None:

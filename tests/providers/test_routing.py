@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.errors import ConfigError, PermanentProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
-from orchestrator.providers.routing import RoutedProvider, open_providers, require_seat
+from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers, require_seat
 from orchestrator.providers.seats import all_seats, formats_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
@@ -116,6 +116,10 @@ def test_reviewers_have_seats_by_their_configured_names_while_there_is_review(tm
         seats(tmp_path, *named, "personas.securty.model=m")
     with pytest.raises(ConfigError, match="alex is another persona"):
         seats(tmp_path, *REAL, "review.reviewers=[alex]")
+
+
+def test_of_providers_that_share_a_key_the_first_is_named() -> None:
+    assert keys_there({**KEYS, "AWS_REGION": "r"}) == {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 
 async def test_a_reviewer_whom_the_settings_have_lost_is_named(tmp_path: Path) -> None:

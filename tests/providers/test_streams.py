@@ -13,6 +13,7 @@ from orchestrator.core.value import ENDLESS
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.openai_responses import OpenAIResponsesProvider
 from orchestrator.settings import PriceSettings
 from tests.package_index import certificate_in
 from tests.providers.http_server import (
@@ -24,6 +25,8 @@ from tests.providers.http_server import (
     message,
     message_stream,
     model_server,
+    response,
+    response_stream,
 )
 
 KEY = TurnKey(persona="alex", story="A", purpose=Purpose.DELIVERY)
@@ -46,7 +49,8 @@ class Service:
 
 CLAUDE = Service(AnthropicProvider, message_stream, message, "max_tokens", 20)
 GPT = Service(OpenAIProvider, completion_stream, completion, "length", 20)
-both = pytest.mark.parametrize("service", [CLAUDE, GPT], ids=str)
+RESPONSES = Service(OpenAIResponsesProvider, response_stream, response, "max_output_tokens", 20)
+both = pytest.mark.parametrize("service", [CLAUDE, GPT, RESPONSES], ids=str)
 PRICE = PriceSettings(input=10, cached=1, cache_write=12.5, output=50)
 
 
@@ -156,7 +160,7 @@ async def test_a_stream_that_breaks_behind_its_end_is_whole(service: Service) ->
 
 @both
 async def test_a_server_that_takes_no_streams_is_asked_without_from_then_on(service: Service) -> None:
-    named = "stream" if service is CLAUDE else "stream_options"
+    named = "stream_options" if service is GPT else "stream"
     refusal = Answer(status=400, body={"error": {"message": f"Unrecognized request argument: {named}"}})
     with model_server(refusal, Answer(body=service.body(TEXT))) as server:
         access = ModelAccess(

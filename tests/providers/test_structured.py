@@ -66,7 +66,7 @@ def examples(schema: str) -> Iterator[Any]:
 
 
 def strict(schema: str) -> Any:
-    made = openai._response_format(schema)
+    made = openai.response_format(schema)
     assert made is not None
     return made["json_schema"]["schema"]
 
