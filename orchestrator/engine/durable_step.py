@@ -66,8 +66,7 @@ class DurableStep:
         self._services, self._journal, self._results = services, journal, results
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
-        self._in_place_of: dict[str, str] = {}
-        """Persona → why another model than its own answered last; "" where its own did."""
+        self._switched = set[str]()  # personas that another model than their own answered last
         self._emitted: list[asyncio.Task[bool]] = []
         """Events on their way into the log."""
 
@@ -184,26 +183,25 @@ class DurableStep:
     async def _wait_for_room(self, what: str) -> None:
         """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
         message = f"{self._story} waits for room on the disk: {what}"
-        id_ = f"{self._workflow_id}:disk_full:{DBOS.step_id}"
-        event = Event(id=id_, level=Level.ERROR, name="disk_full", message=message, **self._here())
-        await self._services.sink.emit(event)
+        await self._emit("disk_full", message, f"disk_full:{DBOS.step_id}", level=Level.ERROR)
 
     async def _wait_for_service(self, persona: str, what: str) -> None:
-        """Told once per turn, with an id of its own, as a full disk is."""
+        """Told once per turn, in the same way."""
         message = f"{persona} waits, and asks again until it is answered: {what}"
-        id_ = f"{self._workflow_id}:service_away:{DBOS.step_id}"
-        event = Event(id=id_, level=Level.WARN, name="service_away", message=message, persona=persona, **self._here())
-        await self._services.sink.emit(event)
+        await self._emit("service_away", message, f"away:{DBOS.step_id}", level=Level.WARN, persona=persona)
 
     async def _tell_activity(self, step_id: int, what: str, seconds: float | None) -> None:
         """Told each time with an id of its own: a step that is begun again after a crash tells of it again."""
-        here = self._here()
-        id_ = f"{self._workflow_id}:activity:{step_id}:{here['time'].isoformat()}"
+        which = f"activity:{step_id}:{self._services.clock.now().isoformat()}"
         if seconds is None:
-            await self._services.sink.emit(Event(id=id_, name=ACTIVITY_BEGUN, message=what, **here))
-            return
-        data = {"duration_ms": round(seconds * 1000)}
-        event = Event(id=id_, name=ACTIVITY_ENDED, message=told_end(what, seconds), data=data, **here)
+            await self._emit(ACTIVITY_BEGUN, what, which)
+        else:
+            data = {"duration_ms": round(seconds * 1000)}
+            await self._emit(ACTIVITY_ENDED, told_end(what, seconds), which, data=data)
+
+    async def _emit(self, name: str, message: str, which: str, **fields: Any) -> None:
+        """Stores an event at once, with an id beside the numbers of `emit`."""
+        event = Event(id=f"{self._workflow_id}:{which}", name=name, message=message, **fields, **self._here())
         await self._services.sink.emit(event)
 
     def _here(self) -> dict[str, Any]:
@@ -271,15 +269,9 @@ class DurableStep:
         """See ports.Step. Waits for nothing: a process that resumes the story emits the same again."""
         self._events += 1
         event = Event(
-            id=f"{self._workflow_id}:{self._events}",
-            level=level,
-            name=name,
-            message=message,
-            task=task,
-            persona=persona,
-            data=data,
-            **self._here(),
-        )
+            id=f"{self._workflow_id}:{self._events}", level=level, name=name, message=message, task=task,
+            persona=persona, data=data, **self._here(),
+        )  # fmt: skip
         self._emitted.append(asyncio.create_task(self._services.sink.emit(event), name=f"emit {event.id}"))
 
     async def store_events(self) -> None:
