@@ -106,14 +106,15 @@ class TransientProviderError(ProviderError):
     Errors with the same `row` had no answer to any call between them; "": none since this process began; None: unknown.
     """
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None, **details: Any) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, row: str | None = None, **details: Any
+    ) -> None:
         super().__init__(message, **details)
-        self.retry_after_s = retry_after_s
-        self.row: str | None = None
+        self.retry_after_s, self.row = retry_after_s, row
 
 
-async def _at_once() -> None:
-    """Waits for nothing."""
+async def _no_wait() -> None:
+    """Nothing is known to wait for."""
 
 
 class ServiceAway(TransientProviderError):
@@ -123,7 +124,7 @@ class ServiceAway(TransientProviderError):
     """
 
     def __init__(
-        self, message: str, *, begun: bool = True, until: Callable[[], Awaitable[None]] = _at_once, **details: Any
+        self, message: str, *, begun: bool = True, until: Callable[[], Awaitable[None]] = _no_wait, **details: Any
     ) -> None:
         super().__init__(message, **details)
         self.begun, self.until = begun, until
@@ -132,19 +133,18 @@ class ServiceAway(TransientProviderError):
     def after(
         cls, error: TransientProviderError, message: str, *, begun: bool, until: Callable[[], Awaitable[None]]
     ) -> "ServiceAway":
-        """Returns this error for a call that met what `error` says, the last of the service."""
-        away = cls(
+        """Returns it with what is known of the last error of the service."""
+        return cls(
             message,
             begun=begun,
             until=until,
             retry_after_s=error.retry_after_s,
+            row=error.row,
             kind=error.kind,
             code=error.code,
             provider_name=error.provider_name,
             original_message=error.original_message,
         )
-        away.row = error.row
-        return away
 
 
 class StreamBroken(TransientProviderError):

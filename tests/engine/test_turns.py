@@ -5,6 +5,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ from orchestrator.core.errors import (
     StreamBroken,
     TransientProviderError,
 )
+from orchestrator.core.event import Event
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.engine.dispatcher import Ticket
+from orchestrator.engine.dispatcher import Switchboard, Ticket
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import BudgetSettings, Settings
+from orchestrator.sprint.state import Board
 from orchestrator.storage.reply_journal import WorkflowJournal
+from tests.providers.test_limits import SimulatedTime, simulated
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
 PROMPT = Prompt(key=KEY, segments=(Segment(name="role", text="Plan."),))
@@ -161,15 +165,8 @@ async def returned() -> None:
     await asyncio.sleep(0.01)
 
 
-def of_row(row: str, error: TransientProviderError | None = None) -> TransientProviderError:
-    error = error or busy()
-    error.row = row
-    return error
-
-
 def gone(message: str = "away", row: str = "r1", *, begun: bool = True) -> ServiceAway:
-    error = of_row(row, TransientProviderError(message, kind="overloaded"))
-    return ServiceAway.after(error, message, begun=begun, until=returned)
+    return ServiceAway(message, begun=begun, until=returned, row=row, kind="overloaded")
 
 
 async def test_an_outage_costs_one_attempt_at_most(journal: WorkflowJournal) -> None:
@@ -178,7 +175,7 @@ async def test_an_outage_costs_one_attempt_at_most(journal: WorkflowJournal) -> 
     async def away(what: str) -> None:
         told.append(what)
 
-    provider = Answers(of_row("r1"), of_row("r1"), *(gone(f"away {number}") for number in range(9)), "back")
+    provider = Answers(busy(row="r1"), busy(row="r1"), *(gone(f"away {number}") for number in range(9)), "back")
     reply = await taker(provider, max_attempts=2, calls_per_story=2).take(journal, 1, PROMPT, away=away)
     assert (reply.text, told, journal.spent.calls) == ("back", ["away 0"], 2)
     waiting = Answers(*(gone(begun=False) for _ in range(9)), "begun at last")
@@ -192,7 +189,7 @@ async def test_a_request_that_fails_while_others_are_answered_is_given_up(journa
 
 
 async def test_kills_in_an_outage_cost_no_attempts(journal: WorkflowJournal, tmp_path: Path) -> None:
-    provider = Answers(*(of_row("") for _ in range(9)), "back")
+    provider = Answers(*(busy(row="") for _ in range(9)), "back")
     for killed_at in (2, 4, 6, None):
         again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
         taking = asyncio.create_task(taker(provider, max_attempts=2).take(again, 1, PROMPT))
@@ -220,6 +217,28 @@ async def test_past_the_patience_the_sprint_is_held_and_the_call_made_again(jour
     with pytest.raises(PermanentProviderError) as caught:  # the reading of a plan cannot be held
         await taker(Answers(gone("503")), outage_s=0).take(journal, 3, PROMPT)
     assert (caught.value.code, caught.value.concerns_all) == ("provider.outage", True)
+
+
+def test_a_sprint_that_was_held_for_an_outage_tries_again_after_minutes_and_one_without_a_key_does_not() -> None:
+    async def work(loop: SimulatedTime) -> None:
+        switchboard, board = Switchboard(NoOrders(), lambda _: nullcontext()), Board("SP-001")
+        with switchboard.following(board):
+            ticket = switchboard.ticket("SP-001/A", "SP-001", "A")
+            assert ticket.hold("503: wait", again=True)
+            assert not ticket.is_clear(paid=True)
+            await ticket.clear(paid=True)
+            assert loop.time() == pytest.approx(300)
+            assert ticket.hold("503: wait", again=True)
+            assert ticket.hold("wrong key")
+            await asyncio.sleep(9999)
+            assert board.refused == "wrong key"
+
+    simulated(work)
+
+
+class NoOrders:
+    async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
+        return []
 
 
 async def test_permanent_errors_are_not_retried(journal: WorkflowJournal) -> None:

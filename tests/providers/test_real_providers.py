@@ -356,6 +356,14 @@ async def test_a_server_that_is_not_there_is_a_lost_connection(service: Service)
 
 
 @both
+async def test_a_server_that_speaks_no_tls_where_it_should_is_a_lost_connection(service: Service) -> None:
+    with model_server(Answer(body=service.body())) as server, pytest.raises(TransientProviderError) as caught:
+        await call(service, server.url.replace("http:", "https:"))
+    assert caught.value.kind == "connection"
+    assert server.asked == []
+
+
+@both
 def test_a_key_does_not_show_in_a_representation(service: Service) -> None:
     access = ModelAccess(model="m", api_key=SECRET, base_url="http://h", timeout_s=1, max_output_tokens=1)
     provider = service.provider(access, price={}.get)
