@@ -181,9 +181,7 @@ class Limiter:
                 self.circuit.answered(call)
                 raise
             except TransientProviderError as error:
-                # Something came of a stream that broke; some are refused for want of room while others are answered.
-                short = (error.retry_after_s or 0.0) <= LONGEST_PAUSE_S
-                if isinstance(error, StreamBroken) or (error.kind == "rate_limit" and short and len(self._calls) > 1):
+                if isinstance(error, StreamBroken):  # something came
                     raise
                 raise self.circuit.failed(call, error) from error
             finally:

@@ -95,19 +95,24 @@ async def drive(
     async def caller() -> None:
         while left:
             left.pop()
-            while True:
-                async with limiter.admitted(tokens) as call:
-                    if wait := take():
-                        counted.refused += 1
-                        limiter.refused(call, headers(), wait)
-                    else:
+            done = False
+            while not done:
+                try:
+                    async with limiter.admitted(tokens) as call:
+                        if wait := take():
+                            counted.refused += 1
+                            limiter.refused(call, headers(), wait)
+                            raise TransientProviderError("slow", kind="rate_limit", retry_after_s=wait)
                         limiter.answered(call, headers())
                         await asyncio.sleep(LATENCY_S)
                         limiter.finished(500)
                         end()
                         counted.done += 1
-                        break
-                await asyncio.sleep(wait)
+                        done = True
+                except ServiceAway as error:
+                    await error.until()
+                except TransientProviderError as error:
+                    await asyncio.sleep(error.retry_after_s or 0)
 
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
 
