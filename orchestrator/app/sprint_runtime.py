@@ -38,7 +38,7 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.seats import policies_of
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.budgets import SPRINT, limits
+from orchestrator.sprint.budgets import SPRINT, Spending, limits
 from orchestrator.sprint.state import Board, StoryRunner
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.story.older_tests import OlderTests, holds_something, try_base
@@ -158,7 +158,7 @@ class Site:
             PLAN_WORKFLOW_NAME: plan_body(library, masks),
         }
         self.base = SprintBase(works, record.sprint, workspace, runner, older)
-        self.spending = works.budgets.of_sprint(record.sprint)
+        self.spending = Spending()
         self.board = Board(record.sprint, lambda: works.hold or works.budgets.over(record.sprint))
         self._following = works.switchboard.following(self.board)
         self._ended: set[str] = set()

@@ -29,14 +29,6 @@ def limits(budget: BudgetSettings, scope: str) -> dict[str, float]:
     return {unit: most for unit, most in found.items() if most is not None}
 
 
-def states(budget: BudgetSettings, scope: str, spent: Amount) -> tuple[BudgetState, ...]:
-    """Returns each budget of the scope that is set, with what is spent."""
-    return tuple(
-        BudgetState(name=f"{unit}_per_{scope}", limit=most, spent=getattr(spent, unit))
-        for unit, most in limits(budget, scope).items()
-    )
-
-
 def exhausted(budget: BudgetSettings, scope: str, spent: Amount, need: Amount = NOTHING) -> tuple[str, str] | None:
     """Returns the unit and a sentence of a budget that is used up, or that a call of `need` would break."""
     for unit, most in limits(budget, scope).items():
@@ -172,6 +164,8 @@ class Budgets:
         if today != self._day.date:
             self._day = _Day(today)
             self._refused.pop("", None)
+            # The event of one that was cut behind its answer, and is not gone on with, never comes.
+            self._reserved = [one for one in self._reserved if not one.ended]
             self._move(changed=True)
         return today
 
@@ -190,7 +184,11 @@ class Budgets:
     def states(self, sprint: str | None = None) -> tuple[BudgetState, ...]:
         """Returns the budgets of a sprint, or of the day, that are set."""
         scope = DAY if sprint is None else SPRINT
-        return states(self._budget, scope, self._spent(scope, sprint or ""))
+        spent = self._spent(scope, sprint or "")
+        return tuple(
+            BudgetState(name=f"{unit}_per_{scope}", limit=most, spent=getattr(spent, unit))
+            for unit, most in limits(self._budget, scope).items()
+        )
 
     def expected(self, prompt: Prompt) -> Amount:
         """Returns what a call is expected to take: the prompt's tokens, and the persona's answer and share of the cache

@@ -175,6 +175,21 @@ def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     assert third.written.plan.analysis == "AN-002", "a finished one is not gone on with"
 
 
+def test_a_budget_of_the_day_ends_stages_in_place_of_a_wait_and_counts_over_analyses(tmp_path: Path) -> None:
+    stages = ("code_quality", "security", "testing")
+    team = team_of({stage: answer(stage) for stage in stages})
+    first = analyse(tmp_path, team, "budget.calls_per_day=2", stages=stages)
+    assert sorted(first.statuses.values()) == ["answered", "answered", "failed"]
+    (failed,) = [stage for stage, status in first.statuses.items() if status == "failed"]
+    (told,) = [event for event in first.told_of("turn_failed") if event.story == failed]
+    used_up = "budget.calls_per_day (2) is used up: 2; it goes on at 00:00 UTC, or once it is raised"
+    assert told.data["findings"][0]["message"] == used_up
+    second = analyse(tmp_path, team, "budget.tokens_per_day=2200", stages=stages)
+    assert sorted(second.statuses.values()) == ["answered", "answered", "failed"], "a new process reads the log"
+    assert len(second.calls) == 2
+    assert analyse(tmp_path, team, "budget.tokens_per_day=9000", stages=stages).whole
+
+
 def test_ticks_stay_over_a_plan_of_which_a_stage_failed(tmp_path: Path) -> None:
     stages, whole = ("security", "testing"), {"security": answer("Close <!-- the door", "Lock"), "testing": answer("T")}
     path = analyse(tmp_path, team_of(whole), stages=stages).written.plan_path
