@@ -17,11 +17,11 @@ from orchestrator.app.sprint_reader import Reader
 from orchestrator.app.sprints import workspace_of
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer
-from orchestrator.core.errors import BacklogError, concerns_all
+from orchestrator.core.errors import BacklogError, ConfigError, concerns_all
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import ErrorKind, ScriptEntry, TurnKey, Usage
 from orchestrator.core.history import expect_kept
-from orchestrator.core.secrets import redact, redacted
+from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import Story
 from orchestrator.core.value import counted
@@ -96,12 +96,16 @@ async def save_recording(
     record = (await asyncio.to_thread(Reader(environment).sprint, sprint)).record
     expect_kept(record)
     secrets = await asyncio.to_thread(known_secrets, environment, Path(record.repo))
+    secrets = (*secrets, *secrets_of(settings.environment.env))
     found: list[str] = []
     base = b""
+    mirror = state.mirror(Path(record.repo))
+    if not await asyncio.to_thread(mirror.exists):
+        raise ConfigError(f"the commits of sprint {sprint} are not on this machine")
     if record.base:
         secrets = await find_secrets(workspace_of(environment, state, record), secrets, found.append)
         if whole_base or not found:
-            base = await bundle_tree(state.mirror(Path(record.repo)), record.base)
+            base = await bundle_tree(mirror, record.base)
         else:
             warn(
                 f"the repository holds secrets and is not part of the recording: replay it with --repo at {record.base}"

@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import unified_diff
 from pathlib import Path
 
@@ -76,6 +76,19 @@ class Spent(Value):
         cost = "cost unknown" if self.cost_usd is None else f"{self.cost_usd:.4f} USD"
         return f"{counted(self.calls, 'call')}, {self.input_tokens} tokens in, {self.output_tokens} out, {cost}"
 
+    @classmethod
+    def sum(cls, parts: Iterable["Spent"]) -> "Spent":
+        """Returns all together."""
+        every = [*parts]
+        costs = [one.cost_usd for one in every]
+        known = [cost for cost in costs if cost is not None]
+        return cls(
+            calls=sum(one.calls for one in every),
+            input_tokens=sum(one.input_tokens for one in every),
+            output_tokens=sum(one.output_tokens for one in every),
+            cost_usd=sum(known) if len(known) == len(costs) else None,
+        )
+
 
 class StoryChange(Value):
     """One story, as it was recorded and as it comes out now."""
@@ -106,6 +119,9 @@ class Replay(Value):
     replayed_by: str
     stories: tuple[StoryChange, ...]
     same_tree: bool
+    spent_before: Spent
+    spent_after: Spent
+    """See StoryChange."""
     paused: str = ""
 
     @property
@@ -205,12 +221,15 @@ def _event(sprint: str, story: str, answer: GateAnswer) -> Event:
 def compare(before: Recorded, after: Recorded, settings: Settings, paused: str = "") -> Replay:
     """Returns what differs. Blocks."""
     now = {story.id: story for story in after.recording.report.stories}
+    stories = tuple(_story(old, now[old.id], before, after, settings) for old in before.recording.report.stories)
     return Replay(
         sprint=before.recording.sprint,
         recorded_by=before.recording.version,
         replayed_by=__version__,
-        stories=tuple(_story(old, now[old.id], before, after, settings) for old in before.recording.report.stories),
+        stories=stories,
         same_tree=before.recording.tree == after.recording.tree,
+        spent_before=Spent.sum(story.spent_before for story in stories),
+        spent_after=Spent.sum(story.spent_after for story in stories),
         paused=paused,
     )
 

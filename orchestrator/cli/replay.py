@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
+from orchestrator.cli.run import run_interruptible
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED
 from orchestrator.core.value import counted, listed
@@ -74,7 +75,9 @@ def _replay(context: Context, folder: Path, settings: Settings, environment: Env
         if event.name == FINISHED:
             say(plain_line(event))
 
-    done = asyncio.run(replay(folder, settings, environment, listen=listen))
+    done = run_interruptible(replay(folder, settings, environment, listen=listen))
+    if done is None:
+        return Exit.INTERRUPTED
     if context.as_json:
         print_json({**done.model_dump(mode="json"), "as_recorded": done.as_recorded})
     else:
@@ -89,8 +92,15 @@ def _lines(done: "Replay", *, diff: bool) -> Iterator[str]:
         yield from _story_lines(story, diff=diff)
     ended = sum(story.before is story.after and not story.beyond for story in done.stories)
     yield f"{ended} of {counted(len(done.stories), 'story', 'stories')} as recorded, {_tree(done)}"
+    yield _spent(done)
     if done.paused:
         yield f"Paused: {done.paused}"
+
+
+def _spent(done: "Replay | StoryChange") -> str:
+    if done.spent_before == done.spent_after:
+        return str(done.spent_before)
+    return f"{done.spent_before} → about {done.spent_after}"
 
 
 def _tree(done: "Replay") -> str:
@@ -113,7 +123,7 @@ def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
         told = [f"{one.call}{' (its file changed)' if one.file_changed else ''}" for one in story.prompts]
         yield f"      {counted(len(told), 'prompt')} other than recorded: {listed(told, LISTED)}"
     if story.spent_before != story.spent_after:
-        yield f"      {story.spent_before} → about {story.spent_after}"
+        yield f"      {_spent(story)}"
     for one in story.prompts if diff else ():
         yield f"--- {one.call}"
         yield from one.diff.splitlines() or ["(one of the two is not kept)"]
