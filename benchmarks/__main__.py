@@ -18,6 +18,7 @@ from benchmarks import (
     fleet,
     merge,
     prompts,
+    providers,
     recall,
     refusals,
     sandbox,
@@ -28,7 +29,20 @@ from benchmarks import (
 )
 from benchmarks.measure import Result, machine
 
-OFFLINE = ("engine", "git", "backlog", "cli", "daemon", "demo", "merge", "prompts", "sandbox", "sql", "syntax")
+OFFLINE = (
+    "engine",
+    "git",
+    "backlog",
+    "cli",
+    "daemon",
+    "demo",
+    "merge",
+    "prompts",
+    "providers",
+    "sandbox",
+    "sql",
+    "syntax",
+)
 NAMES = (*OFFLINE, "environments", "fleet", "refusals", "recall")
 
 
@@ -66,6 +80,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "demo": demo.run,
         "merge": partial(merge.run, merge.Crowd()),
         "prompts": partial(prompts.run, options.given),
+        "providers": providers.run,
         "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,

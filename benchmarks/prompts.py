@@ -74,11 +74,16 @@ def _files(repo: Path) -> dict[str, str]:
     return found
 
 
+async def prompts_of(number: int) -> list[Prompt]:
+    """Returns every prompt of the `number`-th story of a project."""
+    return await _prompts(_grown(number))
+
+
 async def _prompts(base: Mapping[str, str]) -> list[Prompt]:
     """Every prompt of one more story of the project, in order."""
     name = samples.story_id(1)
     step = SimulatedStep(ScriptedProvider(_script(name)), MemorySink(), story=name)
-    library = PromptLibrary(load_prompts(packaged("system_prompts"), None))
+    library = await asyncio.to_thread(lambda: PromptLibrary(load_prompts(packaged("system_prompts"), None)))
     criteria = tuple(f"Function {n} of ledger page 1 returns its sum" for n in range(1, samples.CRITERIA + 1))
     told = Story(id=name, title="Keep ledger page 1", acceptance_criteria=criteria)
     body = story_body(library, MemoryWorkspace(base_files=dict(base)), SimulatedRunner())

@@ -7,14 +7,15 @@ from benchmarks.answers.svg import BAR, LEFT, ROW, STYLE, WIDTH, draw_rect, draw
 from benchmarks.measure import Figure, Result
 
 DOCS = Path(__file__).parents[1] / "docs"
-NAMES = ("engine", "daemon", "cli", "merge")
+NAMES = ("engine", "daemon", "cli", "merge", "providers")
 PER_CALL = "processor time per call"
 TITLE = "Processor time per call of a model, in milliseconds"
 HEAD = """# What it costs to run
 
-Written by `make bench ARGS="engine daemon cli merge --docs"`; do not edit. Bare dbos are the same calls as steps of
-the durable engine's library alone, in processes before and after the other measurement. Processor time is user and
-system time; what others did on the machine meanwhile makes it larger.
+Written by `make bench ARGS="engine daemon cli merge providers --docs"`; do not edit. Bare dbos are the same calls as
+steps of the durable engine's library alone, in processes before and after the other measurement. The SDKs' streams are
+read without us, as they are offered and as plain JSON, which is what we read. Processor time is user and system time;
+what others did on the machine meanwhile makes it larger.
 
 ![Processor time per call of a model](speed.svg)
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, engine, fleet, merge, speed
+from benchmarks import demo, engine, fleet, merge, providers, speed
 from benchmarks.measure import Figure, Result
 
 pytestmark = pytest.mark.docs
@@ -64,6 +64,22 @@ def test_one_story_cannot_be_faster_than_its_own_calls() -> None:
 def test_the_critical_path_follows_the_longest_chain() -> None:
     needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
     assert demo.critical_path_s({"a": 1.0, "b": 5.0, "c": 2.0, "d": 1.0}, needs) == 7.0
+
+
+def test_what_providers_cost_is_counted() -> None:
+    said = figures(providers.run(calls=1))
+    assert all(said[f"{name}: ours"] > 0 for name in ("anthropic", "openai"))
+    assert all(share > 30 for name, share in said.items() if name.endswith("read from the cache"))
+    assert all(number <= 2 for name, number in said.items() if "refused of 1,000" in name)
+    assert all(share <= 5 for name, share in said.items() if name.endswith("time lost"))
+    cache = providers.Cache()
+    mark = {"cache_control": {"type": "ephemeral"}}
+    blocks = [{"type": "text", "text": letter * 4000} for letter in "abcd"]
+    body = {"model": "m", "system": [blocks[0]], "messages": [{"content": [{**blocks[1], **mark}, blocks[2]]}]}
+    assert list(cache.count(body).values())[:3] == [1000, 0, 2000]
+    more = [blocks[1], {**blocks[2], **mark}, blocks[3]]
+    assert list(cache.count({**body, "messages": [{"content": more}]}).values())[:3] == [1000, 2000, 1000]
+    assert list(cache.count({**body, "model": "n"}).values())[:3] == [1000, 0, 2000], "each model has its own"
 
 
 def test_stories_are_merged() -> None:
