@@ -229,15 +229,14 @@ class DurableStep:
     async def _tell_switch(self, reply: Reply, task: str | None) -> None:
         """Told when another model begins to answer a persona, and when its own does again."""
         persona, why = reply.key.persona, reply.in_place_of
-        if bool(why) == bool(self._in_place_of.get(persona)):
-            return
-        self._in_place_of[persona] = why
-        told = f"in place of its own: {why}" if why else "again"
-        await self.emit(
-            "model_switched", f"{persona} is answered by {reply.provider} {reply.model} {told}",
-            level=Level.WARN if why else Level.INFO, persona=persona, task=task, model=reply.model,
-            provider=reply.provider, reason=why,
-        )  # fmt: skip
+        if bool(why) != (persona in self._switched):
+            self._switched ^= {persona}
+            told = f"in place of its own: {why}" if why else "again"
+            await self.emit(
+                "model_switched", f"{persona} is answered by {reply.provider} {reply.model} {told}",
+                level=Level.WARN if why else Level.INFO, persona=persona, task=task, model=reply.model,
+                provider=reply.provider, reason=why,
+            )  # fmt: skip
 
     async def _tell_retries(self, prompt: Prompt, failures: Sequence[FailedCall]) -> None:
         """Each of the failures was followed by another call: told before it, and once more with the recorded result.
