@@ -140,13 +140,15 @@ class AnthropicProvider(ModelProvider):
     takes_open_schemas = False
 
     def _open(self, access: ModelAccess) -> None:
-        self._client = anthropic.AsyncAnthropic(
-            api_key=access.api_key,
-            base_url=access.base_url,
+        self._client = self._connect(
+            access,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
         self._create = self._client.messages.with_streaming_response.create
+
+    def _connect(self, access: ModelAccess, **usual: Any) -> Any:
+        return anthropic.AsyncAnthropic(api_key=access.api_key, base_url=access.base_url, **usual)
 
     async def close(self) -> None:
         """See the base."""

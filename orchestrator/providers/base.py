@@ -72,6 +72,8 @@ class ModelAccess:
     """Whether answers are asked for piece by piece."""
     stall_s: float = 60.0
     """Seconds without a further piece, once the first has come, after which a stream counts as broken."""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The process environment, for what a cloud wants to know beside the key."""
     request: RequestSettings = field(default_factory=RequestSettings)
     """What requests say beside the prompt."""
     structured: Callable[[str], WireStructured] = lambda _: "auto"
@@ -118,6 +120,7 @@ class StreamError(Exception):
 
 _STREAM_ERRORS = (
     ("rate_limit", 429),
+    ("throttling", 429),
     ("overloaded", 529),
     ("timeout", 504),
     ("authentication", 401),
@@ -240,7 +243,7 @@ class ModelProvider(ABC):
                 self._limiter.refused(call, response.headers, retry_after(response.headers))
             elif response.status_code < 300:
                 self._limiter.answered(call, response.headers)
-            if response.status_code >= 300 or "event-stream" not in response.headers.get("content-type", ""):
+            if response.status_code >= 300 or not self._is_stream(response):
                 await response.aread()
                 return response
             await self._follow(prompt, came, response, call)
@@ -356,6 +359,9 @@ class ModelProvider(ABC):
         for name, value in (request.extra or {}).items():
             parts[name] = merged(parts.get(name, {}), {name: value})
         return {name: fields for name, fields in parts.items() if name not in self._refused}
+
+    def _is_stream(self, response: "httpx2.Response") -> bool:
+        return "event-stream" in response.headers.get("content-type", "")
 
     async def _events(self, response: "httpx2.Response") -> AsyncGenerator[Any]:
         """Yields the data of the stream's events. Raises ValueError for what is none, StreamError for an error."""

@@ -226,6 +226,20 @@ class OpenAIProvider(ModelProvider):
         )
 
 
+class AzureOpenAIProvider(OpenAIProvider):
+    """`ports.Provider` on chat completions of a deployment on Azure: the model is the deployment's name."""
+
+    name = "azure"
+
+    def _open(self, access: ModelAccess) -> None:
+        super()._open(access)
+        self._limit_name = "max_completion_tokens"
+
+    def _connect(self, access: ModelAccess, **usual: Any) -> openai.AsyncOpenAI:
+        version = access.variables["OPENAI_API_VERSION"]
+        return openai.AsyncAzureOpenAI(azure_endpoint=access.base_url, api_version=version, **usual)
+
+
 @cache
 def response_format(schema: str | None) -> ResponseFormatJSONSchema | None:
     """Returns what asks for an answer of a schema, strict where that excludes no answer; None without one.

@@ -68,7 +68,9 @@ def refused(refusal: Refusal, provider: str) -> TransientProviderError | Permane
     if NO_FUNDS & {str(refusal.details.get("code")), str(refusal.details.get("type"))} or refusal.status == 402:
         # Concerns every story as a wrong key does: kind `auth` pauses the sprint.
         return PermanentProviderError(message, kind="auth", code="provider.quota", **details)
-    if refusal.status == 404 or refusal.details.get("code") == "model_not_found":
+    # Bedrock has no code for it.
+    no_model = refusal.details.get("code") == "model_not_found" or "model identifier is invalid" in refusal.told
+    if refusal.status == 404 or no_model:
         return PermanentProviderError(message, kind="model", **details)
     if refusal.status in {401, 403}:
         return PermanentProviderError(message, kind="auth", **details)

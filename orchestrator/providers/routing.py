@@ -92,7 +92,8 @@ class RoutedProvider:
         variable = VENDORS[seat.provider].key
         if error.code == "provider.quota":
             return f"pay for the account, or put another key into {variable}"
-        return f"put a valid key into {variable}"
+        own = ", or correct the credentials of this machine" if VENDORS[seat.provider].is_cloud else ""
+        return f"put a valid key into {variable}{own}"
 
     async def close(self) -> None:
         """Give all connections back; again: nothing."""
@@ -114,9 +115,13 @@ class Vendor(NamedTuple):
     address: str
     """Environment variable that may hold another address."""
     url: str
-    """The service's own address."""
-    hosts: tuple[str, ...]
+    """The service's own address; "" where each customer has another."""
+    hosts: tuple[str, ...] = ()
     """Ends of host names that want a key in any case; a server of one's own may want none."""
+    needs: tuple[str, ...] = ()
+    """Further environment variables that must be set."""
+    is_cloud: bool = False
+    """Whether its client knows the address by the region, and finds this machine's credentials where no key is set."""
 
 
 VENDORS: Mapping[str, Vendor] = {
@@ -140,6 +145,30 @@ VENDORS: Mapping[str, Vendor] = {
         "OPENAI_BASE_URL",
         "https://api.openai.com/v1",
         (".openai.com", ".azure.com"),
+    ),
+    "azure": Vendor(
+        "orchestrator.providers.openai:AzureOpenAIProvider",
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_ENDPOINT",
+        "",
+        (".azure.com",),
+        needs=("OPENAI_API_VERSION",),
+    ),
+    "bedrock": Vendor(
+        "orchestrator.providers.anthropic_clouds:BedrockProvider",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "ANTHROPIC_BEDROCK_BASE_URL",
+        "",
+        needs=("AWS_REGION",),
+        is_cloud=True,
+    ),
+    "vertex": Vendor(
+        "orchestrator.providers.anthropic_clouds:VertexProvider",
+        "CLOUDSDK_AUTH_ACCESS_TOKEN",
+        "ANTHROPIC_VERTEX_BASE_URL",
+        "",
+        needs=("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
+        is_cloud=True,
     ),
 }
 """Name in `provider.name` → the vendor. A new one is a row here, a class, and its name in `settings.ProviderName`."""
@@ -249,9 +278,13 @@ def _access(seat: Seat, environment: Environment) -> ModelAccess:
             f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
         )
     base_url = (seat.base_url or environment.variables.get(vendor.address, "")).strip() or vendor.url
-    host = _host(base_url, f"the address of the provider {name}")
+    lacking = [one for one in vendor.needs if not environment.variables.get(one, "").strip()]
+    lacking += [] if base_url or vendor.is_cloud else [vendor.address]
+    if lacking:
+        raise ConfigError(f"the provider {name} needs {' and '.join(lacking)} in the environment")
+    host = _host(base_url, f"the address of the provider {name}") if base_url else ""
     key = environment.variables.get(vendor.key, "").strip()
-    if not key:
+    if not key and not vendor.is_cloud:
         if f".{host}".endswith(vendor.hosts):
             raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {vendor.key}")
         key = NO_KEY
@@ -263,6 +296,7 @@ def _access(seat: Seat, environment: Environment) -> ModelAccess:
         base_url=base_url,
         timeout_s=seat.timeout_s,
         max_output_tokens=seat.max_output_tokens,
+        variables=environment.variables,
         request=seat.request,
     )
 
@@ -286,6 +320,9 @@ def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | No
         kind: type[ModelProvider] = getattr(import_module(module), name)
         on_paid = log.write if log is not None else None
         return kind(access, price=partial(find_price, settings.prices), on_paid=on_paid, limiter=limiter)
+    except ModuleNotFoundError as error:
+        get = f"pip install 'anthropic[{seat.provider}]'"  # what our extras of the same names hold
+        raise ConfigError(f"the provider {seat.provider} needs further packages ({error}): {get}") from error
     except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
         raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
 

@@ -20,8 +20,8 @@ ENV_PREFIX = "ORCHESTRATOR_"
 _SECRET_ADDRESSES = ("DATABASE_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 """Variables that hold a password or a token beside other things. Proxies' stay: whoever makes a connection reads them
 by itself."""
-_READ_LATER = ("PGPASSWORD",)
-"""Read by the database's driver with each connection."""
+_READ_LATER = ("PGPASSWORD", "GOOGLE_APPLICATION_CREDENTIALS")
+"""Read by the database's driver with each connection, and by Google's package; the latter names a file."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

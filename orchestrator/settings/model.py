@@ -23,6 +23,9 @@ ProviderName = Literal[
     "anthropic",
     "openai",
     "openai-responses",
+    "azure",
+    "bedrock",
+    "vertex",
 ]
 WireFormat = Literal["auto", "plan", "whole", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""

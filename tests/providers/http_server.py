@@ -23,7 +23,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the server sends; `body` as JSON unless it is text."""
+    """What the server sends; `body` as JSON unless it is text or bytes."""
 
     status: int = 200
     body: Any = None
@@ -71,12 +71,13 @@ class ModelServer:
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers["content-length"]))
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        asked = Asked(path=handler.path, headers=headers, body=json.loads(raw))
+        is_json = "json" in headers.get("content-type", "")
+        asked = Asked(path=handler.path, headers=headers, body=json.loads(raw) if is_json else {})
         self.asked.append(asked)
         answer = self._respond(asked)
         self._closing.wait(answer.wait_s)
-        body = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-        data = body.encode()
+        body = answer.body if isinstance(answer.body, str | bytes) else json.dumps(answer.body)
+        data = body.encode() if isinstance(body, str) else body
         sent = {"content-type": "application/json", **answer.headers, "content-length": str(len(data))}
         try:
             handler.send_response(answer.status)
