@@ -9,6 +9,8 @@ from orchestrator.core.action_plan import Prune, Read
 
 MAX_TEXT = 6_000
 """A longer text is an answer, whatever it begins with."""
+AS_JSON = "one object whose only key is `read`"
+"""In prompts for JSON: how they say what asks for files."""
 _LINE = re.compile(r"^(?:#{1,6}\s*|[-*]\s+|\d+[.)]\s+)?`?(?P<verb>READ|PRUNE)`?\s*:?\s+(?P<resource>\S.*)$")
 _LINK = re.compile(r"^\[([^\]]+)\](?:\([^)]*\))?$")
 _BAR = re.compile(r"^(?:`{3,}|~{3,})\w*$")

@@ -77,8 +77,9 @@ class Prompt(Value):
     """Hash of the prompt's text as it was in the files, before anything was filled in."""
     schema_name: str | None = None
     """Stem of the answer's schema in contracts/: what it is held against, in whatever form it comes."""
-    answer_form: Literal["any", "json"] = "any"
-    """json: nothing but JSON of the schema answers the prompt, so that a service may be held to it."""
+    answer_form: Literal["any", "json", "json_or_look"] = "any"
+    """json: nothing but JSON of the schema answers the prompt, or JSON that asks for files, so that a service may be
+    held to it."""
     max_output_tokens: int | None = None
     stronger: bool = False
     """Whether the persona's stronger model is to answer, where one is configured."""

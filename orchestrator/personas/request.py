@@ -81,10 +81,13 @@ class Request:
         """Name of the prompt for the form that is asked for."""
         return f"{self.prompt}_{self.form}" if self.form in {"plan", "whole"} else self.prompt
 
-    @property
-    def only_json(self) -> bool:
-        """Returns whether nothing but JSON of the schema is asked for: no plan, no whole files, no look."""
-        return self.asks_json and self.form in {None, "json"} and self.shown is None
+    def answer_form(self, *, looks_as_json: bool) -> Literal["any", "json", "json_or_look"]:
+        """Returns whether nothing but JSON of the schema is asked for: no plan, no whole files, no look as text."""
+        if not self.asks_json or self.form in {"plan", "whole"}:
+            return "any"
+        if self.shown is None:
+            return "json"
+        return "json_or_look" if looks_as_json else "any"
 
     def after(self, heard: "Heard") -> "Request":
         """Returns what is to be sent next when this answer was not accepted."""

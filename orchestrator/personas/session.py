@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import plan_in
-from orchestrator.answers.looks import look_in
+from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
 from orchestrator.checks.paths import copies_example
 from orchestrator.core.command import Loop, Verdict, decided
@@ -225,14 +225,15 @@ class Desk:
     def _prompt(self, request: Request, slots: Mapping[str, str]) -> tuple[Prompt, Sequence[Finding]]:
         """Returns the prompt, and the secrets that are masked in it for the first time: all prompts are made here."""
         plain, fresh = self.secrecy.masked(slots)
-        name = request.prompt_name
+        segments = self.library.render(name, plain, examples=request.persona not in self.copied)
+        looks = any(AS_JSON in segment.text for segment in segments)
         prompt = Prompt(
             key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=request.purpose),
-            segments=self.library.render(name, plain, examples=request.persona not in self.copied),
+            segments=segments,
             name=name,
             version="+".join(filter(None, (self.library.version(name), request.filled_with))),
             schema_name=request.schema_name,
-            answer_form="json" if request.purpose is Purpose.REPAIR or request.only_json else "any",
+            answer_form="json" if request.purpose is Purpose.REPAIR else request.answer_form(looks_as_json=looks),
             stronger=request.stronger,
             temperature=request.temperature,
         )

@@ -248,7 +248,7 @@ def response_format(schema: str | None) -> ResponseFormatJSONSchema | None:
     """
     if schema is None:
         return None
-    strict = is_closed(schema)
+    strict = schema in WIRE_SCHEMAS and is_closed(schema)  # the service takes no union as the whole of a strict schema
     shape = dict(answer_schema(schema))
     if strict:
         # The SDK makes types strict, not schemas; it leaves defaults in, which Azure refuses.

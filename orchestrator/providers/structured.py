@@ -34,6 +34,8 @@ PLACES: tuple[tuple[str, Place], ...] = (
 SHARED = "project"
 """The segment up to which prompts of different answers have the same text: without it there is nothing to share."""
 
+OR_LOOK = "_or_look"
+LOOK = {"type": "object", "properties": {"read": {"type": "array", "items": {"type": "string"}}}, "required": ["read"]}
 ANY_TYPE = ("string", "number", "boolean", "object", "array", "null")
 _NOISE = frozenset({"title", "default"})
 _NAMED = frozenset({"properties", "$defs"})
@@ -49,10 +51,15 @@ MAX_REASON = 200
 def answer_schema(name: str) -> Mapping[str, Any]:
     """Returns a schema of contracts/ without what no service reads: titles, defaults, our own keywords.
 
+    A name that ends with `OR_LOOK` stands for the answer, or what asks for files in its place.
+
     Not to be changed: all calls share it.
     """
-    schema: Mapping[str, Any] = trimmed(WIRE_SCHEMAS[name].model_json_schema())
-    return schema
+    schema: dict[str, Any] = trimmed(WIRE_SCHEMAS[name.removesuffix(OR_LOOK)].model_json_schema())
+    if not name.endswith(OR_LOOK):
+        return schema
+    parts = schema.pop("$defs", {})
+    return {"$defs": parts, "anyOf": [schema, LOOK]}
 
 
 def trimmed(schema: Any) -> Any:
@@ -96,8 +103,9 @@ class Structured:
 
     def _chosen(self, prompt: Prompt) -> str | None:
         name, wanted = prompt.schema_name, self._wanted(prompt.key.persona)
-        if name not in WIRE_SCHEMAS or prompt.answer_form != "json" or wanted == "never":
+        if name not in WIRE_SCHEMAS or prompt.answer_form == "any" or wanted == "never":
             return None
+        name += OR_LOOK * (prompt.answer_form == "json_or_look")
         if wanted == "auto" and self._place is Place.HEAD:
             shares = any(segment.name == SHARED and segment.text.strip() for segment in prompt.segments)
             return None if shares or not is_closed(name) else name

@@ -4,8 +4,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -13,15 +14,19 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from orchestrator.answers.looks import look_in
 from orchestrator.core import wire
 from orchestrator.core.exchange import Prompt, Purpose, Segment, StopReason, TurnKey
 from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.personas.session import Request
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.providers import anthropic, openai
 from orchestrator.providers.base import ModelAccess, ModelProvider
-from orchestrator.providers.structured import Structured, answer_schema, is_closed
+from orchestrator.providers.structured import OR_LOOK, Structured, answer_schema, is_closed
 from orchestrator.settings import WireStructured
 from tests.prompts.packaged import packaged_texts
+from tests.prompts.recorded import prompts_of
 from tests.providers.http_server import Answer, Asked, completion, message, model_server
 
 CONTRACTS = Path(__file__).parents[2] / "contracts"
@@ -29,13 +34,18 @@ CLOSED = {"plan_extract", "suite", "analysis", "stage", "triage"}
 TRIAGE = '{"prompts": ["security"], "reason": null}'
 
 
-def prompt(schema: str = "triage", *, form: str = "json", persona: str = "mike", segments: str = "data task") -> Prompt:
+Form = Literal["any", "json", "json_or_look"]
+
+
+def prompt(
+    schema: str = "triage", *, form: Form = "json", persona: str = "mike", segments: str = "data task"
+) -> Prompt:
     return Prompt(
         key=TurnKey(persona=persona, story="A", purpose=Purpose.REPAIR),
         turn=1,
         segments=tuple(Segment(name=name, text=f"<{name}>") for name in segments.split()),
         schema_name=schema,
-        answer_form="json" if form == "json" else "any",
+        answer_form=form,
     )
 
 
@@ -89,6 +99,16 @@ def test_what_is_sent_accepts_every_example_of_an_answer(schema: str) -> None:
         # An open schema goes as it is: made strict, it would exclude the packages of a plan and its notes.
         Draft202012Validator(strict(schema)).validate(filled(schema, value) if is_closed(schema) else value)
     assert is_closed(schema) == (schema in CLOSED)
+
+
+@pytest.mark.parametrize("schema", WIRE_SCHEMAS)
+def test_where_files_may_be_asked_for_the_schema_allows_that_and_every_answer(schema: str) -> None:
+    made = openai._response_format(schema + OR_LOOK)
+    assert made is not None
+    assert made["json_schema"]["strict"] is False
+    for value in (*examples(schema), {"read": ["a.py"]}):
+        Draft202012Validator(made["json_schema"]["schema"]).validate(value)
+    assert not Draft202012Validator(made["json_schema"]["schema"]).is_valid({"tell": "no"})
 
 
 def answers(model: type[BaseModel]) -> st.SearchStrategy[Any]:
@@ -160,6 +180,27 @@ def test_who_gets_a_schema(service: str, wanted: WireStructured, schema: str, se
     structured = Structured(service, lambda _: wanted, takes_open=not service.startswith("anthropic"))
     assert structured.name(prompt(schema, segments=segments)) == (schema if is_sent else None)
     assert structured.name(prompt(schema, form="any", segments=segments)) is None
+    looks = structured.name(prompt(schema, form="json_or_look", segments=segments))
+    assert looks == (schema + OR_LOOK if is_sent else None)
+
+
+async def test_which_prompts_ask_for_nothing_but_json() -> None:
+    """Plans, whole files and reviews do not; where files may be asked for, it is said as JSON."""
+    forms = {prompt.key.purpose: prompt.answer_form for prompt in await prompts_of("shop")}
+    assert forms == {"breakdown": "json_or_look", "delivery": "any", "review": "any", "suite": "any"}
+    assert look_in('{"read": ["path"]}') == (("path",), ())
+    request = Request(persona="mike", purpose=Purpose.BREAKDOWN, prompt="", slots={})
+    assert request.answer_form(looks_as_json=False) == "json"
+    looking = replace(request, shown=Shown({}, no_files, 9, looks=1))
+    assert looking.answer_form(looks_as_json=True) == "json_or_look"
+    assert looking.answer_form(looks_as_json=False) == "any"  # a prompt of one's own that says READ
+    assert replace(request, asks_json=False).answer_form(looks_as_json=True) == "any"
+    for form in ("plan", "whole"):
+        assert request.in_form(form).answer_form(looks_as_json=True) == "any"  # type: ignore[arg-type]
+
+
+async def no_files(_: Sequence[str]) -> dict[str, str]:
+    return {}
 
 
 def test_prompts_that_show_no_project_begin_alike_in_nothing_that_a_service_caches() -> None:
