@@ -225,13 +225,13 @@ class Desk:
     def _prompt(self, request: Request, slots: Mapping[str, str]) -> tuple[Prompt, Sequence[Finding]]:
         """Returns the prompt, and the secrets that are masked in it for the first time: all prompts are made here."""
         plain, fresh = self.secrecy.masked(slots)
-        segments = self.library.render(name, plain, examples=request.persona not in self.copied)
+        segments = self.library.render(request.prompt_name, plain, examples=request.persona not in self.copied)
         looks = any(AS_JSON in segment.text for segment in segments)
         prompt = Prompt(
             key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=request.purpose),
             segments=segments,
-            name=name,
-            version="+".join(filter(None, (self.library.version(name), request.filled_with))),
+            name=request.prompt_name,
+            version="+".join(filter(None, (self.library.version(request.prompt_name), request.filled_with))),
             schema_name=request.schema_name,
             answer_form="json" if request.purpose is Purpose.REPAIR else request.answer_form(looks_as_json=looks),
             stronger=request.stronger,

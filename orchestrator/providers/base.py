@@ -227,9 +227,9 @@ class ModelProvider(ABC):
         What a model, or a server of one's own, does not take is left out, in later requests too.
         """
         while True:
-            parts = self._parts(prompt)
+            schema, parts = self._structured.name(prompt), self._parts(prompt)
             response = await self._exchange(prompt, came, call)
-            if response.status_code >= 300 and self._structured.refuses(prompt, response.status_code, response.text):
+            if response.status_code >= 300 and self._structured.refuses(schema, response.status_code, response.text):
                 continue
             refused = {name for name, fields in parts.items() if _refuses(name, fields, response)}
             if not refused:

@@ -113,9 +113,8 @@ class Structured:
             self._refused[name] = "it has parts without a fixed shape, and the service takes no such schema"
         return name
 
-    def refuses(self, prompt: Prompt, status: int, text: str) -> bool:
+    def refuses(self, name: str | None, status: int, text: str) -> bool:
         """Returns whether the schema that was sent is what a service does not take: it is left out from now on."""
-        name = self.name(prompt)
         if name is None or status not in _REFUSED or not _REFUSAL.search(text):
             return False
         self._refused[name] = " ".join(text.split())[:MAX_REASON]
