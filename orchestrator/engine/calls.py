@@ -40,11 +40,12 @@ class CallsUnderWay:
             while True:
                 waits = progress.sent is None
                 if not (waits and waited):  # a wait is told once: a story may be paused for days
-                    await sink.emit(event(waits=waits))
+                    event = make_event(waits=waits)
+                    await sink.emit(event)
                 waited = waits
                 await asyncio.sleep(self._every_s)
 
-        def event(*, waits: bool) -> Event:
+        def make_event(*, waits: bool) -> Event:
             now, common = time.monotonic(), here()
             lasts = now - progress.began
             return Event(
