@@ -175,7 +175,7 @@ def _openai(url: str) -> Asking:
     async def plain() -> str:
         async with client.chat.completions.with_streaming_response.create(**given, extra_body={"stream": True}) as raw:
             said: Any = AsyncStream(cast_to=object, response=raw.http_response, client=client)
-            return "".join([one["delta"].get("content", "") async for chunk in said for one in chunk["choices"]])
+            return "".join([one["delta"].get("content") or "" async for chunk in said for one in chunk["choices"]])
 
     return Asking(typed, plain, *_asks(ours, client.close))
 

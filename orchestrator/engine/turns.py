@@ -351,9 +351,11 @@ def _costs_nothing(error: ProviderError, failures: Sequence[FailedCall]) -> bool
 def _holds_whole_parts(came: Reply) -> bool:
     """Returns whether an answer that broke off holds something that need not come again.
 
-    A delivery with a whole block is worked on like one that was cut off: what is missing is asked for. Any other answer
-    is asked for again, as after a lost connection.
+    A delivery with a whole block, and a plan with a whole task, are worked on like ones that were cut off: what is
+    missing is asked for. Any other answer is asked for again, as after a lost connection.
     """
+    if came.key.purpose in {Purpose.BREAKDOWN, Purpose.BREAKDOWN_MISSING}:
+        return came.text.count('"task_id"') > 1  # the second one begins
     fences = sum(line.lstrip().startswith(("```", "~~~")) for line in came.text.splitlines())
     return came.key.purpose in {Purpose.DELIVERY, Purpose.CONTINUATION} and fences > 1
 

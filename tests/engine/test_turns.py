@@ -97,9 +97,11 @@ async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journ
 @pytest.mark.parametrize(("purpose", "text", "kept"), [
     (Purpose.DELIVERY, "`a.py`\n```python\nA = 1\n```\n`b.py`\n```python\nB =", True),
     (Purpose.DELIVERY, "`a.py`\n```python\nA =", False),
-    (Purpose.BREAKDOWN, "```json\n{}\n```\n", False),
+    (Purpose.BREAKDOWN, '{"tasks": [{"task_id": "T-1", "depends_on": []}, {"task_id": "T-2', True),
+    (Purpose.BREAKDOWN, '{"tasks": [{"task_id": "T-1", "depends_on": [', False),
+    (Purpose.SUITE, "```json\n{}\n```\n", False),
 ])  # fmt: skip
-async def test_a_delivery_that_broke_off_behind_a_whole_block_is_an_answer_and_any_other_is_asked_for_again(
+async def test_what_broke_off_behind_a_whole_part_is_an_answer_and_anything_else_is_asked_for_again(
     journal: WorkflowJournal, purpose: Purpose, text: str, kept: bool
 ) -> None:
     key = KEY.model_copy(update={"purpose": purpose})
