@@ -103,7 +103,7 @@ def test_what_is_sent_accepts_every_example_of_an_answer(schema: str) -> None:
 
 @pytest.mark.parametrize("schema", WIRE_SCHEMAS)
 def test_where_files_may_be_asked_for_the_schema_allows_that_and_every_answer(schema: str) -> None:
-    made = openai._response_format(schema + OR_LOOK)
+    made = openai.response_format(schema + OR_LOOK)
     assert made is not None
     assert made["json_schema"]["strict"] is False
     for value in (*examples(schema), {"read": ["a.py"]}):
