@@ -288,7 +288,7 @@ def submit_command(
     daemon = context.daemon or connect_own(context.environment)
     called = name if name is not None else file.stem
     if dry_run:
-        from orchestrator.cli.run import print_dry_run
+        from orchestrator.cli.dry_run import print_dry_run
 
         return print_dry_run(daemon.dry_run(called, form, content), as_json=context.as_json)
     done = daemon.submit(called, form, content)

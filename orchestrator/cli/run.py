@@ -1,4 +1,4 @@
-"""`run`: a backlog in, merged stories out, or with --dry-run what that would be; `demo`: the packaged example."""
+"""`run`: a backlog in, merged stories out; `demo`: the packaged example."""
 
 import asyncio
 import signal
@@ -9,24 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from orchestrator.app.histories import is_sprint_finished, read_histories
-from orchestrator.app.plan_files import judge_by_rules, read_plans
-from orchestrator.app.spending import with_spending
-from orchestrator.app.sprints import find_resumable_sprint
-from orchestrator.backlogs.files import read_backlog
-from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say, split_names
 from orchestrator.cli.console import EventPrinter, make_printer, status_word
-from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
-from orchestrator.core.story import BacklogContent, Story
 from orchestrator.core.value import counted, cut_at_word, told_calls
 from orchestrator.settings import Environment, ProviderName, Settings, load
-from orchestrator.settings.options import RunOptions, default_repository
-from orchestrator.settings.prices import AS_OF
-from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
-from orchestrator.sprint.selection import select
-from orchestrator.storage.state_folder import StateFolder
+from orchestrator.settings.options import RunOptions
 
 if TYPE_CHECKING:
     from orchestrator.app.sprint_reader import RunResult
@@ -99,6 +88,9 @@ def run_command(
         waits=not as_json and sys.stdin.isatty() and sys.stdout.isatty(),
     )  # fmt: skip
     if dry_run:
+        # Imported here: a dry run reads what --help has no use for.
+        from orchestrator.cli.dry_run import dry_run_command
+
         return dry_run_command(options, settings, environment, as_json=as_json)
     printer = make_printer(settings, as_json=as_json, log_format=log_format)
     return execute(options, settings, environment, printer, as_json=as_json)
@@ -256,130 +248,3 @@ def _totals_line(result: "RunResult") -> str:
         f"{tokens['input']} tokens in, {tokens['output']} out, "
         + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
     )
-
-
-def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
-    """Prints waves, problems and calls. Returns exit code 2 for a problem that keeps the sprint from starting."""
-    try:
-        content = read_backlog(options.backlog, settings, environment)
-    except BacklogError as error:
-        content = BacklogContent(source=str(options.backlog), stories=(), problems=error.findings)
-        if as_json:
-            print_json(dry_run(content, stories=None, settings=settings).as_json())
-        raise
-    try:
-        stories = _selected(options, settings, environment, content)
-    except BacklogError:
-        # The problems of the whole file are told below; only a selection's own error ends here.
-        if not blocking(dry_run(content, stories=None, settings=settings).problems):
-            raise
-        stories = None
-    plans = _plans(options, settings, content, stories)
-    made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
-    told = with_spending(
-        made, settings, environment, provider=options.provider, repo=_repository(options),
-        backlog=options.backlog.absolute(),
-    )  # fmt: skip
-    return print_dry_run(told, as_json=as_json)
-
-
-def _repository(options: RunOptions) -> Path:
-    return (options.repo or default_repository()).resolve()
-
-
-def print_dry_run(planned: DryRun, *, as_json: bool) -> Exit:
-    """Prints it. Returns USAGE for a problem that keeps the sprint from starting."""
-    if as_json:
-        print_json(planned.as_json())
-    else:
-        _print(planned)
-    serious = blocking(planned.problems)
-    for problem in serious:
-        say(f"error: {problem}" + (f"; {problem.fix}" if problem.fix else ""))
-    return Exit.USAGE if serious else Exit.GOOD
-
-
-def _plans(
-    options: RunOptions, settings: Settings, content: BacklogContent, stories: list[Story] | None
-) -> dict[str, JudgedTasks]:
-    """Returns the plans of --plan as rules read them. Raises ConfigError as the run would."""
-    rows = content.stories if stories is None else stories
-    selected = [story.id for story in rows if not story.completed]
-    return judge_by_rules(options, read_plans(options.plans, selected, content, {}), settings) if options.plans else {}
-
-
-def _selected(
-    options: RunOptions, settings: Settings, environment: Environment, content: BacklogContent
-) -> list[Story] | None:
-    """Returns the stories that a run would work on: what is left of a sprint that it resumes, else a selection.
-
-    None where nothing narrows the backlog. Raises BacklogError for a selection that a run would refuse.
-    """
-    chosen = _left_of_sprint(options, environment)
-    if chosen is None and options.sprint is None and not options.stories:
-        return None
-    if chosen is None:
-        # Not strict: what --strict finds is a problem to print beside the waves, not the end of the dry run.
-        selection = select(content, sprint=options.sprint, stories=options.stories, taken_sprints=(), strict=False)
-        chosen = frozenset(selection.story_ids)
-    return [story for story in content.stories if story.id in chosen]
-
-
-def _left_of_sprint(options: RunOptions, environment: Environment) -> frozenset[str] | None:
-    """Returns the stories without an outcome of the sprint that a run would resume; None when it would begin one."""
-    folder = StateFolder.of(environment)
-    try:
-        record = find_resumable_sprint(
-            options, _repository(options), folder, lambda one: not is_sprint_finished(environment, folder, one)
-        )
-    except ConfigError:  # a run says so; the waves of the backlog can be told all the same
-        return None
-    if record is None or record.cleared:
-        return None
-    histories = read_histories(environment, folder, record)
-    return frozenset(story for story, history in histories.items() if history.outcome is None)
-
-
-def _print(planned: DryRun) -> None:
-    print(f"{counted(planned.stories, 'story', 'stories')} in {counted(len(planned.waves), 'wave')}")
-    for number, wave in enumerate(planned.waves, start=1):
-        print(safe(f"  wave {number}: {', '.join(wave)}"))
-    if planned.closed:
-        closed = ", ".join(f"{row} (by {closer})" for row, closer in planned.closed.items())
-        print(safe(f"  done with others: {closed}"))
-    print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal}")
-    if planned.stories:
-        expected, maximal = planned.explained
-        print(f"  about: {expected}")
-        print(f"  at most: {maximal}")
-        for line in _spending_lines(planned):
-            print(safe(line))
-    for problem in planned.problems:
-        if not problem.severity.blocks:
-            print(safe(f"note: {problem}"))
-
-
-def _spending_lines(planned: DryRun) -> Iterator[str]:
-    spending = planned.spending
-    if spending is not None:
-        basis = "as in the last sprints" if spending.measured else "as on other projects; this one has no sprint yet"
-        a_call = f"{spending.input_per_call} and {spending.output_per_call} a call, {basis}"
-        yield f"tokens: about {spending.input_tokens} in, {spending.output_tokens} out ({a_call})"
-        if spending.unpriced:
-            yield f"cost: unknown: no price of {', '.join(spending.unpriced)}; name it under `prices` in config.yaml"
-        elif spending.usd is not None:
-            whose = f"list prices of {AS_OF} where `prices` in config.yaml names no others"
-            yield f"cost: about {spending.usd:.2f} USD ({whose})"
-        if (before := spending.as_before) is not None:
-            parts = {"calls": before.calls, "tokens in": before.input_tokens, "out": before.output_tokens}
-            told = ", ".join(f"{low} to {high} {unit}" for unit, (low, high) in parts.items())
-            cost = ", {:.2f} to {:.2f} USD".format(*before.usd) if before.usd is not None else ""
-            yield f"as the last {counted(before.stories, 'story', 'stories')} of this project went: {told}{cost}"
-    if planned.past:
-        yield "the last sprints of this project:"
-    for sprint in planned.past:
-        cost = "cost unknown" if sprint.cost_usd is None else f"{sprint.cost_usd:.2f} USD"
-        yield (
-            f"  {sprint.sprint}: {counted(sprint.stories, 'story', 'stories')} ({sprint.done} done), "
-            f"{counted(sprint.calls, 'call')}, {sprint.input_tokens} tokens in, {sprint.output_tokens} out, {cost}"
-        )

@@ -431,7 +431,7 @@ def _tokens(text: str) -> int:
 
 def reason(error: Exception) -> str:
     """Returns why an SDK got no response: its own words and those of what lies beneath."""
-    return ": ".join(text for text in (str(error).rstrip("."), str(error.__cause__ or "")) if text)
+    return ": ".join(dict.fromkeys(text for text in (str(error).rstrip("."), str(error.__cause__ or "")) if text))
 
 
 def sendable(text: str) -> str:
