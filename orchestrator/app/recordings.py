@@ -193,7 +193,6 @@ def _texts(kept: Recorded) -> Iterator[tuple[str, bytes]]:
     yield TEAM, "".join(f"{json.dumps(line)}\n" for line in lines).encode()
     for name, text in {call.entry.prompt_hash: call.prompt for call in kept.calls if call.prompt}.items():
         yield f"{PROMPTS}/{name}.md", text.encode("utf-8", "surrogatepass")
-
     yield README, _readme(kept).encode()
 
 
