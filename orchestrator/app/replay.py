@@ -202,8 +202,8 @@ async def _answer(environment: Environment, recording: Recording) -> None:
     """Writes people's answers into the log before anybody is asked: the first one recorded counts."""
     async with EventStore(event_url(environment, StateFolder.of(environment))) as log:
         for story, answers in recording.answers.items():
-            for answer in answers:
-                await log.emit(_event(recording.sprint, story, answer))
+            for event in (_event(recording.sprint, story, answer) for answer in answers):
+                await log.emit(event)
 
 
 def _event(sprint: str, story: str, answer: GateAnswer) -> Event:
