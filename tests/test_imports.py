@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.main import COMMANDS, app
-from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.core.case import Case, CaseSource, Seen
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.storage.case_files import write_case
 from orchestrator.storage.event_file import sqlite_url

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.answers.extract import extract
 from orchestrator.answers.result import Extraction, Status
-from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.core.case import Case, CaseSource, Seen
 from orchestrator.core.value import Value
 
 _TRUST: dict[str, int] = {Status.REFUSED: 0, Status.TRUNCATED: 1, Status.REPAIRED: 2, Status.OK: 2}

@@ -12,8 +12,9 @@ from typing import Any
 
 from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
+from orchestrator.core.case import Case, CaseSource, CaseWritten
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.core.exchange import Case, CaseSource, CaseWritten, Reply
+from orchestrator.core.exchange import Reply
 from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import suggest

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from orchestrator.core.case import Case, CaseSource, CaseWritten, Seen
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.exchange import Case, CaseSource, CaseWritten, Seen
 
 V = TypeVar("V", bound=BaseModel)
 TEXT, CONTRACT, EXTRACTION, SOURCE = "text.txt", "contract.json", "extraction.json", "source.json"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.answers.cases import Verdict, exported, replay
-from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.core.case import Case, CaseSource, Seen
 from orchestrator.core.secrets import redact
 from orchestrator.core.wire import DeliveryAnswer
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.case import Case, CaseSource, CaseWritten, Seen
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.exchange import Case, CaseSource, CaseWritten, Seen
 from orchestrator.storage.case_files import FILES, read_cases, write_case
 
 EXTRACTION = {"value": {"a": "\ud83d"}, "status": "repaired", "layer": "repair", "repairs": []}
