@@ -21,6 +21,8 @@ _HELPERS = re.compile(
     r"^(conftest|__init__|_?(test_?)?(helpers?|utils?|support|fixtures?|common|setup|factories|harness|mocks?))\.\w+$",
     re.I,
 )
+_OF_TYPES = re.compile(r"[._-](?:test|spec)-d\.[cm]?tsx?$", re.I)
+"""Tests of types, as vitest and tsd name them: they are compiled and never run."""
 _WHOLE_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "src", "lib", "unit", "python"})
 """Folders that say nothing of a subject."""
 _PACKAGE_FILES = frozenset({"__init__", "index", "mod", "main", "__main__"})
@@ -121,6 +123,8 @@ def _family(sources: Sequence[str]) -> frozenset[str]:
 def _is_test(path: str) -> bool:
     name = basename(path)
     if {"node_modules", "fixtures", "__fixtures__", "__mocks__"} & {*path.split("/")} or name == "conftest.py":
+        return False
+    if _OF_TYPES.search(name):
         return False
     if "/" not in path and name.startswith("test."):
         return True

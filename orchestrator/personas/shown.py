@@ -21,6 +21,8 @@ class Shown:
         """
         self._texts, self._look, self._room, self._in_part = dict(texts), look, room_tokens, in_part
         self._asked: dict[str, str] = {}
+        self._cut: dict[str, int] = {}
+        """Path of a file that is not shown whole → how many of its characters were, from the beginning."""
         self._notes: list[str] = []
         self.looks_left = looks
         """Looks that still cost no attempt."""
@@ -34,7 +36,7 @@ class Shown:
     @property
     def in_full(self) -> set[str]:
         """Returns the paths of the files that stand in the prompt from their first line to their last."""
-        return {*self._texts, *self._asked}
+        return {*self._texts, *self._asked} - {*self._cut}
 
     async def free_look(self, reads: Sequence[str], prunes: Iterable[str]) -> tuple[str, ...]:
         """Does the same as `show` for a reply that asks for nothing else, as one of the looks."""
@@ -50,6 +52,8 @@ class Shown:
             self._asked.pop(path, None)
             self._texts.pop(path, None)
         there = self.in_full
+        for path in self._cut.keys() & {*reads}:  # its next part takes the place of what is shown
+            self._asked.pop(path, None)
         wanted = [one for one in dict.fromkeys(reads) if one not in there]
         files = [one for one in wanted if not is_url(one)]
         found = await self._look(files) if files else {}
@@ -69,6 +73,20 @@ class Shown:
         if tokens(text) > left:
             if not self._in_part or left < self._room // 16:
                 return f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
-            text = cap_middle(text, left * CHARS_PER_TOKEN)
+            text = self._part(resource, text, left * CHARS_PER_TOKEN)
+        else:
+            self._cut.pop(resource, None)
         self._asked[resource] = text
         return ""
+
+    def _part(self, resource: str, text: str, room: int) -> str:
+        """Returns beginning and end of a text; when it is asked for again, each time the next part of its middle."""
+        before = self._cut.get(resource, len(text))
+        if before >= len(text):
+            self._cut[resource] = room // 2
+            return cap_middle(text, room)
+        before = text.rfind("\n", 0, before) + 1
+        self._cut[resource] = before + room
+        after = max(0, len(text) - before - room)
+        left_out = f"\n[… {after} characters left out …]" if after else ""
+        return f"[… {before} characters left out …]\n{text[before : before + room]}{left_out}"

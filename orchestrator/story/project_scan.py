@@ -302,33 +302,23 @@ Files = Callable[[], Awaitable[tuple[str, ...]]]
 Texts = Callable[[Sequence[str]], Awaitable[dict[str, str]]]
 
 
+_VERSION = r"(?:[\^~<>=!\s]*v?\d|\*|latest|next|workspace:|catalog:|npm:|file:|link:|git|https?:)"
+"""How what asks for a version begins: scripts and tasks are often named like the package that they call."""
+
+
 def versions_of(names: Iterable[str], manifests: Sequence[str]) -> dict[str, str]:
     """Returns package → the version that a manifest's text asks for; without those that ask for none."""
     found: dict[str, str] = {}
-    manifests = [_without_scripts(text) for text in manifests]
     for name in names:
         # `name>=1.2,<2`, `name[extra] ~= 1.2`, `name = "^1.2"`, `"name": "^1.2"`; `-`, `_` and `.` are one in Python.
         spelt = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace("\\-", "-").replace("\\.", "."))
-        pattern = re.compile(
-            rf"(?<![\w@/.-]){spelt}(?:\[[^\]]*\])?(?:\s*((?:[<>=!~]=?=?)\s*[\dv][^\s\"';#]*)|\"?\s*[:=]\s*\"([^\"\n]+)\")",
-            re.IGNORECASE,
-        )
+        required, quoted = r"\s*((?:[<>=!~]=?=?)\s*[\dv][^\s\"';#]*)", rf"\"?\s*[:=]\s*\"({_VERSION}[^\"\n]*)\""
+        pattern = re.compile(rf"(?<![\w@/.-]){spelt}(?:\[[^\]]*\])?(?:{required}|{quoted})", re.IGNORECASE)
         for text in manifests:
             if match := pattern.search(text):
                 found[name] = "".join((match[1] or match[2]).split()).rstrip(",")[:40]
                 break
     return found
-
-
-def _without_scripts(text: str) -> str:
-    """Returns a package.json without its scripts, which are often named like the package that they call."""
-    try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):  # of another language, or broken
-        return text
-    if not isinstance(manifest, dict) or "scripts" not in manifest:
-        return text
-    return json.dumps({name: value for name, value in manifest.items() if name != "scripts"}, indent=1)
 
 
 async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = True) -> Surface:

@@ -105,6 +105,9 @@ def test_a_test_file_that_the_plan_names_goes_first() -> None:
     assert place_of("US-4", ["src/utils.ts"], files, {}).file == "test/utils.test.ts"
     words = "in test/query.test.ts, imported from src: call it\nalso in test/utilities.test.ts"
     assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/query.test.ts"
+    words = "its types in test/types.test-d.ts, which is compiled and never run; the rest in test/utilities.test.ts"
+    there = (*files, "test/types.test-d.ts")
+    assert place_of("US-4", ["src/utils.ts"], there, {}, planned=words).file == "test/utilities.test.ts"
     words = "in test/filter.test.ts, or packages/a/test/query.test.ts"  # not there
     assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/utils.test.ts"
 

@@ -19,6 +19,7 @@ from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.personas.session import Desk
+from orchestrator.personas.shown import Shown
 from orchestrator.settings import Policies
 from orchestrator.testing.simulated import report
 from tests.answers.reviews import CLEAN
@@ -155,6 +156,24 @@ async def test_what_is_shown_or_not_there_is_said_and_looks_come_to_an_end(
     assert "return 'a shop'" in second
     assert "def bank" in second
     assert "No further look" in second
+
+
+async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part() -> None:
+    text = "".join(f"line {number}\n" for number in range(4000))
+
+    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
+        return {"long.py": text, "short.py": "A = 1\n"}
+
+    shown = Shown({}, look, 8000, looks=9)
+    seen = ""
+    for number in range(6):
+        await shown.show(["long.py", "short.py"] if not number else ["long.py"], [])
+        seen += shown.slots["shown_files"]
+        assert ("left out" in seen) == ("long.py" not in shown.in_full)
+    assert [number for number in range(4000) if f"line {number}\n" not in seen] == []
+    assert "A = 1" in shown.slots["shown_files"]
+    await shown.show(["short.py"], [])
+    assert "`short.py` is shown in full already." in shown.slots["shown_files"]
 
 
 async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:

@@ -155,7 +155,8 @@ def test_outlines_name_what_can_be_built_on() -> None:
 
 def test_versions_are_read_from_every_form_of_a_manifest() -> None:
     manifests = [
-        'dependencies = ["fastapi>=0.110,<1", "uvicorn[standard]~=0.29"]\n[tool.poetry.dependencies]\nrich = "^13.0"\n',
+        'dependencies = ["fastapi>=0.110,<1", "uvicorn[standard]~=0.29"]\n[tool.poe.tasks]\nrich = "rich x"\n'
+        '[tool.poetry.dependencies]\nrich = "^13.0"\n',
         "zope-interface==6.1  # pinned\nfastapi-users\n",
         '{"scripts": {"express": "express"}, "dependencies": {"express": "^4.18.2", "@types/node": "20"}}',
     ]
