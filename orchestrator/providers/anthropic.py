@@ -94,7 +94,7 @@ class _Streamed(Streamed):
     def __init__(self) -> None:
         super().__init__()
         self._thoughts = ""
-        self._message: dict[str, Any] = {"type": "message"}
+        self._message = dict[str, Any]()
 
     def add(self, event: Any) -> None:
         """See the base."""
@@ -120,7 +120,8 @@ class _Streamed(Streamed):
     def body(self) -> Any:
         """See the base."""
         thoughts = {"type": "thinking", "thinking": self._thoughts}
-        return {**self._message, "content": [thoughts, {"type": "text", "text": self.text}]}
+        content = [thoughts, {"type": "text", "text": self.text}]
+        return {**self._message, "type": "message", "content": content}
 
 
 def _thoughts(content: object) -> str:

@@ -161,6 +161,9 @@ class Streamed:
     def add(self, event: Any) -> None:
         """Take the next event's data. Raises StreamError for one that is an error; what is unknown is left out."""
 
+    def end(self) -> None:
+        """Notes that the stream has ended without an error."""
+
     def body(self) -> Any:
         """Returns what the service would have sent in one piece."""
 
@@ -265,6 +268,7 @@ class ModelProvider(ABC):
                         self._limiter.circuit.answered(call)
                         patience.reschedule(look_at + self._access.stall_s)
                         progress.wrote(-(-came.characters // 4), now)
+                came.end()
         except TimeoutError as error:
             if not patience.expired():
                 raise
@@ -296,9 +300,11 @@ class ModelProvider(ABC):
                     original_message=told,
                 )
         told = self._without_key(told)
-        if not came.text:
+        said = self._so_far(prompt, came)
+        # Thoughts alone that the service itself broke off are no answer that has to be paid for.
+        if not came.text and (isinstance(error, StreamError) or not said.reasoning):
             return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)
-        reply = self._reply(prompt, self._so_far(prompt, came), started)
+        reply = self._reply(prompt, said, started)
         told = f"{told}; about {reply.usage.output} tokens of the answer had come"
         return StreamBroken(told, came=reply, kind=kind, provider_name=self.name, original_message=told)
 

@@ -76,7 +76,9 @@ class Circuit:
     """Open while a service answers nobody: then one call at a time tries it, with pauses between that grow."""
 
     def __init__(self, clock: Callable[[], float], pause_s: float, longest_s: float) -> None:
-        self._clock, self._first_s, self._longest_s = clock, max(pause_s, LEAST_PAUSE_S), longest_s
+        self._clock = clock
+        # Without any pause nobody would ever notice how long the service has been away.
+        self._first_s, self._longest_s = max(pause_s, LEAST_PAUSE_S), max(longest_s, LEAST_PAUSE_S)
         self._failures = 0
         self._row = ""
         self._last: TransientProviderError | None = None

@@ -100,10 +100,12 @@ class _Streamed(Streamed):
     def __init__(self) -> None:
         super().__init__()
         self._refusal, self._thoughts, self._told, self._stop = "", "", dict[str, Any](), None
+        self._usage_ends = True
+        """Whether usage says that this was all: some servers tell with every piece what was used so far."""
 
     def add(self, event: Any) -> None:
         """See the base."""
-        chunk = event if isinstance(event, dict) else {}
+        chunk, told_before = (event if isinstance(event, dict) else {}), "usage" in self._told
         for name in ("model", "usage"):
             if chunk.get(name) is not None:
                 self._told[name] = chunk[name]
@@ -111,13 +113,19 @@ class _Streamed(Streamed):
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         delta = choice.get("delta")
         if isinstance(delta, dict):
-            self.take(spoken(delta.get("content")))
+            piece = spoken(delta.get("content"))
+            self.take(piece)
+            self._usage_ends = self._usage_ends and not (piece and told_before)
             self._refusal += delta["refusal"] if isinstance(delta.get("refusal"), str) else ""
             thought = delta.get("reasoning_content") or delta.get("reasoning")
             self._thoughts += thought if isinstance(thought, str) else ""
         self._stop = choice.get("finish_reason") or self._stop
         # Some servers give no reason; what was used comes last.
-        self.whole = self._stop is not None or "usage" in self._told
+        self.whole = self._stop is not None or ("usage" in self._told and self._usage_ends)
+
+    def end(self) -> None:
+        """See the base."""
+        self.whole = self.whole or "usage" in self._told
 
     def body(self) -> Any:
         """See the base."""

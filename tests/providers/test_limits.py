@@ -240,6 +240,19 @@ def test_while_nobody_is_answered_one_call_at_a_time_tries_and_no_other_begins()
     assert took <= max(tries) + 60 + 15 + 400 / at_once * LATENCY_S
 
 
+def test_a_service_that_is_away_is_not_tried_without_a_pause_whatever_the_settings_say() -> None:
+    async def work(loop: SimulatedTime) -> None:
+        limiter = Limiter(loop.time, pause_s=0, longest_s=0)
+        for _ in range(3):
+            with pytest.raises(TransientProviderError) as caught:
+                async with limiter.admitted(10):
+                    raise TransientProviderError("gone", kind="connection")
+        assert isinstance(caught.value, ServiceAway)
+        await caught.value.until()
+
+    assert simulated(work) > 0
+
+
 async def test_a_call_ends_as_itself_though_another_is_of_its_size() -> None:
     limiter = Limiter()
     first, second = limiter.admitted(10), limiter.admitted(10)

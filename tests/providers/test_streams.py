@@ -1,6 +1,7 @@
 """Streamed answers of real models through their SDKs, against a server on loopback."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +179,33 @@ async def test_a_server_that_gives_no_reason_for_its_end_is_read_as_it_was_in_on
     with model_server(Answer(body=completion_stream(TEXT, None), headers=EVENTS)) as server:
         reply = await call(GPT, server)
     assert (reply.text, reply.stop_reason, reply.usage.output) == (TEXT, StopReason.UNKNOWN, 5)
+
+
+async def test_usage_that_comes_with_every_piece_is_no_end_of_an_answer() -> None:
+    used = '"usage": {"prompt_tokens": 20, "completion_tokens": 5}'
+    stream = completion_stream(TEXT, None, pieces=8).replace('"usage": null', used)
+    with model_server(Answer(body=stream, headers=EVENTS)) as server:
+        assert (await call(GPT, server)).text == TEXT
+    half = "\n\n".join(stream.split("\n\n")[:6]) + "\n\n"
+    error = await fails(GPT, Answer(body=stream, headers=EVENTS, cut=len(half.encode())))
+    assert isinstance(error, StreamBroken)
+    assert 5 < len(error.came.text) < len(TEXT)
+
+
+@both
+async def test_thoughts_that_broke_off_are_counted(service: Service) -> None:
+    stream = service.stream("").replace('"hm"', json.dumps("hm" * 40))
+    thoughts = stream[: stream.index("hmhm")].count("\n\n") + 1
+    half = "\n\n".join(stream.split("\n\n")[:thoughts]) + "\n\n"
+    error = await fails(service, Answer(body=stream, headers=EVENTS, cut=len(half.encode())))
+    assert isinstance(error, StreamBroken)
+    assert (error.came.text, error.came.usage.input, error.came.usage.output) == ("", service.told_input, 20)
+
+
+async def test_a_stream_whose_beginning_lacks_what_is_known_anyway_is_read_all_the_same() -> None:
+    stream = message_stream(TEXT).replace('"type": "message", ', "")
+    with model_server(Answer(body=stream, headers=EVENTS)) as server:
+        assert (await call(CLAUDE, server)).text == TEXT
 
 
 @both
