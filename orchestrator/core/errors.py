@@ -155,6 +155,12 @@ class StreamBroken(TransientProviderError):
         self.came = came
 
 
+class CallWithdrawn(ProviderError):
+    """The call was not sent: while it waited for its service's limits, its story was paused or its process stopped."""
+
+    kind = "withdrawn"
+
+
 class PermanentProviderError(ProviderError):
     """The same request will not succeed: stops the story (kinds `auth`, `model` and `outage` pause the sprint)."""
 

@@ -3,7 +3,7 @@
 It is found in the context of the task that asks, because a provider does not know for whom it works.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ class CallProgress:
     """When the first piece of the answer came; None before, and for an answer that comes in one piece."""
     tokens: int = 0
     """Of the answer so far, estimated."""
+    may_begin: Callable[[], bool] = lambda: True
+    """Returns whether a call may still be sent once its service's limits let it."""
 
     @contextmanager
     def calling(self, now: float) -> Iterator[None]:

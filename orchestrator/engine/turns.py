@@ -17,6 +17,7 @@ from tenacity.wait import wait_exponential
 from orchestrator.core.command import Loop
 from orchestrator.core.errors import (
     BudgetExceeded,
+    CallWithdrawn,
     OrchestratorError,
     PermanentProviderError,
     ProviderError,
@@ -29,6 +30,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Usage
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
+from orchestrator.core.progress import call_progress
 from orchestrator.core.spending import Amount, amount_of
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
@@ -221,6 +223,7 @@ class TurnTaker:
         expect_held: Callable[[], Awaitable[None]],
     ) -> Reply:
         since: float | None = None
+        call_progress(prompt.key, time.monotonic()).may_begin = partial(ticket.is_clear, paid=True)
         while True:
             need = self._budgets.expected(prompt)
             self._expect_budget(journal.spent, need, ticket)
@@ -236,6 +239,8 @@ class TurnTaker:
                     async with ticket.at_work():
                         await expect_held()
                         return await self._ask(journal, step, prompt, full, reservation)
+                except CallWithdrawn:
+                    continue
                 except ServiceAway as error:
                     if len(_counting(journal, step)) >= self._policy.max_attempts:
                         raise
@@ -342,7 +347,7 @@ def _costs_nothing(error: ProviderError, failures: Sequence[FailedCall]) -> bool
     It is none where it was not begun, and none but the first in a row in which nobody was answered: whether the request
     or its service is at fault shows by whether others are.
     """
-    if isinstance(error, ServiceAway) and not error.begun:
+    if isinstance(error, CallWithdrawn) or (isinstance(error, ServiceAway) and not error.begun):
         return True
     row = error.row if isinstance(error, TransientProviderError) else None
     return row is not None and bool(failures) and row in {"", failures[-1].row}

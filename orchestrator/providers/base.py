@@ -16,7 +16,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from orchestrator.core.errors import PermanentProviderError, ProviderError, StreamBroken, TransientProviderError
+from orchestrator.core.errors import (
+    CallWithdrawn,
+    PermanentProviderError,
+    ProviderError,
+    StreamBroken,
+    TransientProviderError,
+)
 from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
 from orchestrator.core.progress import call_progress
 from orchestrator.core.value import repeated_end
@@ -201,8 +207,11 @@ class ModelProvider(ABC):
         came, response = self._streamed(), None
         async with self._limiter.admitted(_tokens(prompt.text)) as call:
             started = time.monotonic()
+            progress = call_progress(prompt.key, started)
+            if not progress.may_begin():
+                raise CallWithdrawn(f"{self.name} was not asked", provider_name=self.name)
             try:
-                with call_progress(prompt.key, started).calling(started):
+                with progress.calling(started):
                     async with asyncio.timeout(self._access.timeout_s):
                         response = await self._receive(prompt, came, call)
             except (TimeoutError, NoConnection, StreamError) as error:

@@ -20,11 +20,17 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.core.ports import Provider
+from orchestrator.core.progress import CallProgress, following
 from orchestrator.engine.dispatcher import Switchboard, Ticket
 from orchestrator.engine.turns import TurnTaker
+from orchestrator.providers.anthropic import AnthropicProvider
+from orchestrator.providers.base import ModelAccess
+from orchestrator.providers.limits import Limiter
 from orchestrator.settings import BudgetSettings, Settings
 from orchestrator.sprint.state import Board
 from orchestrator.storage.reply_journal import WorkflowJournal
+from tests.providers.http_server import Answer, message, model_server
 from tests.providers.test_limits import SimulatedTime, simulated
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
@@ -57,7 +63,7 @@ def busy(**fields: Any) -> TransientProviderError:
     return TransientProviderError("busy", kind="rate_limit", **fields)
 
 
-def taker(provider: Answers, *, slots: int = 8, **changes: Any) -> TurnTaker:
+def taker(provider: Provider, *, slots: int = 8, **changes: Any) -> TurnTaker:
     policy = {"wait_initial_s": 0, "wait_max_s": 0, **changes}
     budget = {name: policy.pop(name) for name in [*policy] if name in BudgetSettings.model_fields}
     settings = Settings.model_validate({"provider": policy, "budget": budget})
@@ -236,6 +242,29 @@ def test_a_sprint_that_was_held_for_an_outage_tries_again_after_minutes_and_one_
             assert board.refused == "wrong key"
 
     simulated(work)
+
+
+async def test_a_call_that_waits_for_limits_is_not_sent_once_its_sprint_is_paused(journal: WorkflowJournal) -> None:
+    limiter, board = Limiter(), Board("SP-001")
+    switchboard = Switchboard(NoOrders(), lambda _: nullcontext())
+    with model_server(Answer(body=message("paid for"))) as server, switchboard.following(board):
+        access = ModelAccess(model="m", api_key="k", base_url=server.url, timeout_s=20, max_output_tokens=9)
+        provider = await asyncio.to_thread(AnthropicProvider, access, price={}.get, limiter=limiter)
+        async with limiter.admitted(1) as other:
+            limiter.refused(other, {}, 0.2)
+        with following(CallProgress(KEY, 0)):
+            ticket = switchboard.ticket("SP-001/A", "SP-001", "A")
+            taking = asyncio.create_task(taker(provider).take(journal, 1, PROMPT, ticket))
+        await asyncio.sleep(0.05)
+        assert switchboard.at_work == 1, "it waits"
+        board.refuse("paused")
+        while switchboard.at_work:
+            await asyncio.sleep(0.01)
+        assert server.asked == []
+        board.allow()
+        reply = await taking
+        await provider.close()
+    assert (reply.text, reply.failed_calls, len(server.asked)) == ("paid for", (), 1)
 
 
 class NoOrders:
