@@ -172,8 +172,8 @@ VENDORS: Mapping[str, Vendor] = {
     ),
 }
 """Name in `provider.name` → the vendor. A new one is a row here, a class, and its name in `settings.ProviderName`."""
-NO_KEY = "none"
-"""Sent to a server without keys: the SDKs send no request without one."""
+NO_KEY = "no-key"
+"""Sent to a server without keys: the SDKs send no request without one. No word of a server's own: it is redacted."""
 
 
 def open_providers(

@@ -81,6 +81,8 @@ class Seats(NamedTuple):
 
     def setting_of(self, seat: Seat, persona: str) -> str:
         """Returns where the settings name the model of a seat, up to the last dot."""
+        if seat in self.fallback and seat != self.usual.get(persona):
+            return f"provider.fallback[{self.fallback.index(seat)}]."
         if seat.model == self.default.model:
             return "provider."
         for name, shared in (("cheap", self.cheap), ("strong", self.strong)):

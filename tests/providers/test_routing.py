@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import ConfigError, PermanentProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers, require_seat
@@ -239,6 +239,23 @@ def test_the_command_lines_provider_leaves_out_models_of_another(tmp_path: Path)
     assert [str(seat) for seat in all_seats(load(None, ROLES, {}, tmp_path)[0], "anthropic").fallback] == [
         "anthropic claude-f"
     ]
+
+
+async def test_a_refused_model_of_a_fallback_is_told_by_its_own_setting_and_in_the_servers_words(
+    tmp_path: Path,
+) -> None:
+    away = Answer(status=529, body={"error": {"message": "busy"}})
+    none = Answer(status=404, body={"error": {"message": "there is none of this name"}})
+    with model_server(away) as claude, model_server(none) as local:
+        fallback = f"provider.fallback=[{{provider: openai, model: qwen, base_url: '{local.url}/v1'}}]"
+        variables = {"ANTHROPIC_API_KEY": "sk-anthropic-key", "ANTHROPIC_BASE_URL": claude.url}
+        provider = await asyncio.to_thread(opened, tmp_path, *REAL, fallback, variables=variables)
+        for _ in range(3):
+            with pytest.raises(TransientProviderError) as caught:
+                await provider.complete(prompt("alex"))
+        await provider.close()
+    told = "openai answered 404: there is none of this name; set provider.fallback[0].model (now qwen) to a model"
+    assert told in caught.value.message
 
 
 async def test_each_prompt_goes_to_its_personas_server_with_its_key_and_model(tmp_path: Path) -> None:
