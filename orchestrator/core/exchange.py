@@ -39,6 +39,10 @@ OPTIONAL_PURPOSES = frozenset({Purpose.REPAIR, Purpose.BREAKDOWN_MISSING, Purpos
 """Purposes whose missing script entry is an unusable reply instead of a permanent error."""
 
 
+EASY_PURPOSES = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT, Purpose.TRIAGE})
+"""What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
+
+
 class TurnKey(Value):
     """What a call is counted and looked up by; together with the turn it names one paid call."""
 

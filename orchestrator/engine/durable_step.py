@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
-from orchestrator.core.exchange import FailedCall, Prompt, Reply
+from orchestrator.core.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
 from orchestrator.core.ports import Clock, EventSink, TurnJournal
 from orchestrator.engine.activities import SLOW_S, Announcer, told_end
 from orchestrator.engine.calls import CallsUnderWay
@@ -229,6 +229,8 @@ class DurableStep:
     async def _tell_switch(self, reply: Reply, task: str | None) -> None:
         """Told when another model begins to answer a persona, and when its own does again."""
         persona, why = reply.key.persona, reply.in_place_of
+        if not why and reply.key.purpose in EASY_PURPOSES:
+            return  # the cheap model's answer does not say that the persona's own is back
         if bool(why) != (persona in self._switched):
             self._switched ^= {persona}
             told = f"in place of its own: {why}" if why else "again"

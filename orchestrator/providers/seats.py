@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, get_args
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.exchange import Prompt, Purpose
+from orchestrator.core.exchange import EASY_PURPOSES, Prompt
 from orchestrator.core.value import suggest
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.settings import Policies, RequestSettings, Settings, WireFormat
@@ -35,10 +35,6 @@ class Seat(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
-
-
-EASY = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT, Purpose.TRIAGE})
-"""What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
 
 
 class Seats(NamedTuple):
@@ -75,7 +71,7 @@ class Seats(NamedTuple):
         first = usual = self.usual.get(persona, self.default)
         if prompt.stronger:
             first = usual = self.stronger.get(persona, usual)
-        elif prompt.key.purpose in EASY and self.cheap is not None:
+        elif prompt.key.purpose in EASY_PURPOSES and self.cheap is not None:
             first = self.cheap
         return tuple(dict.fromkeys((first, usual, *self.fallback)))
 

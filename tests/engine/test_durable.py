@@ -226,6 +226,28 @@ class Writing(Counting):
         return await super().complete(prompt)
 
 
+class Elsewhere(Counting):
+    """Answers easy requests itself, and others in place of a model that is away."""
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        why = "" if prompt.key.purpose is Purpose.REPAIR else "it is away"
+        return (await super().complete(prompt)).model_copy(update={"model": "m", "in_place_of": why})
+
+
+async def test_an_easy_request_between_others_does_not_say_that_the_own_model_is_back(tmp_path: Path) -> None:
+    repair = PROMPT.model_copy(update={"key": PROMPT.key.model_copy(update={"purpose": Purpose.REPAIR})})
+
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        for prompt in (PROMPT, repair, PROMPT):
+            await step.turn(prompt)
+        return done()
+
+    house = House(tmp_path, Elsewhere())
+    await house.run(story)
+    told = [event.data["reason"] for event in house.shown if event.name == "model_switched"]
+    assert told == ["it is away"]
+
+
 async def test_a_call_that_lasts_is_told_while_it_lasts_and_leaves_nothing_in_the_history(tmp_path: Path) -> None:
     async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
         return done((await step.turn(PROMPT)).text)
