@@ -121,6 +121,9 @@ class StreamError(Exception):
         """Returns the error as if it had come in place of the answer."""
         word = f"{self.details.get('type')} {self.details.get('code')}"
         status = next((status for part, status in _STREAM_ERRORS if part in word), 500)
+        code = self.details.get("code")
+        if isinstance(code, int) and 400 <= code < 600:  # gateways say it so
+            status = code
         return Refusal(status=status, headers={}, text=json.dumps({"error": self.details}))
 
 

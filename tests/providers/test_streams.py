@@ -151,6 +151,16 @@ async def test_an_empty_account_in_the_middle_of_a_stream_is_no_passing_error(se
     assert (caught.value.kind, caught.value.code) == ("auth", "provider.quota")
 
 
+async def test_a_gateways_number_in_a_stream_is_the_status_of_its_error() -> None:
+    slow, wrong = ({"code": code, "message": "no"} for code in (429, 401))
+    error = await fails(GPT, Answer(body=completion_stream(TEXT, error=slow), headers=EVENTS))
+    assert (error.kind, error.message[:22]) == ("rate_limit", "openai answered 429: n")
+    answer = Answer(body=completion_stream("", error=wrong), headers=EVENTS)
+    with model_server(answer) as server, pytest.raises(PermanentProviderError) as caught:
+        await call(GPT, server)
+    assert caught.value.kind == "auth"
+
+
 @both
 async def test_a_stream_that_breaks_behind_its_end_is_whole(service: Service) -> None:
     stream = service.stream(TEXT)
