@@ -172,9 +172,10 @@ class PaidElsewhere:
         """Raises ConfigError while the log is away."""
         today = self._budgets.today()
         if self._budgets.limits_days and not self._has_day:
-            for seq, event in await self._log.named(SPENT, 0, day=today):
-                self._after = max(self._after, seq)
+            head = await self._log.head()  # else a day without calls has the next look begin at the first event
+            for _, event in await self._log.named(SPENT, 0, day=today):
                 self._budgets.add(event)
+            self._after = max(self._after, head)
         elif self._budgets.limits_days or self._always:
             for seq, event in await self._log.named(SPENT, self._after):
                 self._after = seq
