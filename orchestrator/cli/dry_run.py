@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.app.histories import is_sprint_finished, read_histories
 from orchestrator.app.plan_files import judge_by_rules, read_plans
@@ -20,9 +19,6 @@ from orchestrator.settings.prices import AS_OF
 from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
 from orchestrator.sprint.selection import select
 from orchestrator.storage.state_folder import StateFolder
-
-if TYPE_CHECKING:
-    pass
 
 
 def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
