@@ -48,12 +48,13 @@ from orchestrator.storage.state_folder import StateFolder
 MISSING = "script.missing"
 """Code of a call that the script has no entry for."""
 _KEPT_SETTINGS = {
-    *("provider", "personas", "wire", "answer", "look", "plan", "gate", "build", "amendment", "contract", "review"),
-    *("test", "budget", "environment", "prompts"),
+    *("provider", "personas", "models", "wire", "answer", "look", "plan", "gate", "build", "amendment", "contract"),
+    *("review", "test", "budget", "environment", "prompts"),
 }
 """Sections that decide what happens to a story; the others are about a machine."""
 _OF_THE_MACHINE: Any = {
-    "provider": {"script", "base_url"},
+    "provider": {"script": True, "base_url": True, "fallback": {"__all__": {"base_url"}}},
+    "models": {"cheap": {"base_url"}, "strong": {"base_url"}},
     "personas": {"__all__": {"base_url": True, "stronger": {"base_url"}}},
     "prompts": {"dir"},
 }
@@ -107,9 +108,8 @@ async def save_recording(
         if whole_base or not found:
             base = await bundle_tree(mirror, record.base)
         else:
-            warn(
-                f"the repository holds secrets and is not part of the recording: replay it with --repo at {record.base}"
-            )
+            told = "the repository holds secrets and is not part of the recording"
+            warn(f"{told}: `orchestrator replay {sprint}` runs it again here, `run --replay` with the repository")
     kept = await read_recorded(environment, sprint, secrets)
     files = await asyncio.to_thread(lambda: [*_files(record, settings, environment, secrets), *_texts(kept)])
     if base:
@@ -126,6 +126,7 @@ async def read_recorded(environment: Environment, sprint: str, secrets: Sequence
     recording = Recording(
         version=__version__,
         sprint=sprint,
+        base=record.base,
         tree=await tree_id(mirror, result) if await asyncio.to_thread(mirror.exists) else "",
         report=view.report,
         checks={story: _codes(history.events) for story, history in view.histories.items()},

@@ -13,8 +13,10 @@ from orchestrator.app.histories import event_url
 from orchestrator.app.recordings import Call, Recorded, read_recorded
 from orchestrator.app.run import Run
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer, answer_id
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import ScriptEntry
+from orchestrator.core.spending import UNITS
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.value import Value, counted
 from orchestrator.files.atomic_file import private
@@ -172,7 +174,14 @@ def _read(folder: Path) -> Recorded:
         path = folder / PROMPTS / f"{entry.prompt_hash}.md"
         text = path.read_text(encoding="utf-8", errors="surrogatepass") if path.is_file() else ""
         calls.append(Call(entry=entry, prompt=text, beyond=not entry.paid))
-    return Recorded(recording=read_recording(folder), calls=tuple(calls))
+    recording = read_recording(folder)
+    if recording.base and not (folder / BASE).exists():
+        raise ConfigError(
+            f"{folder} has no {BASE}: the repository held secrets. Where it was recorded, "
+            f"`orchestrator replay {recording.sprint}` needs none; else use `orchestrator run --replay {folder}` "
+            f"with a repository at {recording.base}"
+        )
+    return Recorded(recording=recording, calls=tuple(calls))
 
 
 def _environment(environment: Environment, home: Path) -> Environment:
@@ -190,6 +199,7 @@ def _settings(settings: Settings) -> Settings:
     return settings.model_copy(
         update={
             "backlog": BacklogSettings(foundation=""),
+            "budget": settings.budget.model_copy(update={f"{unit}_per_day": None for unit in UNITS}),
             "gate": settings.gate.model_copy(update={"timeout_s": ANSWER_S}),
             "provider": settings.provider.model_copy(update={"wait_initial_s": 0.0, "wait_max_s": 0.0}),
             "sprint": settings.sprint.model_copy(update={"stop_after_failures": 0}),

@@ -159,9 +159,10 @@ class Run:
 
     async def _record(self, sprint: str) -> None:
         """Writes the recording that is asked for, also of a run that is interrupted: the journal has every exchange."""
-        if self._options.record is not None:
+        if (folder := self._options.record) is not None:
             try:
-                await save_recording(self._options.record, sprint, self._settings, self._environment, warn=self._warn)
+                await save_recording(folder, sprint, self._settings, self._environment, warn=self._warn)
+                self._tell(f"recorded in {folder}; `orchestrator replay {folder}` runs it again")
             except (UserError, WorkspaceError) as error:
                 self._warn(f"no recording was written: {error.message}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
+from orchestrator.cli.console import status_word
 from orchestrator.cli.run import run_interruptible
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED
@@ -108,7 +109,8 @@ def _tree(done: "Replay") -> str:
 
 
 def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
-    ends = f"{story.after}, as recorded" if story.before is story.after else f"{story.before} → {story.after}"
+    before, after = status_word(story.before), status_word(story.after)
+    ends = f"{after}, as recorded" if story.before is story.after else f"{before} → {after}"
     yield f"  {story.id:<12} {ends}"
     if story.beyond:
         calls = listed([str(call) for call in story.beyond], LISTED)

@@ -27,6 +27,8 @@ class Recording(Value):
     version: str
     """Of the orchestrator that wrote it."""
     sprint: str
+    base: str = ""
+    """Commit that the sprint began from; "" when it began from nothing."""
     tree: str = ""
     """Id of the result's tree; "" when the sprint had no result."""
     report: SprintReport
@@ -67,7 +69,12 @@ def write_recording(folder: Path, recording: Recording, files: Iterable[tuple[st
                 (new / name).write_bytes(content)
             with contextlib.suppress(FileNotFoundError):  # a new recording replaces nothing
                 place.rename(old)
-            new.rename(place)
+            try:
+                new.rename(place)
+            except OSError:
+                with contextlib.suppress(OSError):  # the earlier recording, where there was one, comes back
+                    old.rename(place)
+                raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:

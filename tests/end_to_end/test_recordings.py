@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.app.replay import Replay, replay
 from orchestrator.app.run import Run
+from orchestrator.core.errors import ConfigError
 from orchestrator.settings import load, packaged
 from orchestrator.settings.options import RunOptions
 from tests.durability.driver import SPRINT, Bench
@@ -110,6 +111,9 @@ def test_other_settings_show_what_is_not_asked_any_more_and_what_nobody_recorded
     secret = make_repo(tmp_path / "secret", {"deploy.ini": f"[aws]\nkey = {LEAKED}\n"})
     short = reviewed_twice(tmp_path / "b", "review.max_iterations=1", repo=secret)
     assert not (short / "base.bundle").exists(), "it holds a secret"
+    with pytest.raises(ConfigError, match=r"no base\.bundle: the repository held secrets"):
+        again(short, tmp_path)
+    git(secret, "bundle", "create", "--quiet", str(short / "base.bundle"), "HEAD", "main")
     kept = everything(whole)
     assert again(whole, tmp_path).as_recorded
     fewer = again(whole, tmp_path, "review.max_iterations=1")
@@ -118,7 +122,8 @@ def test_other_settings_show_what_is_not_asked_any_more_and_what_nobody_recorded
     assert [str(call) for call in story.omitted] == ["alex delivery T-A-01 2", "reviewer review T-A-01 2"]
     assert everything(whole) == kept
 
-    more = again(short, tmp_path, "review.max_iterations=2")
+    more = again(short, tmp_path, "review.max_iterations=2", "budget.calls_per_day=1")
+    assert not more.paused, "a day of its own has no budget"
     (story,) = more.stories
     assert [str(call) for call in story.beyond] == ["alex delivery T-A-01 2"]
     assert (more.as_recorded, story.after) == (False, "failed")
@@ -158,8 +163,14 @@ def test_what_people_answered_is_part_of_a_recording(tmp_path: Path) -> None:
     backlog.write_text(backlog.read_text().replace("Story US", "Another US"))
 
     always = ("--set", "gate.mode=always")
-    said = person(tmp_path, "replay", "SP-001", "--save", "rec", *always)
+    inside = "provider: openai, base_url: 'http://inside.example'"
+    others = ("--set", f"provider.fallback=[{{model: f, {inside}}}]", "--set", f"models.strong={{model: s, {inside}}}")
+    said = person(tmp_path, "replay", "SP-001", "--save", "rec", *always, *others)
     assert said.returncode == 0, said.stderr
+    kept, _ = load(tmp_path / "rec" / "config.yaml", (), plain_environment(), tmp_path)
+    assert kept.models.strong is not None
+    assert [kept.models.strong.model, *(one.model for one in kept.provider.fallback)] == ["s", "f"]
+    assert b"inside.example" not in everything(tmp_path / "rec"), "addresses are left out"
     done = again(tmp_path / "rec", tmp_path)
     assert done.as_recorded
     assert [story.prompts for story in done.stories] == [(), ()]
