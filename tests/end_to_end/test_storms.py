@@ -29,7 +29,7 @@ QUICK = ("provider.wait_initial_s=0.01", "provider.wait_max_s=0.02")
 
 
 def storm(stream: Callable[..., str]) -> Iterator[Answer]:
-    """Every answer of the table in docs/models.md that passes, each several times in a row."""
+    """Every answer of the table in docs/calls.md that passes, each several times in a row."""
     busy = {"error": {"type": "overloaded_error", "message": "busy"}}
     page = "<!doctype html><title>Maintenance</title>"
     early = stream("", error={"type": "overloaded_error", "message": "busy"})
