@@ -12,7 +12,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,7 +24,6 @@ KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
 _ANTHROPIC, _OPENAI = "anthropic-ratelimit-{kind}-{what}", "x-ratelimit-{what}-{kind}"
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 PAUSE_S = 1.0
-"""How long nothing begins after a refusal that names no time, and before the first try of a service that is away."""
 LEAST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 60.0
 """Of all calls together: a server's longer wish is kept by the call that got it."""
@@ -32,7 +31,7 @@ OPEN_AFTER = 3
 """Failures in a row, with no answer to any call between them, after which a service counts as away; one that asks for
 more than the longest pause says so at once."""
 LONGEST_WISH_S = 300.0
-"""Of a service that is away; it is tried then."""
+"""Longest Retry-After of a service that is away after which it is tried; a longer one is cut to this."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +128,11 @@ class Circuit:
         return ServiceAway.after(self._last, self._last.message, begun=begun, until=self._until)
 
     def _wait_s(self) -> float:
-        """Returns the seconds until the next call may try the service; the end of the one that does is told."""
+        """Returns the seconds until the next call may try the service; while one does, its end wakes the others."""
         return LONGEST_PAUSE_S if self._probe is not None else max(0.0, self._next_at - self._clock())
 
     async def _until(self) -> None:
-        """Until the next call may be tried, for a minute at most: another service may take it by then."""
+        """Waits until the next call may be tried, a minute at most: another service may take it by then."""
         until = self._clock() + LONGEST_PAUSE_S
         while self.is_open and (wait_s := min(self._wait_s(), until - self._clock())) > 0:
             with suppress(TimeoutError):
@@ -150,10 +149,10 @@ class Limiter:
     """Lets calls through one after the other, each as soon as the service is expected to take it."""
 
     clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     pause_s: float = PAUSE_S
+    """Seconds after a refusal that names no time, and before the first try of a service that is away."""
     longest_s: float = LONGEST_PAUSE_S
-    """Of two tries of a service that is away; the first is also that after a refusal that names no time."""
+    """Most seconds between two tries of a service that is away."""
     allowances: dict[str, Allowance] = field(default_factory=dict)
     _open_at: float = 0.0
     _window: float | None = None
@@ -184,6 +183,7 @@ class Limiter:
                 raise
             except TransientProviderError as error:
                 if isinstance(error, StreamBroken):  # something came
+                    self.circuit.answered(call)
                     raise
                 raise self.circuit.failed(call, error) from error
             finally:
@@ -196,13 +196,9 @@ class Limiter:
         async with self._turn:
             while (pause := self._pause(call.need)) > 0:
                 self._left.clear()
-                waits = [asyncio.ensure_future(self.sleep(pause)), asyncio.ensure_future(self._left.wait())]
-                try:
-                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    for wait in waits:
-                        wait.cancel()
-                    await asyncio.gather(*waits, return_exceptions=True)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._left.wait()
             self.circuit.enter(call)  # the service may have gone away meanwhile
             self._calls.append(call)
 
