@@ -70,7 +70,7 @@ def with_spending(
         usd=round(expected * a_call, 4) if a_call is not None else None,
         unpriced=tuple(sorted({models[one] for one, price in prices.items() if price is None})),
         measured=bool(stories),
-        as_before=_as_before(stories, made.stories, usd_of),
+        as_before=_as_before([story for story in stories if story.status.final], made.stories, usd_of),
     )
     return made.model_copy(update={"spending": spending, "past": tuple(past)})
 

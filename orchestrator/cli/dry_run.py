@@ -135,9 +135,11 @@ def _spending_lines(planned: DryRun) -> Iterator[str]:
             yield f"cost: about {spending.usd:.2f} USD ({whose})"
         if (before := spending.as_before) is not None:
             parts = {"calls": before.calls, "tokens in": before.input_tokens, "out": before.output_tokens}
-            told = ", ".join(f"{low} to {high} {unit}" for unit, (low, high) in parts.items())
-            cost = ", {:.2f} to {:.2f} USD".format(*before.usd) if before.usd is not None else ""
-            yield f"as the last {counted(before.stories, 'story', 'stories')} of this project went: {told}{cost}"
+            spans = {unit: (str(low), str(high)) for unit, (low, high) in parts.items()}
+            if before.usd is not None:
+                spans["USD"] = (f"{before.usd[0]:.2f}", f"{before.usd[1]:.2f}")
+            each = (f"{low if low == high else f'{low} to {high}'} {unit}" for unit, (low, high) in spans.items())
+            yield f"as the last {counted(before.stories, 'story', 'stories')} of this project went: {', '.join(each)}"
     if planned.past:
         yield "the last sprints of this project:"
     for sprint in planned.past:
