@@ -117,8 +117,8 @@ def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
         yield f"      goes on beyond the recording: it has no answer for {calls}"
     if story.omitted:
         yield f"      not asked any more: {listed([str(call) for call in story.omitted], LISTED)}"
-    for code, (before, after) in story.checks.items():
-        yield f"      check {code}: {before} → {after}"
+    for code, (were, are) in story.checks.items():
+        yield f"      check {code}: {were} → {are}"
     if story.tests[0] != story.tests[1]:
         yield f"      tests passed: {story.tests[0]} → {story.tests[1]}"
     if story.prompts:

@@ -3,7 +3,7 @@
 Without a key they find the credentials of the machine, as its role or a profile, with packages of their own."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -72,8 +72,9 @@ class BedrockProvider(_CloudProvider):
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:
         damaged: _Errors = (import_module("botocore.eventstream").ParserError,)
         try:
-            async for event in super()._events(response):
-                yield event
+            async with aclosing(super()._events(response)) as events:
+                async for event in events:
+                    yield event
         except damaged as error:
             raise ValueError(error) from error
 

@@ -222,7 +222,7 @@ class ModelProvider(ABC):
                     lost = self._ended(prompt, came, error, started)
                     if lost.kind in {"rate_limit", "overloaded"}:
                         self._limiter.refused(call, {}, None)
-                    raise lost from error
+                    raise lost from without_frames(error)
             if came.endless:
                 said = self._so_far(prompt, came)
             else:
@@ -445,6 +445,16 @@ def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tokens(text: str) -> int:
     return -(-len(text) // 4)
+
+
+def without_frames(error: BaseException) -> BaseException:
+    """Returns the error, and those beneath, without their frames: they hold the SDK's generators, which only their loop
+    can close, until garbage is collected."""
+    beneath: BaseException | None = error
+    while beneath is not None:
+        beneath.__traceback__ = None
+        beneath = beneath.__cause__ or beneath.__context__
+    return error
 
 
 def reason(error: Exception) -> str:
