@@ -10,7 +10,7 @@ from dbos import DBOS
 from pydantic import TypeAdapter
 
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
-from orchestrator.core.errors import OrchestratorError, ProviderError, WorkspaceError
+from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
 from orchestrator.core.ports import Clock, EventSink, TurnJournal
@@ -123,7 +123,9 @@ class DurableStep:
                     )  # fmt: skip
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
-                return {"error": pack(error), "failed_calls": failed}
+                # Behind the last one no other was begun, unless something else than its failure ended the turn.
+                retried = len(failed) - (error.kind not in {BudgetExceeded.kind, "outage"})
+                return {"error": pack(error), "failed_calls": failed, "retried": max(0, retried)}
             except OSError as error:
                 return {"error": pack(_disk_error("reply journal", error))}
             return {"value": reply.model_dump(mode="json", exclude={"reasoning"})}
@@ -132,8 +134,10 @@ class DurableStep:
         if "error" in result:
             error = unpack(result["error"])
             failures = [FailedCall.model_validate(failed) for failed in result.get("failed_calls", ())]
-            await self._tell_retries(prompt, failures[:-1])
-            self._events += len(failures[:-1])
+            # Older releases recorded no number; their events keep their ids.
+            retried = failures[: result.get("retried", len(failures) - 1)]
+            await self._tell_retries(prompt, retried)
+            self._events += len(retried)
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
                 purpose=prompt.key.purpose, **spent(failures),

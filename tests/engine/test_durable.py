@@ -1,6 +1,7 @@
 """Stories on the real engine and a real database: what was recorded is not done again after a crash."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import sqlite3
@@ -12,7 +13,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
+from orchestrator.core.errors import (
+    BudgetExceeded,
+    PermanentProviderError,
+    ProviderError,
+    TransientProviderError,
+    WorkspaceError,
+)
 from orchestrator.core.event import Event, activity
 from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.finding import Finding, major
@@ -224,6 +231,18 @@ class Writing(Counting):
             (call,) = self.house.calls
             assert call.told(call.first + 20) == "mike answers: breakdown, about 1500 tokens, 75 a second"
         return await super().complete(prompt)
+
+
+async def test_a_turn_that_its_budget_ends_behind_retries_is_told_after_them(tmp_path: Path) -> None:
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        with contextlib.suppress(ProviderError):
+            await step.turn(PROMPT)
+        return done()
+
+    house = House(tmp_path, Counting(TransientProviderError("busy", kind="rate_limit", retry_after_s=0.01)))
+    await house.run(story)
+    told = [(event.id.rpartition(":")[2], event.name) for event in house.shown]
+    assert told == [("1", "turn_started"), *((str(n), "call_retried") for n in (2, 3, 4)), ("5", "turn_failed")]
 
 
 class Elsewhere(Counting):
