@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -86,9 +86,10 @@ async def save_recording(
     environment: Environment,
     *,
     warn: Callable[[str], object],
+    provider: str | None = None,
     whole_base: bool = False,
 ) -> None:
-    """Writes what is kept of a sprint to `folder`, in place of a recording that is there.
+    """Writes what is kept of a sprint to `folder`, in place of a recording that is there; `provider`: see Recording.
 
     A base that holds secrets is left out, and told, unless `whole_base`. Raises UserError, WorkspaceError.
     """
@@ -111,6 +112,7 @@ async def save_recording(
             told = "the repository holds secrets and is not part of the recording"
             warn(f"{told}: `orchestrator replay {sprint}` runs it again here, `run --replay` with the repository")
     kept = await read_recorded(environment, sprint, secrets)
+    kept = replace(kept, recording=kept.recording.model_copy(update={"provider": provider}))
     files = await asyncio.to_thread(lambda: [*_files(record, settings, environment, secrets), *_texts(kept)])
     if base:
         files.append((BASE, base))
@@ -203,13 +205,14 @@ def _readme(kept: Recorded) -> str:
     told = ", ".join(f"{model or 'unknown'} ({count})" for model, count in sorted(models.items()))
     recording = kept.recording
     count = counted(len(recording.report.stories), "story", "stories")
+    forced = f" --provider {recording.provider}" if recording.provider else ""
     return f"""# Sprint {recording.sprint}, recorded
 
 {count}. Answers by model: {told or "none"}; `scripted` is a script, no model.
 Written by version {recording.version} of the orchestrator.
 
     orchestrator replay .          # runs it again without a model; exit code 1 when a story ends otherwise
-    orchestrator run {BACKLOG} --config {CONFIG} --repo app --replay .
+    orchestrator run {BACKLOG} --config {CONFIG} --repo app --replay .{forced}
 
 `{TEAM}` holds the answers, a script of the scripted team; `{PROMPTS}/` what was asked, by hash; `{BACKLOG}`,
 `{CONFIG}` and, unless the sprint began from nothing, `{BASE}` (`git clone {BASE} app`) what it began with;

@@ -162,6 +162,7 @@ def _options(folder: Path, recording: Recording, repo: Path) -> RunOptions:
         repo=repo,
         sprint=recording.sprint,
         stories=stories,
+        provider=recording.provider,
         replay=folder,
         plans=tuple(f"{story}={plan}" for story, plan in plans.items() if plan.exists()),
     )

@@ -161,7 +161,10 @@ class Run:
         """Writes the recording that is asked for, also of a run that is interrupted: the journal has every exchange."""
         if (folder := self._options.record) is not None:
             try:
-                await save_recording(folder, sprint, self._settings, self._environment, warn=self._warn)
+                await save_recording(
+                    folder, sprint, self._settings, self._environment,
+                    warn=self._warn, provider=self._options.provider,
+                )  # fmt: skip
                 self._tell(f"recorded in {folder}; `orchestrator replay {folder}` runs it again")
             except (UserError, WorkspaceError) as error:
                 self._warn(f"no recording was written: {error.message}")

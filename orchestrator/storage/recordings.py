@@ -27,6 +27,8 @@ class Recording(Value):
     version: str
     """Of the orchestrator that wrote it."""
     sprint: str
+    provider: str | None = None
+    """What `run --provider` named, which goes before the settings."""
     base: str = ""
     """Commit that the sprint began from; "" when it began from nothing."""
     tree: str = ""

@@ -66,13 +66,19 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     environ = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)
     with model_server(busy, broken, claude) as server:
         overrides = (
-            "provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}",
+            "personas.alex={provider: openai, model: other}", "wire.models={other: json}",  # for what is not forced
+            "provider.model=m", f"provider.base_url={server.url}",
             "provider.wait_initial_s=0.01", "prices={claude-told: {input: 1, output: 1}}",
         )  # fmt: skip
         configured, environment = load(None, overrides, environ, tmp_path)
         backlog = write_backlog(tmp_path / "b.csv", {"Story_ID": "A", "Title": f"Refuse {LEAKED}"}, "B", "C < A")
         options = RunOptions(
-            backlog=backlog, repo=repo, stories=("A",), push_to="result", record=tmp_path / "kept" / "rec"
+            backlog=backlog,
+            repo=repo,
+            stories=("A",),
+            push_to="result",
+            record=tmp_path / "kept" / "rec",
+            provider="anthropic",
         )
         run = Run(options, configured, environment, tell=lambda _: None, listen=lambda _: None)
         result = asyncio.run(run.go())
