@@ -244,8 +244,10 @@ class ModelProvider(ABC):
         while True:
             schema, parts = self._structured.name(prompt), self._parts(prompt)
             response = await self._exchange(prompt, came, call)
-            if response.status_code >= 300 and self._structured.refuses(schema, response.status_code, response.text):
-                continue
+            if response.status_code >= 300:
+                told = self._without_key(response.text)
+                if self._structured.refuses(schema, response.status_code, told):
+                    continue
             refused = {name for name, fields in parts.items() if _refuses(name, fields, response)}
             if not refused:
                 return response

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.core.exchange import Prompt, StopReason
 from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.providers.refusals import one_line
 from orchestrator.settings import WireStructured
 
 
@@ -43,8 +44,6 @@ _NAMED = frozenset({"properties", "$defs"})
 _REFUSAL = re.compile(r"response_format|text\.format|schema|output.?(config|format)|structured|grammar", re.IGNORECASE)
 _REFUSED = frozenset({400, 422, 500, 501})
 _THOUGHT = "</think>"
-MAX_REASON = 200
-"""Characters of a refusal that are told."""
 
 
 @cache
@@ -117,7 +116,7 @@ class Structured:
         """Returns whether the schema that was sent is what a service does not take: it is left out from now on."""
         if name is None or status not in _REFUSED or not _REFUSAL.search(text):
             return False
-        self._refused[name] = " ".join(text.split())[:MAX_REASON]
+        self._refused[name] = one_line(text)
         return True
 
     def untold(self, prompt: Prompt, text: str, stop: StopReason) -> str:

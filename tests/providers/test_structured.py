@@ -54,8 +54,9 @@ async def opened(
     kind: type[ModelProvider], url: str, *, model: str = "m", structured: WireStructured = "auto"
 ) -> AsyncIterator[ModelProvider]:
     access = ModelAccess(
-        model=model, api_key="k", base_url=url, timeout_s=20, max_output_tokens=9, structured=lambda _: structured
-    )
+        model=model, api_key="sk-1234567", base_url=url, timeout_s=20, max_output_tokens=9,
+        structured=lambda _: structured,
+    )  # fmt: skip
     provider = await asyncio.to_thread(kind, access, price={}.get)
     try:
         yield provider
