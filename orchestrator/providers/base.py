@@ -297,10 +297,11 @@ class ModelProvider(ABC):
         """Returns the error of an answer that did not come, or not to its end."""
         kind, told = "timeout", f"{self.name}: no answer within {self._access.timeout_s:g} s"
         if isinstance(error, StreamError):
-            refusal = refused(error.refusal(), self.name)
-            if isinstance(refusal, PermanentProviderError):
-                return refusal
-            kind, told = refusal.kind, refusal.message
+            refusal = error.refusal()
+            failure = refused(replace(refusal, text=self._without_key(refusal.text)), self.name)
+            if isinstance(failure, PermanentProviderError):
+                return failure
+            kind, told = failure.kind, failure.message
         elif isinstance(error, NoConnection):
             kind = "timeout" if error.timed_out else "connection"
             told = f"{self.name}: {one_line(str(error))}"
