@@ -317,16 +317,16 @@ class BudgetSettings(Section):
     """Requests to models that ended, with a reply or an error, after which a story is failed; over all restarts. So for
     the next two."""
     tokens_per_story: int | None = Field(default=None, ge=1)
-    usd_per_story: float | None = Field(default=None, gt=0)
+    usd_per_story: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     calls_per_sprint: int | None = Field(default=None, ge=0)
     """Paid calls after which a sprint pauses until this is raised. So for the next two."""
     tokens_per_sprint: int | None = Field(default=None, ge=0)
-    usd_per_sprint: float | None = Field(default=None, ge=0)
+    usd_per_sprint: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     calls_per_day: int | None = Field(default=None, ge=0)
     """Paid calls of all sprints and analyses of a state folder, or of the database of many, since midnight UTC, after
     which they pause until the next. So for the next two."""
     tokens_per_day: int | None = Field(default=None, ge=0)
-    usd_per_day: float | None = Field(default=None, ge=0)
+    usd_per_day: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class SprintSettings(Section):

@@ -55,6 +55,7 @@ def test_the_order_of_sources(tmp_path: Path) -> None:
         ("personas.ann.provider=gpt", "configuration personas.ann.provider"),
         ("prices={m: {input: 1}}", "configuration prices.m.output"),
         ("prices={m: {input: .inf, output: 1}}", "configuration prices.m.input"),
+        ("budget.usd_per_day=inf", "configuration budget.usd_per_day"),
         ("prices={m: {input: -1, output: 1}}", "configuration prices.m.input"),
     ],
 )
