@@ -167,7 +167,8 @@ class Run:
                 )  # fmt: skip
                 self._tell(f"recorded in {folder}; `orchestrator replay {folder}` runs it again")
             except (UserError, WorkspaceError) as error:
-                self._warn(f"no recording was written: {error.message}")
+                later = f"`orchestrator replay {sprint} --save DIR` writes one later"
+                self._warn(f"no recording was written: {error.message}; {later}")
 
     def _warn(self, text: str) -> None:
         self._tell(f"warning: {text}")
