@@ -109,8 +109,8 @@ def _tree(done: "Replay") -> str:
 
 
 def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
-    before, after = status_word(story.before), status_word(story.after)
-    ends = f"{after}, as recorded" if story.before is story.after else f"{before} → {after}"
+    now = status_word(story.after)
+    ends = f"{now}, as recorded" if story.before is story.after else f"{status_word(story.before)} → {now}"
     yield f"  {story.id:<12} {ends}"
     if story.beyond:
         calls = listed([str(call) for call in story.beyond], LISTED)
