@@ -125,7 +125,11 @@ def _print(planned: DryRun) -> None:
 def _spending_lines(planned: DryRun) -> Iterator[str]:
     spending = planned.spending
     if spending is not None:
-        basis = "as in the last sprints" if spending.measured else "as on other projects; this one has no sprint yet"
+        basis = (
+            "as in the last sprints"
+            if spending.measured
+            else "as on other projects: no sprint of this one has asked a model yet"
+        )
         a_call = f"{spending.input_per_call} and {spending.output_per_call} a call, {basis}"
         yield f"tokens: about {spending.input_tokens} in, {spending.output_tokens} out ({a_call})"
         if spending.unpriced:
