@@ -25,7 +25,9 @@ from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.story import BacklogContent
 from orchestrator.files.process import end_at_once
+from orchestrator.providers.routing import RoutedProvider
 from orchestrator.providers.scripted import ScriptedProvider
+from orchestrator.providers.seats import Seats, default_seat
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.leases import Lease
@@ -105,7 +107,9 @@ class Sprint:
 
     async def run(self) -> Meter:
         """What `run` does behind its locks and its git, from the engine's start to its end."""
-        provider = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
+        script = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
+        seat = default_seat(self.settings, script.name)
+        provider = RoutedProvider(Seats(seat, {}), {seat: script}, ())
         library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
         sandbox = await sandbox_for(self.settings, self.environment)
         with metered() as meter:
