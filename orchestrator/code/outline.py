@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from orchestrator.code.javascript import tree as javascript_tree
@@ -161,7 +162,16 @@ def _page(text: str) -> tuple[Definition, ...]:
     )
 
 
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.])\1{2,}\s*")
+
+
 def _headings(text: str) -> Iterator[Definition]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if re.match(r"#{1,3} \S", line):
-            yield Definition(line.lstrip("# "), number, number, _short(line, 80))
+    """Yields sections by their headings, those of Markdown and those that are underlined, up to the next heading."""
+    lines, found = text.splitlines(), list[tuple[int, str]]()
+    for number, (line, below) in enumerate(pairwise((*lines, "")), start=1):
+        underlined = len(below.rstrip()) >= len(line.rstrip()) > 0 and _UNDERLINE.fullmatch(below)
+        if re.match(r"#{1,3} \S", line) or (underlined and line[0].isalnum()):
+            found.append((number, line))
+    for (number, line), (after, _) in pairwise((*found, (len(lines) + 1, ""))):
+        subject = re.sub(r"[`*]|\(.*", "", line.lstrip("# ")).strip()
+        yield Definition(subject or line, number, after - 1, _short(line, 80))

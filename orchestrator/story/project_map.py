@@ -20,6 +20,9 @@ LARGE_TOKENS = 2_500
 """A longer file of a task is shown as its outline and the parts that the task is about."""
 PART_TOKENS = 1_600
 """Those parts together."""
+_IMPORT = re.compile(r"(?:from|import)\s|(?:const|let|var)\b.*\brequire\(|export\b.*\bfrom\b")
+MOST_IMPORTS = 120
+"""Lines of imports, or of `__all__`, that are shown of a long source."""
 PROSE_TOKENS = 700
 """A longer document (README, changelog) is shown by its head."""
 ABOVE = "It stands whole above, with the project."
@@ -302,7 +305,21 @@ def in_part(path: str, text: str, about: str) -> str:
     size = len(text) // CHARS_PER_TOKEN
     if suffix_of(path) in PROSE:
         return _parts(text, path, [(1, 25)], about) if size > PROSE_TOKENS else ""
-    return _parts(text, path, [], about) if size > LARGE_TOKENS else ""
+    return _parts(text, path, _head(text), about) if size > LARGE_TOKENS else ""
+
+
+def _head(text: str) -> list[tuple[int, int]]:
+    """Returns the lines of a source that nearly every change of it touches: its beginning, imports, and `__all__`."""
+    lines, spans = text.splitlines(), [(1, 15)]
+    imports = [number for number, line in enumerate(lines[:MOST_IMPORTS], start=1) if _IMPORT.match(line)]
+    if imports:
+        last = imports[-1]
+        closed = next((n for n in range(last, min(len(lines), last + 40)) if lines[n - 1].startswith(")")), last)
+        spans.append((imports[0], closed if "(" in lines[last - 1] and ")" not in lines[last - 1] else last))
+    names = next((number for number, line in enumerate(lines, start=1) if line.startswith("__all__")), None)
+    if names is not None:
+        spans.append((names, next((n for n in range(names, len(lines) + 1) if "]" in lines[n - 1]), names)))
+    return [(start, min(end, start + MOST_IMPORTS)) for start, end in spans]
 
 
 def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -> str:
@@ -314,7 +331,7 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
         one: 10 * (weight == 3) + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
         for one, weight in zip(found, weights, strict=True)
     }
-    room, kept = PART_TOKENS * CHARS_PER_TOKEN, list(first or [(1, 15)])
+    room, kept = PART_TOKENS * CHARS_PER_TOKEN, list(first)
     # A word that more than three names share says nothing of any of them.
     for one in sorted((one for one in found if rank[one] > 0.3), key=lambda one: (-rank[one], one.line)):
         end = min(one.end, one.line + 80)

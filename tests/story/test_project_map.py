@@ -117,6 +117,23 @@ def test_a_changelog_is_shown_by_its_head() -> None:
     assert "## 1.250" not in shown
 
 
+def test_of_a_long_module_imports_and_exported_names_are_shown() -> None:
+    text = "# licence\n" * 20 + "import os\nfrom shop import (\n    prices,\n    taxes,\n)\n\n\n"
+    text += "".join(f"def work_{n}():\n    return {n}\n\n\n" for n in range(900)) + '__all__ = [\n    "work_1",\n]\n'
+    shown = in_part("m.py", text, "export rates")
+    assert "import os\nfrom shop import (\n    prices,\n    taxes,\n)" in shown
+    assert '__all__ = [\n    "work_1",\n]' in shown
+
+
+def test_of_a_long_document_the_sections_are_shown_that_a_task_is_about() -> None:
+    rst = "Shop\n====\n\n" + "".join(f"Part {n}\n-------\n\nText of part {n}.\n\n" * 2 for n in range(90))
+    rst += "Waiting for parcels\n~~~~~~~~~~~~~~~~~~~\n\nFirst line.\n\nLast line.\n\nEnd\n~~~\n"
+    assert "First line.\n\nLast line." in in_part("index.rst", rst, "mention it under Waiting for parcels")
+    names = [f"get{n}" for n in range(300)]
+    markdown = "# API\n\n" + "".join(f"### `{name}(input, key)`\n\nText of {name}.\n\n" for name in names)
+    assert "Text of get250." in in_part("README.md", markdown, "described beside get250")
+
+
 def test_outlines_name_what_can_be_built_on() -> None:
     def told(path: str, text: str) -> list[str]:
         return [one.signature for one in outline(text, path)]
