@@ -25,7 +25,6 @@ from orchestrator.app.sprints import (
 )
 from orchestrator.app.team import plan_payload, prompt_library
 from orchestrator.backlogs.files import open_backlog
-from orchestrator.core.command import Gate
 from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, UserError, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.exchange import GivenPlan, StoryBrief
@@ -56,8 +55,7 @@ Histories = dict[str, StoryHistory]
 
 
 class Run:
-    """One `run`. `tell` gets sentences for people, `listen` new events, `waits` the stories that wait for people,
-    `watch` the calls under way."""
+    """One `run`. `tell` gets sentences for people, `listen` new events, `begins` the sprint and the calls under way."""
 
     def __init__(
         self,
@@ -67,14 +65,13 @@ class Run:
         *,
         tell: Callable[[str], None],
         listen: Callable[[Event], None],
-        waits: Callable[[str, Gate], None] = lambda _story, _gate: None,
-        watch: Callable[[Iterable[CallProgress]], None] = lambda _calls: None,
+        begins: Callable[[SprintDriver, Iterable[CallProgress]], None] = lambda _driver, _calls: None,
     ) -> None:
         self._options, self._environment = options, environment
         # `serve.push_to` is the daemon's; stories ask whether results are pushed.
         pushed = settings.serve.model_copy(update={"push_to": options.push_to})
         self._settings = settings.model_copy(update={"serve": pushed})
-        self._tell, self._listen, self._waits, self._watch = tell, listen, waits, watch
+        self._tell, self._listen, self._begins = tell, listen, begins
         self._folder, self._clock = StateFolder.of(environment), SystemClock()
 
     async def go(self) -> RunResult:
@@ -117,7 +114,6 @@ class Run:
                 environment, self._folder, chosen.record, (lock.fd,), repository.object_format, settings=self._settings
             )
             works = Works(self._settings, environment, provider, lease=lease, listen=self._listen)
-            self._watch(works.calls)
             try:
                 # Killed runs leave scratch folders behind.
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
@@ -241,13 +237,11 @@ class Run:
             if warning := await asyncio.to_thread(backlog.write, known_cells(record, histories)):
                 self._warn(warning)
             return record, None
-        for story, history in histories.items():
-            if history.waits_for is not None:
-                self._waits(story, history.waits_for)
         site = await asyncio.to_thread(
             Site, equipment, record, workspace, self._settings, secrets=equipment.secrets, lock_fd=lock_fd
         )
         driver = SprintDriver(site, chosen.content, histories, continued=chosen.continued)
+        self._begins(driver, equipment.works.calls)
         try:
             async with equipment.works, site:
                 await driver.begin()

@@ -25,7 +25,7 @@ from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level
 from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
-from orchestrator.core.spending import BudgetState, told
+from orchestrator.core.spending import BudgetState, sprint_budgets, told
 from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
@@ -277,6 +277,11 @@ class SprintDriver:
     def budgets(self) -> tuple[BudgetState, ...]:
         """Its budgets that are set, with what is spent."""
         return self._works.budgets.states(self.site.record.sprint)
+
+    @property
+    def spent(self) -> tuple[BudgetState, ...]:
+        """Returns what is spent, and of which budget."""
+        return sprint_budgets(self.site.spending.total, limits(self.site.settings.budget, SPRINT))
 
     async def report_budget(self) -> None:
         """Reports what the sprint may spend, if that was told otherwise before."""

@@ -9,7 +9,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.history import StoryHistory, conflict_of, expect_kept
 from orchestrator.core.progress import CALL_PROGRESS
-from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.sprint.gate_answers import Question, questions, settled
 
 TO_SAY = {
@@ -118,6 +118,10 @@ def status_json(view: SprintView) -> dict[str, Any]:
 
 def _state_json(view: SprintView) -> dict[str, Any]:
     last = {story: history.last for story, history in view.histories.items()}
+
+    def is_open(story: str) -> bool:
+        return story in view.histories and view.histories[story].status is not StoryStatus.DONE
+
     return {
         "backlog": view.record.backlog,
         "begun_by": begun_by(view.record),
@@ -133,8 +137,23 @@ def _state_json(view: SprintView) -> dict[str, Any]:
             for story, told in last.items()
             if told is not None and told.name == CALL_PROGRESS and (view.running_pid or view.running_on)
         },
+        "needs": {
+            story: needs
+            for story, history in view.histories.items()
+            if history.status is StoryStatus.PENDING and (needs := [*filter(is_open, view.record.needs.get(story, ()))])
+        },
+        "running_since": _iso(_began(view)) if view.is_running else None,
         "last_at": {story: _iso(told.time) if told else None for story, told in last.items()},
     }
+
+
+_BEGUN = frozenset({"sprint_started", "sprint_continued"})
+
+
+def _began(view: SprintView) -> datetime | None:
+    """Returns when a process began to work on the sprint last; the end of a pause is no such event."""
+    begins = (one.time for one in reversed(view.events) if one.name in _BEGUN and "stories" in one.data)
+    return next(begins, None)
 
 
 def begun_by(record: SprintRecord) -> str:

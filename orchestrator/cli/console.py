@@ -1,34 +1,33 @@
 """Shows a running sprint: live on a terminal, plain lines otherwise, JSON lines on request.
 
-A story's question and its answers, as lines for people (`show`, `status`, the live table).
+A story's question and its answers, as lines for people (`show`).
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from time import monotonic
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
-from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
+from orchestrator.cli.live_table import STYLES, LiveSprint, describe_answers, make_live
+from orchestrator.core.command import Choice, Gate, GateKind
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, json_line
+from orchestrator.core.event import Event, Level, json_line
 from orchestrator.core.finding import Finding
 from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
-from orchestrator.reports.path import span
 from orchestrator.settings import Settings
 from orchestrator.sprint.gate_answers import time_over
 
-WAITING = "waiting"
-"""The word that stands for the status of a story that waits for a person."""
+if TYPE_CHECKING:
+    from orchestrator.app.sprint_runtime import SprintDriver
+
 MEANS = {
     Choice.APPROVE: "build it as it is",
     Choice.REJECT: "one more revision by the architect, with your comment",
@@ -42,18 +41,6 @@ OF_A_MERGE = {
     Choice.CANCEL: "leave it unmerged on its branch",
 }
 OVERRIDES = "override it: planned again with the conflict as settled"
-
-
-def describe_answers(story: str, gate: Gate) -> str:
-    """Returns how a waiting story is answered, short enough for a table; or that it is too late for that."""
-    return describe_choices(
-        story, [choice.value for choice in gate.choices], over=bool(time_over(gate, datetime.now(UTC)))
-    )
-
-
-def describe_choices(story: str, choices: Sequence[str], *, over: bool) -> str:
-    """Returns the same where only the words are known."""
-    return "the time to answer is over" if over else f"orchestrator show {story}, then {' | '.join(choices)}"
 
 
 def format_question(shown: Mapping[str, Any]) -> Iterator[str]:
@@ -110,27 +97,6 @@ def _at(iso: str | None) -> str:
     return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S} UTC" if iso else "?"
 
 
-STYLES = {
-    "done": "green",
-    "executing": "cyan",
-    "failed": "red",
-    "needs_attention": "yellow",
-    "blocked": "magenta",
-    "conflicted": "yellow",
-    "cancelled": "magenta",
-    WAITING: "bold yellow",
-}
-"""A story's status → its colour."""
-_RUNNING = frozenset({"executing", WAITING})
-"""Statuses of stories that have a line in the live table."""
-
-
-_OF_SPRINT = frozenset({"base_begun", ACTIVITY_BEGUN, ACTIVITY_ENDED})
-"""Events of the sprint itself that have a line in the live table, until the next other one."""
-_LASTS = timedelta(seconds=5)
-"""What lasts longer is told with the time since it began."""
-
-
 class _Console(Console):
     """A console whose closed pipe is an error like any other, not the end of the process."""
 
@@ -140,7 +106,7 @@ class _Console(Console):
 
 
 class EventPrinter:
-    """Prints events as they are recorded. `with` keeps a live table of the running stories on a terminal.
+    """Prints events as they are recorded. `with` keeps a live table of the stories at work on a terminal.
 
     When the reader of the stream has gone (`| head`), `closed` becomes true and nothing is printed any more.
     """
@@ -152,13 +118,10 @@ class EventPrinter:
         self._console = _Console(file=stream, highlight=False, soft_wrap=True)
         self._stream = stream
         self.closed = False
-        self._stories: dict[str, tuple[str, str, datetime]] = {}
-        """Story → its status, what it does and since when; the sprint's own work is under the sprint's name."""
-        live = form == "plain" and self._console.is_terminal
-        self._calls: Iterable[CallProgress] = ()
-        self._live: Live | None = None
-        if live:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._table)
+        self._sprint: LiveSprint | None = None
+        # Some services colour their logs by FORCE_COLOR, which makes a terminal of a file.
+        live = form == "plain" and self._console.is_interactive and stream.isatty()
+        self._live = make_live(self._console, self._table) if live else None
 
     def __enter__(self) -> "EventPrinter":
         if self._live is not None:
@@ -173,13 +136,15 @@ class EventPrinter:
 
     def event(self, event: Event, *, seq: int | None = None) -> None:
         """Prints one event if its level is wanted; with its number in the log where that is known."""
-        self._follow(event)
+        if self._live is not None and event.sprint:
+            self._sprint = self._sprint or LiveSprint(event.sprint, {}, began=event.time)
+            self._sprint.add(event)
         if event.level.rank < self._level.rank or (event.name == CALL_PROGRESS and self._live is not None):
             return  # the table shows calls as they are
         if self._form == "json":
             self._print(json_line(event, self._cap, seq=seq))
             return
-        self._print(Text(plain_line(event), style=_style(event)))
+        self._print(Text(plain_line(event), style=_style(event)), whole_words=True)
 
     def say(self, message: str | Text) -> None:
         """A sentence for people that is no event."""
@@ -188,22 +153,30 @@ class EventPrinter:
         else:
             self._print(Text(message) if isinstance(message, str) else message)
 
-    def waits(self, story: str, gate: Gate) -> None:
-        """A story that waited for a person already when this process began: its question is no new event."""
-        self._stories[story] = (WAITING, describe_answers(story, gate), gate.opened_at or datetime.now(UTC))
-        self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
+    def begin(self, driver: "SprintDriver", calls: Iterable[CallProgress]) -> None:
+        """A sprint begins or goes on; `calls` are those under way. A question that is open already is no new event."""
+        if self._live is not None:
+            self._sprint = LiveSprint(
+                driver.site.record.sprint,
+                driver.histories,
+                calls=calls,
+                held=lambda: driver.held,
+                spent=lambda: driver.spent,
+                began=datetime.now(UTC),
+            )
+        for story, history in driver.histories.items():
+            if gate := history.waits_for:
+                self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
 
-    def watch(self, calls: Iterable[CallProgress]) -> None:
-        """Has the live table show how far each of the calls is."""
-        self._calls = calls
-
-    def _print(self, line: str | Text) -> None:
+    def _print(self, line: str | Text, *, whole_words: bool = False) -> None:
+        """Prints a line. A terminal breaks a long one anywhere, so that what is in it can be copied; with `whole_words`
+        it is broken between words."""
         if self.closed:
             return
         try:
             if isinstance(line, Text) and self._console.is_terminal:
                 line.plain = printable(line.plain)
-                self._console.print(line)
+                self._console.print(line, soft_wrap=not whole_words)
             elif isinstance(line, Text):
                 # Nothing but the text is left of it there, which rich takes 100 µs to find out.
                 print(printable(line.plain), file=self._stream, flush=True)
@@ -213,39 +186,8 @@ class EventPrinter:
             self.closed = True
             silence(self._stream)
 
-    def _follow(self, event: Event) -> None:
-        if self._live is None or event.name == CALL_PROGRESS:
-            return
-        name, status, message = event.story, "executing", cut(safe(event.message), 90)
-        if name is None:
-            if event.name not in _OF_SPRINT:
-                self._stories.pop(event.sprint, None)
-                return
-            name = event.sprint
-        elif event.name == GATE_OPENED:
-            status, message = WAITING, describe_answers(name, Gate.model_validate(event.data["gate"]))
-        elif event.name == "story_finished":
-            status = str(event.data.get("status", "executing"))
-        self._stories[name] = (status, message, event.time)
-
-    def _table(self, now: datetime | None = None) -> Table:
-        """Returns a line per story at work, with how long it has been at what it does."""
-        now = now or datetime.now(UTC)
-        table = Table.grid(padding=(0, 2))
-        for name in (True, True, False):
-            table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
-        moment, calls = monotonic(), {call.key.story: call for call in self._calls}
-        # A copy: the table is drawn in a thread of its own.
-        for story, (status, message, since) in list(self._stories.items()):
-            # Ended stories have their own line above the table.
-            if status in _RUNNING:
-                lasts, call = now - since, calls.get(story)
-                if call is not None and status != WAITING:
-                    message, lasts = call.told(moment), timedelta(seconds=moment - call.began)
-                message = f"{message} ({span(lasts)})" if status != WAITING and lasts >= _LASTS else message
-                told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
-                table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
-        return table
+    def _table(self) -> RenderableType:
+        return self._sprint.table(datetime.now(UTC), monotonic()) if self._sprint is not None else Group()
 
 
 def _style(event: Event) -> str:

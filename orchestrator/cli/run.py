@@ -113,7 +113,7 @@ def execute(
 
     tell = say if as_json else printer.say
     with printer, traced(environment, printer.event) as listen:
-        run = Run(options, settings, environment, tell=tell, listen=listen, waits=printer.waits, watch=printer.watch)
+        run = Run(options, settings, environment, tell=tell, listen=listen, begins=printer.begin)
         result = run_interruptible(run.go())
     if printer.closed and not as_json:
         say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")

@@ -5,21 +5,21 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 from pydantic import AwareDatetime, Field, ValidationError
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
-from orchestrator.cli.console import STYLES, WAITING, EventPrinter, describe_choices, status_word
+from orchestrator.cli.console import EventPrinter, status_word
+from orchestrator.cli.live_table import STYLES, WAITING, SprintTable, StoryRow, describe_choices, make_live
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spending import BudgetState, told_spent
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.value import AnswerValue, counted
+from orchestrator.core.value import AnswerValue, counted, listed
 from orchestrator.reports.path import span
 
 app = command_group()
@@ -42,6 +42,10 @@ class _Waiting(AnswerValue):
     choices: tuple[str, ...]
 
 
+class _Call(AnswerValue):
+    duration_ms: int = 0
+
+
 class _Sprint(AnswerValue):
     sprint: str
     stories: tuple[_Story, ...]
@@ -55,7 +59,9 @@ class _Sprint(AnswerValue):
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
     last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
-    calls_under_way: dict[str, Any] = Field(default_factory=dict)
+    calls_under_way: dict[str, _Call] = Field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    running_since: AwareDatetime | None = None
 
     @property
     def is_running(self) -> bool:
@@ -70,7 +76,8 @@ def status_command(
 ) -> int:
     """Show where each story of a sprint is, in the state folder or at the daemon of --url (ORCHESTRATOR_URL).
 
-    With -f the lines are updated in place on a terminal; elsewhere a line is printed when it changes.
+    With -f a terminal shows a table that fits its window, stories at work first, and all lines at the end; elsewhere a
+    line is printed when it changes.
 
     Example: orchestrator status -f --sprint SP-001
     """
@@ -83,24 +90,20 @@ def status_command(
     shown = source.status(sprint)
     url = source.url
     printer = EventPrinter(context.settings, form="lines", stream=sys.stdout)
-    live = Live(console=Console(highlight=False), auto_refresh=False) if follow and sys.stdout.isatty() else None
+    console = Console(highlight=False)
+    in_place = follow and console.is_interactive and sys.stdout.isatty()
+    sprint_now, known, code = _parse(shown, url), dict[str, Text](), Exit.GOOD
     try:
-        with live or nullcontext():
-            known: dict[str, Text] = {}
-            while True:
-                sprint_now = _parse(shown, url)
-                lines = _lines(sprint_now, url, datetime.now(UTC) if sys.stdout.isatty() else None)
-                if live is not None:
-                    live.update(_group(lines), refresh=True)
-                else:
-                    _print_new(lines, known, printer)
-                known = lines
-                if not follow or not sprint_now.is_running or printer.closed:
-                    return Exit.GOOD
+        with make_live(console, lambda: _table(sprint_now, datetime.now(UTC))) if in_place else nullcontext():
+            while follow and sprint_now.is_running and not printer.closed:
+                if not in_place:
+                    known = _print_new(_lines(sprint_now, url), known, printer)
                 time.sleep(source.poll_s)
-                shown = source.follow(sprint_now.sprint, say)
+                sprint_now = _parse(source.follow(sprint_now.sprint, say), url)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        code = Exit.INTERRUPTED
+    _print_new(_lines(sprint_now, url, datetime.now(UTC) if sys.stdout.isatty() else None), known, printer)
+    return code
 
 
 def _parse(shown: Mapping[str, Any], url: str) -> _Sprint:
@@ -108,6 +111,33 @@ def _parse(shown: Mapping[str, Any], url: str) -> _Sprint:
         return _Sprint.model_validate(shown)
     except ValidationError as error:
         raise ConfigError(f"{url or 'the daemon'} does not answer as a daemon: this is no sprint") from error
+
+
+def _table(sprint: _Sprint, now: datetime) -> SprintTable:
+    """Returns what `-f` shows on a terminal."""
+    waiting = {one.story: one for one in sprint.waiting}
+    rows = []
+    for story in sprint.stories:
+        gate, call, at = waiting.get(story.id), sprint.calls_under_way.get(story.id), sprint.last_at.get(story.id)
+        status = WAITING if gate else status_word(story.status, at_work=sprint.is_running)
+        doing = sprint.held.get(story.id) or sprint.last.get(story.id, "")
+        lasts = now - at if at and story.status is StoryStatus.EXECUTING else None
+        if gate:
+            doing = _choices(gate)
+        elif call and lasts is not None:
+            began = timedelta(milliseconds=call.duration_ms)
+            doing, lasts = doing.removesuffix(f" ({began.total_seconds():.0f} s)"), lasts + began
+        elif story.status is StoryStatus.PENDING and not doing:
+            needs = sprint.needs.get(story.id, ())
+            doing = f"waits for {listed(needs, 3)}" if needs else "" if sprint.paused else "waits for a slot"
+        rows.append(StoryRow(story=story.id, status=status, doing=cut(doing, 300), lasts=lasts))
+    return SprintTable(
+        title=f"{sprint.sprint}, {_alive(sprint, ended=False)}",
+        clock=now - sprint.running_since if sprint.running_since else None,
+        counts=Counter(row.status for row in rows),
+        rows=rows,
+        notes=(told_spent(sprint.budgets), f"paused: {cut(sprint.paused, 300)}" if sprint.paused else ""),
+    )
 
 
 def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, Text]:
@@ -145,8 +175,12 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
 
 
 def _asks(gate: _Waiting) -> str:
+    return f"{cut(gate.reason)}; {_choices(gate)}"
+
+
+def _choices(gate: _Waiting) -> str:
     over = gate.deadline is not None and datetime.now(UTC) >= gate.deadline
-    return f"{cut(gate.reason)}; {describe_choices(gate.story, gate.choices, over=over)}"
+    return describe_choices(gate.story, gate.choices, over=over)
 
 
 def _alive(sprint: _Sprint, ended: bool) -> str:
@@ -160,14 +194,9 @@ def _alive(sprint: _Sprint, ended: bool) -> str:
     return f"not running ({resumer} goes on)"
 
 
-def _group(lines: Mapping[str, Text]) -> Group:
-    """Returns one line of the terminal per line: what is too long for it ends in an ellipsis."""
-    for line in lines.values():
-        line.no_wrap, line.overflow = True, "ellipsis"
-    return Group(*lines.values())
-
-
-def _print_new(lines: Mapping[str, Text], known: Mapping[str, Text], printer: EventPrinter) -> None:
+def _print_new(lines: dict[str, Text], known: Mapping[str, Text], printer: EventPrinter) -> dict[str, Text]:
+    """Prints what is not known yet; returns what is known then."""
     for place, line in lines.items():
         if known.get(place) != line:
             printer.say(line)
+    return lines

@@ -27,6 +27,8 @@ class CallProgress:
     """When the first piece of the answer came; None before, and for an answer that comes in one piece."""
     tokens: int = 0
     """Of the answer so far, estimated."""
+    waits_for: str = "its turn"
+    """What a call that is not sent waits for."""
     may_begin: Callable[[], bool] = lambda: True
     """Returns whether a call may still be sent once its service's limits let it."""
 
@@ -53,10 +55,10 @@ class CallProgress:
         """Returns where it is, for people."""
         persona, what = self.key.persona, self.key.what
         if self.sent is None:
-            return f"{persona} waits to be asked: {what}"
+            return f"{persona} waits for {self.waits_for}: {what}"
         if self.first is None:
             return f"{persona} is asked: {what}"
-        return f"{persona} answers: {what}, about {self.tokens} tokens, {self.per_s(now)} a second"
+        return f"{persona} answers: {what}, ~{self.tokens} tokens, {self.per_s(now)}/s"
 
 
 _current: ContextVar[CallProgress] = ContextVar("call")

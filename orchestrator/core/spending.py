@@ -56,6 +56,13 @@ class BudgetState(Value):
         return f"{told(unit, self.spent, bare=True)} of {told(unit, self.limit)}"
 
 
+def sprint_budgets(spent: Amount, limits: Mapping[str, float]) -> tuple[BudgetState, ...]:
+    """Returns what a sprint has spent in each unit, and of which budget; `limits`: unit → limit where one is set."""
+    return tuple(
+        BudgetState(name=f"{unit}_per_sprint", limit=limits.get(unit), spent=getattr(spent, unit)) for unit in UNITS
+    )
+
+
 def told_spent(budgets: Iterable[BudgetState]) -> str:
     """Returns what is spent in one line; "" where there is nothing to tell."""
     shown = [str(one) for one in budgets if one.spent or one.limit is not None]

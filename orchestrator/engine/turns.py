@@ -185,6 +185,7 @@ class TurnTaker:
             raise self._final(failures)
 
         async def tell(_state: RetryCallState) -> None:
+            call_progress(prompt.key, time.monotonic()).waits_for = "its next try"
             await retried(journal.failures(step))
 
         retrying = AsyncRetrying(
@@ -223,13 +224,16 @@ class TurnTaker:
         expect_held: Callable[[], Awaitable[None]],
     ) -> Reply:
         since: float | None = None
-        call_progress(prompt.key, time.monotonic()).may_begin = partial(ticket.is_clear, paid=True)
+        progress = call_progress(prompt.key, time.monotonic())
+        progress.may_begin = partial(ticket.is_clear, paid=True)
         while True:
             need = self._budgets.expected(prompt)
             self._expect_budget(journal.spent, need, ticket)
             if not ticket.is_clear(paid=True):
+                progress.waits_for = "the end of a pause"
                 await ticket.clear(paid=True)
                 since = None  # people, or a daemon, want it to be tried again
+            progress.waits_for = "a slot"
             reserving = self._budgets.reserved(ticket.workflow_id, ticket.sprint, need)
             async with reserving as reservation, self._slots:
                 # A budget may be used up, or the story may have been paused while this call waited for its slot.
@@ -253,6 +257,7 @@ class TurnTaker:
             if since is None:
                 since = time.monotonic()
                 await away(gone.message)
+            progress.waits_for = "a service that is away"
             # Without a slot: it is for calls that another service takes.
             await self._wait_for_service(gone, since, ticket)
 

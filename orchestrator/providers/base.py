@@ -208,6 +208,7 @@ class ModelProvider(ABC):
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
         came, response = self._streamed(), None
+        call_progress(prompt.key, time.monotonic()).waits_for = "the service's limits"
         async with self._limiter.admitted(_tokens(prompt.text)) as call:
             started = time.monotonic()
             progress = call_progress(prompt.key, started)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchestrator.core.command import Verdict
 from orchestrator.core.event import Event
 from orchestrator.core.history import TURN, StoryHistory, kept_open
-from orchestrator.core.spending import UNITS, Amount, BudgetState, PersonaSpending
+from orchestrator.core.spending import Amount, BudgetState, PersonaSpending, sprint_budgets
 from orchestrator.core.sprint import (
     CriterionOutcome,
     FormOutcome,
@@ -64,9 +64,7 @@ def budget_states(events: Iterable[Event], histories: Iterable[StoryHistory]) ->
     spent = Amount()
     for story in histories:
         spent += Amount(story.calls, story.tokens.input + story.tokens.output, story.usd)
-    return tuple(
-        BudgetState(name=f"{unit}_per_sprint", limit=limits.get(unit), spent=getattr(spent, unit)) for unit in UNITS
-    )
+    return sprint_budgets(spent, limits)
 
 
 def with_facts(

@@ -82,6 +82,10 @@ class SprintShown(SprintReport):
     """What is spent in calls, tokens and money, and of which budget."""
     held: dict[str, str]
     """Story → the order that holds it."""
+    needs: dict[str, tuple[str, ...]]
+    """Pending story → the stories that have to be done before it."""
+    running_since: datetime | None
+    """When the process that works on it began to; null while none does."""
     last: dict[str, str]
     """Story → its latest event."""
     calls_under_way: dict[str, CallShown]

@@ -219,17 +219,17 @@ class Writing(Counting):
             return any(words in event.message for event in self.house.shown)
 
         progress = call_progress(prompt.key, time.monotonic())
-        while not told("waits to be asked"):
+        while not told("mike waits for a slot: breakdown ("):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # it is told once that nothing happens
         with progress.calling(time.monotonic()):
             while not told("mike is asked: breakdown ("):
                 await asyncio.sleep(0.01)
             progress.wrote(1500, time.monotonic() - 10)
-            while not told("mike answers: breakdown, about 1500 tokens, 150 a second"):
+            while not told("mike answers: breakdown, ~1500 tokens, 150/s"):
                 await asyncio.sleep(0.01)
             (call,) = self.house.calls
-            assert call.told(call.first + 20) == "mike answers: breakdown, about 1500 tokens, 75 a second"
+            assert call.told(call.first + 20) == "mike answers: breakdown, ~1500 tokens, 75/s"
         return await super().complete(prompt)
 
 
