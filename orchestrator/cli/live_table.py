@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.common import safe
@@ -74,8 +73,7 @@ class SprintTable:
         room = max(0, options.size.height // self.part - 1 - len(totals))
         rows = sorted(self.rows, key=lambda row: _rank(row.status))
         shown = rows if len(rows) <= room else rows[: max(0, room - 1)]
-        if shown:
-            yield _grid(shown)
+        yield from _story_lines(shown)
         if room and (left := rows[len(shown) :]):
             statuses = [row.status for row in left]
             more = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
@@ -113,16 +111,18 @@ def _line(text: str) -> Text:
     return Text(safe(text), no_wrap=True, overflow="ellipsis")
 
 
-def _grid(rows: Sequence[StoryRow]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    # A narrow window takes from what is done.
-    for justify, no_wrap in (("left", True), ("left", True), ("right", True), ("left", False)):
-        grid.add_column(justify=justify, no_wrap=no_wrap)  # type: ignore[arg-type]  # of literals
-    for row in rows:
-        status = Text(row.status, style=STYLES.get(row.status, "dim"))
-        lasts = span(row.lasts) if row.lasts is not None else ""
-        grid.add_row(Text(row.story), status, Text(lasts), _line(row.doing))
-    return grid
+def _story_lines(rows: Sequence[StoryRow]) -> Iterator[Text]:
+    """Yields the lines of the stories, in columns; rich's tables take five times as long, for each line above them."""
+    told = [(row, span(row.lasts) if row.lasts is not None else "") for row in rows]
+    story, status, lasts = (
+        max(map(len, column), default=0)
+        for column in ([row.story for row in rows], [row.status for row in rows], [lasts for _, lasts in told])
+    )
+    for row, since in told:
+        word = row.status.ljust(status), STYLES.get(row.status, "dim")
+        line = Text.assemble(f"{row.story:<{story}}  ", word, f"  {since:>{lasts}}  ", safe(row.doing))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        yield line
 
 
 def make_live(console: Console, draw: Callable[[], RenderableType]) -> Live:
