@@ -147,11 +147,12 @@ class EventPrinter:
         self._print(Text(plain_line(event), style=_style(event)), whole_words=True)
 
     def say(self, message: str | Text) -> None:
-        """A sentence for people that is no event."""
+        """A sentence for people that is no event, or a styled line of `status`."""
         if self._form == "json":
             say(str(message))
         else:
-            self._print(Text(message) if isinstance(message, str) else message)
+            styled = isinstance(message, Text)
+            self._print(message if styled else Text(message), whole_words=styled)
 
     def begin(self, driver: "SprintDriver", calls: Iterable[CallProgress]) -> None:
         """A sprint begins or goes on; `calls` are those under way. A question that is open already is no new event."""
@@ -169,8 +170,8 @@ class EventPrinter:
                 self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
 
     def _print(self, line: str | Text, *, whole_words: bool = False) -> None:
-        """Prints a line. A terminal breaks a long one anywhere, so that what is in it can be copied; with `whole_words`
-        it is broken between words."""
+        """Prints a line. A long one is broken by the terminal, since commands in it are copied; with `whole_words`
+        between words."""
         if self.closed:
             return
         try:

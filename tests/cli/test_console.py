@@ -66,6 +66,20 @@ def test_the_plain_lines_are_the_same_where_a_service_colours_its_logs(monkeypat
     ]
 
 
+def test_a_terminal_breaks_events_between_words_and_sentences_with_commands_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "40", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    printer = EventPrinter(load(None, ())[0], form="lines", stream=(stream := io.StringIO()))
+    command = "Result: git -C /a/folder/of/somebody/that/is/long fetch x"
+    printer.event(event(1, message="T-A-1-01 committed: shelf/errors.py, shelf/storage.py"))
+    printer.say(command)
+    first, *more, last = stream.getvalue().splitlines()
+    assert (first.rstrip(), last) == ("00:00:00  A-1         T-A-1-01", command)
+    assert [line.strip() for line in more] == ["committed: shelf/errors.py,", "shelf/storage.py"]
+
+
 def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
     told = {
         "sprint": "S", "running_pid": 7, "last": {"A": "installing flask", "B": "B is done"},
