@@ -118,10 +118,7 @@ def status_json(view: SprintView) -> dict[str, Any]:
 
 def _state_json(view: SprintView) -> dict[str, Any]:
     last = {story: history.last for story, history in view.histories.items()}
-
-    def is_open(story: str) -> bool:
-        return story in view.histories and view.histories[story].status is not StoryStatus.DONE
-
+    not_done = {story for story, history in view.histories.items() if history.status is not StoryStatus.DONE}
     return {
         "backlog": view.record.backlog,
         "begun_by": begun_by(view.record),
@@ -140,7 +137,8 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "needs": {
             story: needs
             for story, history in view.histories.items()
-            if history.status is StoryStatus.PENDING and (needs := [*filter(is_open, view.record.needs.get(story, ()))])
+            if history.status is StoryStatus.PENDING
+            and (needs := [one for one in view.record.needs.get(story, ()) if one in not_done])
         },
         "running_since": _iso(_began(view)) if view.is_running else None,
         "last_at": {story: _iso(told.time) if told else None for story, told in last.items()},

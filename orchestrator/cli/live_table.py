@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from orchestrator.cli.common import safe
+from orchestrator.cli.common import cut, safe
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, GATE_OPENED, Gate
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
@@ -36,6 +36,8 @@ AT_WORK = frozenset({WAITING, "executing"})
 _OPEN = AT_WORK | {"open", "pending"}
 _LAST = "done"
 _SHORTEST_BAR = 8
+_MOST_CHARS = 300
+"""Of a line: no window is wider."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class SprintTable:
         total = sum(self.counts.values())
         ended = total - sum(self.counts.get(status, 0) for status in _OPEN)
         clock = f"  {timedelta(seconds=max(0, int(self.clock.total_seconds())))}" if self.clock is not None else ""
-        head, tail = f"{safe(self.title)}{clock}", f"{ended} of {total}"
+        head, tail = f"{_plain(self.title)}{clock}", f"{ended} of {total}"
         length = min(width, 100) - len(head) - len(tail) - 4
         if length < _SHORTEST_BAR:
             return _line(f"{tail}  {head}")
@@ -107,8 +109,13 @@ def _rank(status: str) -> int:
     return 3 if status in _OPEN else 4 if status == _LAST else 2
 
 
+def _plain(text: str) -> str:
+    """Returns the first line of a foreign text without tabs: both would break the table."""
+    return " ".join(cut(safe(text), _MOST_CHARS).split())
+
+
 def _line(text: str) -> Text:
-    return Text(safe(text), no_wrap=True, overflow="ellipsis")
+    return Text(_plain(text), no_wrap=True, overflow="ellipsis")
 
 
 def _story_lines(rows: Sequence[StoryRow]) -> Iterator[Text]:
@@ -120,7 +127,7 @@ def _story_lines(rows: Sequence[StoryRow]) -> Iterator[Text]:
     )
     for row, since in told:
         word = row.status.ljust(status), STYLES.get(row.status, "dim")
-        line = Text.assemble(f"{row.story:<{story}}  ", word, f"  {since:>{lasts}}  ", safe(row.doing))
+        line = Text.assemble(f"{row.story:<{story}}  ", word, f"  {since:>{lasts}}  ", _plain(row.doing))
         line.no_wrap, line.overflow = True, "ellipsis"
         yield line
 

@@ -130,13 +130,13 @@ def _table(sprint: _Sprint, now: datetime) -> SprintTable:
         elif story.status is StoryStatus.PENDING and not doing:
             needs = sprint.needs.get(story.id, ())
             doing = f"waits for {listed(needs, 3)}" if needs else "" if sprint.paused else "waits for a slot"
-        rows.append(StoryRow(story=story.id, status=status, doing=cut(doing, 300), lasts=lasts))
+        rows.append(StoryRow(story=story.id, status=status, doing=doing, lasts=lasts))
     return SprintTable(
         title=f"{sprint.sprint}, {_alive(sprint, ended=False)}",
         clock=now - sprint.running_since if sprint.running_since else None,
         counts=Counter(row.status for row in rows),
         rows=rows,
-        notes=(told_spent(sprint.budgets), f"paused: {cut(sprint.paused, 300)}" if sprint.paused else ""),
+        notes=(told_spent(sprint.budgets), f"paused: {sprint.paused}" if sprint.paused else ""),
     )
 
 

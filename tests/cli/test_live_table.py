@@ -66,6 +66,13 @@ def test_forty_stories_fit_the_window(width: int, height: int, part: int, rows: 
     assert ("1:02:05" in lines[0], "11 of 40" in lines[0]) == (True, True)
 
 
+def test_what_models_write_keeps_its_one_line() -> None:
+    row = StoryRow(story="A", status="failed", doing="one\ttwo \x1b[2J sk-ant-api03-" + "x" * 90 + "\nthree")
+    lines = screen(forty(rows=[row], counts={"failed": 1}, notes=()), 80, 24)
+    assert [line.split()[:4] for line in lines[1:]] == [["A", "failed", "one", "two"], ["1", "failed"]]
+    assert not any(secret in line for line in lines for secret in ("xxxx", "\x1b", "three"))
+
+
 @pytest.mark.parametrize("height", [1, 2, 3, 4])
 def test_the_totals_are_there_in_the_smallest_window(height: int) -> None:
     lines = screen(forty(), 20, height)
