@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard, get_args, get_origin
 
@@ -158,7 +159,7 @@ def _parse_yaml(text: str, source: str) -> Any:
         raise ConfigError(f"{source}: its values are nested too deeply to be read") from None
 
 
-def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         mine = merged.get(key)
@@ -188,12 +189,18 @@ def _load_file(path: Path) -> dict[str, Any]:
     return content
 
 
+@cache
+def _defaults() -> Mapping[str, Any]:
+    """Returns the packaged file, which holds every default, so that it documents them."""
+    return _load_file(packaged("config.yaml"))
+
+
 def is_stream(path: Path) -> bool:
     """Returns whether a configuration comes through a descriptor, as from `<(…)`: it is read once, in no folder."""
     return str(path) in {"/dev/stdin", "/dev/null"} or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
 
 
-def _validated(tree: dict[str, Any]) -> Settings:
+def _validated(tree: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -255,8 +262,7 @@ def load(
     environ = process_variables() if variables is None else dict(variables)
     here = cwd or Path.cwd()
     found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)
-    # The packaged file holds every default, so that it documents them.
-    tree = _load_file(packaged("config.yaml"))
+    tree = _defaults()
     if found is not None:
         tree = _merge(tree, _load_file(found))
     for name, value in [*_environment_overrides(environ), *_override_pairs(overrides)]:
