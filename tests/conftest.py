@@ -1,6 +1,7 @@
 """Guards around every test: no network beyond loopback, nobody's git environment, no blocking call on an event loop."""
 
 import gc
+import importlib
 import os
 import signal
 import socket
@@ -44,6 +45,23 @@ MAY_BLOCK = (
     ("tests/git/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
 )
 """Where our code may block an event loop, by file and function."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Workers import the tests from different places on, so that each compiles a part and reads the others' bytecode.
+
+    Side by side from the first on, each of them would rewrite the asserts of every test.
+    """
+    given = getattr(session.config, "workerinput", None)
+    if given is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    root = session.config.rootpath
+    files = sorted(path.relative_to(root) for path in (root / "tests").rglob("test_*.py"))
+    first = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
+    for path in files[first:] + files[:first]:
+        with suppress(Exception):  # told when it is collected
+            importlib.import_module(".".join(path.with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
