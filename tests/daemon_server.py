@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support import plain_environment
+from tests.zygote import zygote
 
 STREAM = {"content-type": "text/event-stream; charset=utf-8"}
 
@@ -146,13 +145,13 @@ class RealDaemon:
 
     def __init__(self, folder: Path, *words: str) -> None:
         self.folder, self.state, self.log = folder, folder / ".orchestrator", folder / "serve.log"
-        self._words = [sys.executable, "-m", "orchestrator", "serve", "--port", "0", *words]
+        self._words = ["serve", "--port", "0", *words]
 
     def start(self) -> "RealDaemon":
         """Begin it again, and wait until it listens."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._words, cwd=self.folder, env=plain_environment(), stdout=log, stderr=log
+            self.process = zygote().start(
+                "orchestrator", self._words, cwd=self.folder, env=plain_environment(), log=log
             )
         self.until(lambda: self._address().get("pid") == self.process.pid)
         self.url = self._address()["url"]

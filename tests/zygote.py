@@ -39,10 +39,11 @@ REQUEST = 1 << 16
 class Forked:
     """A command that was begun; the part of `subprocess.Popen` that tests use."""
 
-    def __init__(self, pid: int, status: int, out: IO[bytes], err: IO[bytes]) -> None:
+    def __init__(self, pid: int, status: int, *written: IO[bytes]) -> None:
+        """`written` are the files for stdout and stderr, unless these belong to whoever began it."""
         self.pid = pid
         self.returncode: int | None = None
-        self._status, self._written = status, (out, err)
+        self._status, self._written = status, written
         self._texts: list[str] = []
 
     def poll(self) -> int | None:
@@ -59,10 +60,20 @@ class Forked:
         """SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
+        code = self._wait(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("orchestrator", timeout or 0.0)
+        return code
+
+    def printed(self) -> str:
+        """What it has written to stdout so far, the first page of it."""
+        return os.pread(self._written[0].fileno(), 4096, 0).decode()
+
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for its end; what it has written to stdout and stderr. Raises subprocess.TimeoutExpired."""
-        if self._wait(timeout) is None:
-            raise subprocess.TimeoutExpired("orchestrator", timeout or 0.0)
+        self.wait(timeout)
         for file in self._written[len(self._texts) :]:
             with file:
                 file.seek(0)
@@ -90,15 +101,19 @@ class Zygote:
             command = [sys.executable, "-m", "tests.zygote"]
             self._process = subprocess.Popen(command, stdin=theirs, cwd=source, env=environment)
 
-    def start(self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Forked:
-        """`python -m MODULE WORDS...` in its own session, with nothing to read on stdin."""
-        out, err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 - closed when they were read
+    def start(
+        self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: IO[bytes] | None = None
+    ) -> Forked:
+        """`python -m MODULE WORDS...` in its own session, with nothing to read on stdin; what it prints goes to `log`,
+        else into files that are read at its end."""
+        kept = [] if log else [tempfile.TemporaryFile() for _ in range(2)]  # noqa: SIM115 - closed when they were read
+        out, err = (log, log) if log else kept
         status, told = os.pipe()
         request = json.dumps({"module": module, "words": list(words), "cwd": str(cwd), "env": dict(env)}).encode()
         assert len(request) < REQUEST
         socket.send_fds(self._ours, [request], [out.fileno(), err.fileno(), told])
         os.close(told)
-        return Forked(int(self._ours.recv(32)), status, out, err)
+        return Forked(int(self._ours.recv(32)), status, *kept)
 
     def close(self) -> None:
         """End the process; what it forked goes on."""

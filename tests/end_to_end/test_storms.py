@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from tests.providers.http_server import (
     model_server,
 )
 from tests.support import plain_environment, write_backlog
+from tests.zygote import Forked, zygote
 
 TIMES = 6
 """More than `provider.max_attempts`."""
@@ -149,14 +148,14 @@ def test_a_process_that_is_killed_in_outages_loses_nothing_and_pays_for_no_call_
     write_backlog(tmp_path / "b.csv", "A")
     with model_server(respond) as server:
         settings = ("provider.model=m", f"provider.base_url={server.url}", "provider.wait_initial_s=0.05")
-        command = [sys.executable, "-m", "orchestrator", "run", "b.csv", "--repo", "repo", "--provider", "anthropic"]
+        command = ["run", "b.csv", "--repo", "repo", "--provider", "anthropic"]
         command += [word for one in settings for word in ("--set", one)]
         env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)
 
-        def begin() -> "subprocess.Popen[bytes]":
-            return subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+        def begin() -> Forked:
+            return zygote().start("orchestrator", command, cwd=tmp_path, env=env)
 
-        for _ in range(3):
+        for _ in range(2):
             before, run = len(server.asked), begin()
             try:
                 while not (away.is_set() and len(server.asked) >= before + 4):
@@ -164,8 +163,10 @@ def test_a_process_that_is_killed_in_outages_loses_nothing_and_pays_for_no_call_
                     time.sleep(0.02)
             finally:
                 os.killpg(run.pid, signal.SIGKILL)
-                run.wait()
+                run.communicate()
         away.clear()
         good[0] += 100
-        assert begin().wait(timeout=60) == 0
+        last = begin()
+        last.communicate(timeout=60)
+    assert last.returncode == 0
     assert good[0] == 104, "two answers before the outages, two behind them"

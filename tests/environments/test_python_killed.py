@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,8 +19,8 @@ from tests.environments.test_python_environment import PYTEST, wheel
 from tests.environments.test_python_project import BACKEND, project
 from tests.package_index import Server, registry
 from tests.support import plain_environment
+from tests.zygote import ROOT, Forked, zygote
 
-ROOT = Path(__file__).parents[2]
 LARGE = 8 << 20
 """Bytes of one of the packages."""
 TINY = "tiny-1.0-py3-none-any.whl"
@@ -76,12 +75,12 @@ def files(kept: Path) -> list[str]:
     return sorted(str(path.relative_to(kept)) for path in kept.rglob("*"))
 
 
-def started(kept: Path, root: Path, index: Server, *moment: str) -> "subprocess.Popen[bytes]":
-    argv = [sys.executable, "-m", "tests.environments.environment_driver", str(kept), str(root), index.url, *moment]
-    return subprocess.Popen(argv, cwd=ROOT, env=plain_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def started(kept: Path, root: Path, index: Server, *moment: str) -> Forked:
+    words = [str(kept), str(root), index.url, *moment]
+    return zygote().start("tests.environments.environment_driver", words, cwd=ROOT, env=plain_environment())
 
 
-def killed(child: "subprocess.Popen[bytes]", kept: Path) -> None:
+def killed(child: Forked, kept: Path) -> None:
     """Wait for its death, and for that of what it has started."""
     if child.returncode is None:
         child.communicate(timeout=60)
@@ -254,7 +253,7 @@ async def test_two_sprints_that_want_the_same_at_once_get_one_layer(index: Serve
 
     index.before = meet
 
-    def run() -> list[bytes]:
+    def run() -> list[str]:
         for root in roots:
             (root.parent / "kept").mkdir()
             (root.parent / "kept" / "layers").symlink_to(tmp_path / "layers")
@@ -262,7 +261,7 @@ async def test_two_sprints_that_want_the_same_at_once_get_one_layer(index: Serve
         return [child.communicate(timeout=60)[0] for child in children]
 
     said = await asyncio.to_thread(run)
-    assert said == [f"{root.parent}/kept/environments/US-1/venv/bin/python\n".encode() for root in roots]
+    assert said == [f"{root.parent}/kept/environments/US-1/venv/bin/python\n" for root in roots]
     index.before = lambda _path: None
     for root in roots:
         await is_whole(root.parent / "kept", root, index)

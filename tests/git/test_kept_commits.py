@@ -3,8 +3,6 @@
 import asyncio
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from orchestrator.core.delivery import KeptRefs, ObjectPack
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.storage.commit_store import PostgresCommitStore
 from tests.git.git_samples import change, git, note, save, snapshot, user_repo
-from tests.git.test_kill import ROOT, facts
+from tests.git.test_kill import facts, finish, start
 from tests.postgres import IMMEDIATE, PostgresServer
 
 FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n", "tool.sh": "#!/bin/sh\n"}
@@ -288,29 +286,18 @@ def test_machines_that_are_lost_at_any_moment_leave_the_same_result(tmp_path: Pa
     repo = user_repo(tmp_path / "user", FILES)
     base = git(repo, "rev-parse", "HEAD")
 
-    def start(machine: Path, sprint: str) -> subprocess.Popen[str]:
-        machine.mkdir()
-        argv = [sys.executable, "-m", "tests.git.kill_driver", str(machine), str(repo), base, postgres, sprint]
-        child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        if child.stdout.readline() != "ready\n":
-            pytest.fail(child.communicate()[1])
-        return child
+    def machine(name: str) -> Path:
+        (tmp_path / name).mkdir()
+        return tmp_path / name
 
-    def finish(machine: Path, sprint: str) -> float:
-        child, begun = start(machine, sprint), time.monotonic()
-        _, said = child.communicate(timeout=60)
-        assert child.returncode == 0, said
-        return time.monotonic() - begun
-
-    lasts = finish(tmp_path / "calm", "s1")
+    lasts = finish(machine("calm"), repo, base, postgres, "s1")
     rounds = 6
     for number in range(rounds):
-        child = start(tmp_path / f"lost-{number}", "s2")
+        child = start(machine(f"lost-{number}"), repo, base, postgres, "s2")
         time.sleep(lasts * (number + 1) / rounds / 2)
         child.kill()
         child.communicate()
         shutil.rmtree(tmp_path / f"lost-{number}")
-    finish(tmp_path / "last", "s2")
+    finish(machine("last"), repo, base, postgres, "s2")
     assert facts(tmp_path / "last", "s2") == facts(tmp_path / "calm", "s1")
     git(tmp_path / "last/mirror.git", "fsck", "--strict", "--no-dangling")

@@ -1,30 +1,29 @@
 """Killed at any moment and called again, the workspace gives the same trees and commits nothing twice."""
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.git.git_samples import git, user_repo
+from tests.support import plain_environment
+from tests.zygote import ROOT, Forked, zygote
 
-ROOT = Path(__file__).parent.parent.parent
 
-
-def start(state: Path, repo: Path, base: str) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "tests.git.kill_driver", str(state), str(repo), base]
-    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    if child.stdout.readline() != "ready\n":
-        pytest.fail(child.communicate()[1])
+def start(state: Path, repo: Path, base: str, *more: str) -> Forked:
+    """One that is at work; `more` are the database and the sprint."""
+    words = [str(state), str(repo), base, *more]
+    child = zygote().start("tests.git.kill_driver", words, cwd=ROOT, env=plain_environment())
+    while child.printed() != "ready\n":
+        assert child.poll() is None, child.communicate()[1]
+        time.sleep(0.002)
     return child
 
 
-def finish(state: Path, repo: Path, base: str) -> float:
+def finish(state: Path, repo: Path, base: str, *more: str) -> float:
     """Seconds that a run to the end takes."""
-    child = start(state, repo, base)
+    child = start(state, repo, base, *more)
     begun = time.monotonic()
     _, said = child.communicate(timeout=60)
     assert child.returncode == 0, said

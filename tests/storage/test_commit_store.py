@@ -1,8 +1,6 @@
 """The store of commits on a real Postgres: tables, transactions, and who may write."""
 
 import io
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -12,15 +10,10 @@ import sqlalchemy as sa
 
 from orchestrator.core.delivery import KeptRefs, ObjectPack
 from orchestrator.storage.commit_store import PIECE_BYTES, PostgresCommitStore
+from tests.support import plain_environment
+from tests.zygote import ROOT, zygote
 
-ROOT = Path(__file__).resolve().parents[2]
 HEAD, BASE = "refs/heads/orchestrator/s1/result", "a" * 40
-MAKER = """
-import sys
-from orchestrator.storage.commit_store import PostgresCommitStore
-input()
-print(PostgresCommitStore(sys.argv[1]).read("s1", "app.git").refs)
-"""
 
 
 def packs(*contents: bytes, base: str = "") -> list[tuple[ObjectPack, IO[bytes]]]:
@@ -34,14 +27,10 @@ def read(store: PostgresCommitStore, kept: Sequence[ObjectPack]) -> list[bytes]:
     return [file.getvalue() for file in files]
 
 
-def test_processes_that_make_the_tables_at_once_all_use_them(postgres: str) -> None:
-    command = [sys.executable, "-c", MAKER, postgres]
-    pipe = subprocess.PIPE
-    makers = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(6)]
-    for maker in makers:
-        assert maker.stdin is not None
-        maker.stdin.write("\n")
-        maker.stdin.flush()
+def test_processes_that_make_the_tables_at_once_all_use_them(postgres: str, tmp_path: Path) -> None:
+    words = [postgres, str(tmp_path / "now")]
+    makers = [zygote().start("tests.storage.table_maker", words, cwd=ROOT, env=plain_environment()) for _ in range(6)]
+    (tmp_path / "now").touch()
     said = [maker.communicate(timeout=60) for maker in makers]
     assert said == [("{}\n", "")] * len(makers)
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,16 +18,17 @@ from orchestrator.storage.event_store import EventStore
 from tests.postgres import IMMEDIATE, PostgresServer
 from tests.storage.log_writer import AT_ONCE
 from tests.storage.test_event_store import event, read, url
-from tests.support import full_disk
+from tests.support import full_disk, plain_environment
+from tests.zygote import ROOT, zygote
 
 __all__ = ["url"]
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def test_a_reader_that_follows_many_writers_misses_nothing_and_sees_nothing_twice(url: str) -> None:
-    command = [sys.executable, "-m", "tests.storage.log_writer", url]
-    writers = [subprocess.Popen([*command, name, "12"], cwd=ROOT) for name in "abc"]
+    writers = [
+        zygote().start("tests.storage.log_writer", [url, name, "12"], cwd=ROOT, env=plain_environment())
+        for name in "abc"
+    ]
     reader = EventReader(url)
     seen: list[tuple[int, str]] = []
     alive = True
@@ -37,6 +36,7 @@ def test_a_reader_that_follows_many_writers_misses_nothing_and_sees_nothing_twic
         alive = any(writer.poll() is None for writer in writers)
         seen += [(seq, one.id) for seq, one in reader.read("S", seen[-1][0] if seen else 0)]
     reader.close()
+    assert [writer.communicate()[1] for writer in writers] == [""] * 3
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert seen == [(seq, one.id) for seq, one in read(url)]
     assert len({name for _, name in seen}) == len(seen) == 3 * 12 * AT_ONCE
