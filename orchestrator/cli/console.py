@@ -150,9 +150,10 @@ class EventPrinter:
         """A sentence for people that is no event, or a styled line of `status`."""
         if self._form == "json":
             say(str(message))
+        elif isinstance(message, Text):
+            self._print(message, whole_words=True)
         else:
-            styled = isinstance(message, Text)
-            self._print(message if styled else Text(message), whole_words=styled)
+            self._print(Text(message))
 
     def begin(self, driver: "SprintDriver", calls: Iterable[CallProgress]) -> None:
         """A sprint begins or goes on; `calls` are those under way. A question that is open already is no new event."""

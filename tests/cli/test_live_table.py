@@ -1,9 +1,19 @@
 """The live table: values in, the text of windows of several sizes out."""
 
+import fcntl
 import io
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +28,7 @@ from orchestrator.core.history import Logged, StoryHistory
 from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.spending import Amount, sprint_budgets
 from tests.cli.waiting import about_plan
+from tests.support import Team, plain_environment, write_backlog
 
 THEN = datetime(2026, 1, 2, tzinfo=UTC)
 SPENT = "spent 24 of 100 calls, 121000 tokens, 1.20 of 5.00 USD"
@@ -181,3 +192,33 @@ def test_status_says_what_each_story_does_or_waits_for() -> None:
         "1 waiting, 2 executing, 2 pending, 1 done",
         "spent 3 of 5 calls",
     ]
+
+
+def test_a_run_at_a_terminal_draws_its_table_within_the_window_and_removes_it(tmp_path: Path) -> None:
+    team = Team()
+    team.plan("US-1", ["us_1.py"])
+    write_backlog(tmp_path / "b.csv", "US-1", "US-2 < US-1")
+    script = str(team.write(tmp_path / "team.jsonl"))
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    words = ["run", "b.csv", "--repo", "repo", "--script", script, "--set", "gate.mode=always"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", *words],
+        cwd=tmp_path, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        env=plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), TERM="xterm", NO_COLOR="1"),
+    ) as started:  # fmt: skip
+        os.close(slave)
+        shown = ""
+        while "1 waiting, 1 pending" not in shown:
+            shown += os.read(master, 65536).decode(errors="replace")
+        started.send_signal(signal.SIGINT)
+        rest = b""
+        while b"goes on where this one stopped" not in rest:
+            rest += os.read(master, 65536)
+    os.close(master)
+    assert started.returncode == 130
+    lines = [re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", line).strip("\r") for line in shown.splitlines()]
+    first = next(number for number, line in enumerate(lines) if line.startswith("US-1  waiting"))
+    assert re.fullmatch(r"SP-001  0:00:\d\d  ─+  0 of 2", lines[first - 1])
+    assert re.fullmatch(r"US-1  waiting  \d+ s  orchestrator show US-1, then approve .*", lines[first])
+    assert max(len(line) for line in lines[first - 1 :]) <= 80
