@@ -199,6 +199,10 @@ def _become(request: dict[str, object], out: int, err: int) -> None:
     for fd, wanted in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
         os.dup2(fd, wanted)
     os.closerange(3, 1024)
+    # The zygote's own were made for its files: what a pipe or a terminal cannot do they do not know.
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open to the end, as all three
+    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
     os.chdir(str(request["cwd"]))
     os.environ.clear()
     os.environ.update(request["env"])  # type: ignore[call-overload]

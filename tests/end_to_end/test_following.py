@@ -3,8 +3,6 @@
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import Team, plain_environment, write_backlog
+from tests.zygote import zygote
 
 Start = Callable[..., "Terminal"]
 
@@ -21,12 +20,9 @@ class Terminal:
 
     def __init__(self, folder: Path, args: tuple[str, ...]) -> None:
         self._reader, writer = os.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator", *args],
-            cwd=folder, env=plain_environment(TERM="xterm-256color", COLUMNS="100", LINES="40"),
-            stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, start_new_session=True,
-        )  # fmt: skip
-        os.close(writer)
+        env = plain_environment(TERM="xterm-256color", COLUMNS="100", LINES="40")
+        with os.fdopen(writer, "wb") as log:
+            self.process = zygote().start("orchestrator", args, cwd=folder, env=env, log=log)
         self.shown = ""
 
     def until(self, words: str | None, timeout_s: float = 60) -> str:

@@ -3,12 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.support import Team, breakdown, plain_environment, run_cli, suite_text, write_backlog
+from tests.zygote import zygote
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN = ("run", "b.csv", "--repo", "repo", "--script", "team.jsonl", "--set", "gate.mode=always")
 COMMENT = "Take the name that the shop uses."
 
@@ -17,17 +16,16 @@ class Terminal:
     """A run in the foreground, read line by line."""
 
     def __init__(self, place: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator", *RUN], cwd=place, text=True, stdout=subprocess.PIPE,
-            env=plain_environment(PYTHONPATH=str(ROOT), PYTHONUNBUFFERED="1"),
-        )  # fmt: skip
+        reader, writer = os.pipe()
+        self._printed = os.fdopen(reader)
+        with os.fdopen(writer, "wb") as log:
+            self._process = zygote().start("orchestrator", RUN, cwd=place, env=plain_environment(), log=log)
         self.pid = self._process.pid
 
     def until(self, *texts: str) -> None:
         """Read on until each of the texts was printed."""
         left = set(texts)
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._printed:
             left -= {text for text in left if text in line}
             if not left:
                 return
@@ -35,16 +33,17 @@ class Terminal:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self.end()
 
     def end(self) -> int:
         """Its exit code."""
-        self._process.communicate()
-        return self._process.returncode
+        with self._printed:
+            self._printed.read()
+        return self._process.wait()
 
 
 def person(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run_cli(words, place, plain_environment(PYTHONPATH=str(ROOT), LOGNAME="anna"))
+    return run_cli(words, place, plain_environment(LOGNAME="anna"))
 
 
 def write_team(place: Path) -> None:
