@@ -34,6 +34,7 @@ FLOORS = {
     "analysis": 8,
     "telemetry": 8,
     "maintenance": 9,
+    "board": 10,
     "client": 10,
     "daemon": 10,
     "server": 11,

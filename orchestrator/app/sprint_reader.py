@@ -17,9 +17,10 @@ from orchestrator.app.histories import (
     read_saved_report,
     read_sprint_events,
 )
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED
 from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, why_it_rests
+from orchestrator.core.history import SprintFold, StoryHistory, event_of, kept_histories, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
@@ -194,6 +195,11 @@ class Reader:
             records = _having(records, story)
         return [self._view(record) for record in records[-most:]]
 
+    def latest_name(self) -> str | None:
+        """Returns the id of the latest sprint; None while there is none."""
+        names = [record.sprint for record in self._folder.records() if not record.cleared]
+        return names[-1] if names else None
+
     def all(self) -> list[SprintView]:
         """Returns every sprint, oldest first."""
         return [self._view(record) for record in self._folder.records() if not record.cleared]
@@ -245,20 +251,69 @@ class Reader:
 
     def _view(self, record: SprintRecord, story: str = "") -> SprintView:
         histories = read_histories(self._environment, self._folder, record, story=story)
-        events = read_sprint_events(self._environment, self._folder, record)
-        board = Board(record.sprint)
-        board.read(enumerate(events))
-        pid = holder(self._folder.lock(record.sprint))
-        return SprintView(
-            record=record,
-            histories=histories,
-            events=events,
-            kept=read_saved_report(self._folder, record.sprint) if record.pruned is not None else None,
-            running_pid=pid,
-            running_on=self._folder.holder_elsewhere(record.sprint) if pid is None else "",
-            paused=board.reason or why_it_rests(events),
-            held={story: why for story in record.story_ids if (why := board.held(story))},
-        )
+        return make_view(self._folder, record, histories, read_sprint_events(self._environment, self._folder, record))
+
+    def follow(self, name: str | None) -> "FollowedSprint":
+        """Returns the named sprint, or the latest, to be looked at again and again. Raises ConfigError as `sprint`."""
+        return FollowedSprint(self._environment, self._record(name, None))
+
+
+def make_view(
+    folder: StateFolder, record: SprintRecord, histories: dict[str, StoryHistory], events: list[Event]
+) -> SprintView:
+    """Returns a sprint as it is now; `events` are those of the sprint itself. Blocks."""
+    board = Board(record.sprint)
+    board.read(enumerate(events))
+    pid = holder(folder.lock(record.sprint))
+    return SprintView(
+        record=record,
+        histories=histories,
+        events=events,
+        kept=read_saved_report(folder, record.sprint) if record.pruned is not None else None,
+        running_pid=pid,
+        running_on=folder.holder_elsewhere(record.sprint) if pid is None else "",
+        paused=board.reason or why_it_rests(events),
+        held={story: why for story in record.story_ids if (why := board.held(story))},
+    )
+
+
+class FollowedSprint:
+    """A sprint that is looked at again and again: each look reads only what was recorded since the one before.
+
+    Of a story's events only the questions and the last one are kept. Blocks; one thread at a time.
+    """
+
+    def __init__(self, environment: Environment, record: SprintRecord) -> None:
+        self._environment, self._folder = environment, StateFolder.of(environment)
+        self._begin(record)
+
+    def _begin(self, record: SprintRecord) -> None:
+        self._record, self._fold = record, SprintFold(record, keeps={GATE_OPENED, GATE_ANSWERED})
+        self._events: list[Event] = []
+        self.place = 0
+        """Up to this number of the log everything was seen."""
+        self.changed: dict[str, int] = dict.fromkeys(record.story_ids, 0)
+        """Story → the number of its last event."""
+
+    def look(self) -> SprintView:
+        """Returns the sprint as it is now."""
+        self._folder.refresh()
+        record = self._folder.record(self._record.sprint)
+        if record is not None and record != self._record:  # an order has a story begin anew, or the sprint was pruned
+            self._begin(record)
+        with open_log(self._environment, self._folder) as log:
+            for place, logged in log.stored(self._record.sprint, self.place) if log else ():
+                self.place = place
+                if logged.story is None:
+                    self._events.append(event_of(logged.body))
+                else:
+                    self._fold.add(logged.in_short())
+                    self.changed[logged.story] = place
+        histories = self._fold.histories
+        if self._record.pruned is not None:
+            kept = read_saved_report(self._folder, self._record.sprint)
+            histories = kept_histories(self._record, self._record.pruned, kept)
+        return make_view(self._folder, self._record, histories, self._events)
 
 
 def find_history(view: SprintView, story: str) -> StoryHistory:

@@ -140,7 +140,7 @@ def _state_json(view: SprintView) -> dict[str, Any]:
             if history.status is StoryStatus.PENDING
             and (needs := [one for one in view.record.needs.get(story, ()) if one in not_done])
         },
-        "running_since": _iso(_began(view)) if view.is_running else None,
+        "running_since": _iso(began_at(view)) if view.is_running else None,
         "last_at": {story: _iso(told.time) if told else None for story, told in last.items()},
     }
 
@@ -148,7 +148,7 @@ def _state_json(view: SprintView) -> dict[str, Any]:
 _BEGUN = frozenset({"sprint_started", "sprint_continued"})
 
 
-def _began(view: SprintView) -> datetime | None:
+def began_at(view: SprintView) -> datetime | None:
     """Returns when a process began to work on the sprint last; the end of a pause is no such event."""
     begins = (one.time for one in reversed(view.events) if one.name in _BEGUN and "stories" in one.data)
     return next(begins, None)

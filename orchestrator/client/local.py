@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from orchestrator.app.sprint_reader import Reader
+from orchestrator.app.sprint_reader import FollowedSprint, Reader
 from orchestrator.app.views import read_contract, sprint_json, status_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
@@ -26,6 +26,7 @@ class LocalFolder:
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self.environment, self._settings = environment, settings
         self._reader = Reader(environment)
+        self._followed: FollowedSprint | None = None
 
     @cached_property
     def _commands(self) -> "SprintCommands":
@@ -44,7 +45,9 @@ class LocalFolder:
 
     def follow(self, name: str, tell: Callable[[str], None]) -> dict[str, Any]:
         """Returns the status again."""
-        return self.status(name)
+        if self._followed is None:
+            self._followed = self._reader.follow(name)
+        return status_json(self._followed.look())
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """Returns a story as `show --json` prints it."""

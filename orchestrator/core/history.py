@@ -94,6 +94,8 @@ class StoryHistory:
     """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
     pruned: str = ""
     """What is said of a pruned story, whose events are deleted."""
+    keeps: Collection[str] | None = None
+    """Names of the events that are kept besides the last one; None: all are kept."""
     _kept: list[tuple[str, str]] = field(default_factory=list)
     """Names of events, and events as JSON: of a thousand stories the values would take seven times as much."""
 
@@ -135,8 +137,8 @@ class StoryHistory:
     def add(self, logged: Logged) -> None:
         """Take in one more event."""
         name = logged.name
-        if self._kept and self._kept[-1][0] == CALL_PROGRESS:
-            self._kept.pop()  # it tells of the present: nothing is left of it
+        if self._kept and self._is_passing(self._kept[-1][0]):
+            self._kept.pop()
         self._kept.append((name, logged.body))
         if name not in _FOLDED:
             return
@@ -152,6 +154,10 @@ class StoryHistory:
             self.looks += bool(data.get("only"))
         else:
             self._add_call(told)
+
+    def _is_passing(self, name: str) -> bool:
+        """Returns whether nothing is left of an event when the next one comes, as of one that tells of the present."""
+        return name == CALL_PROGRESS or (self.keeps is not None and name not in self.keeps)
 
     def add_earlier(self, logged: Logged) -> None:
         """Takes in an event of an earlier generation, of which only its cost counts."""
@@ -208,21 +214,33 @@ def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
     return ArchitecturalConflict.model_validate(found[-1]) if found else None
 
 
+class SprintFold:
+    """The histories of a sprint's stories, added up event by event."""
+
+    def __init__(self, record: SprintRecord, *, keeps: Collection[str] | None = None) -> None:
+        """`keeps`: as of StoryHistory."""
+        self.histories = {story: StoryHistory(keeps=keeps) for story in record.story_ids}
+        # What was paid for reading a person's plan was paid for the story, also where another text took its place.
+        own = {story: record.workflow_id(story) for story in record.story_ids}
+        self._prefixes = {story: (f"{own[story]}:", f"{own[story]}{PLAN_READING}") for story in own}
+
+    def add(self, event: Event | Logged) -> None:
+        """Takes in an event; one of no story of the selection is left out."""
+        if event.story not in self.histories:
+            return
+        logged = event if isinstance(event, Logged) else Logged.of(event)
+        if event.id.startswith(self._prefixes[event.story]):
+            self.histories[event.story].add(logged)
+        else:
+            self.histories[event.story].add_earlier(logged)
+
+
 def fold(record: SprintRecord, events: Iterable[Event | Logged]) -> dict[str, StoryHistory]:
     """Story id → history, for every story of the selection."""
-    histories = {story: StoryHistory() for story in record.story_ids}
-    # What was paid for reading a person's plan was paid for the story, also where another text took its place.
-    own = {story: record.workflow_id(story) for story in record.story_ids}
-    prefixes = {story: (f"{workflow_id}:", f"{workflow_id}{PLAN_READING}") for story, workflow_id in own.items()}
+    folded = SprintFold(record)
     for event in events:
-        if event.story not in histories:
-            continue
-        logged = event if isinstance(event, Logged) else Logged.of(event)
-        if event.id.startswith(prefixes[event.story]):
-            histories[event.story].add(logged)
-        else:
-            histories[event.story].add_earlier(logged)
-    return histories
+        folded.add(event)
+    return folded.histories
 
 
 def is_finished(histories: dict[str, StoryHistory]) -> bool:

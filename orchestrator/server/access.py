@@ -1,18 +1,23 @@
 """Access: requests with the token; with `--no-auth`, direct requests of this machine."""
 
-import hmac
 import ipaddress
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from orchestrator.board.templates import render
 from orchestrator.core.errors import ConfigError
+from orchestrator.server.login import has_session, is_same_origin, is_token
 from orchestrator.server.problems import make_problem
 from orchestrator.settings import Environment, Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
 """Paths that a platform may request without a token."""
+LOGIN, STATIC = "/login", "/static/"
+"""Where a browser gets in, and what its pages look like: public as well."""
+_SAFE = frozenset({"GET", "HEAD"})
 AUTHORIZED = "orchestrator.authorized"
 """In the scope of a request: whether its sender may know everything."""
 _LOCAL = ("127.0.0.1", "::1")
@@ -55,20 +60,21 @@ class Access:
 
     def __init__(self, app: ASGIApp, *, token: str | None) -> None:
         self._app = app
-        self._token = token.encode() if token else None
+        self._token = token or None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope["headers"])
-        if refusal is None or (scope["path"] in PUBLIC and scope["method"] in {"GET", "HEAD"}):
+        refusal = self._refusal(scope)
+        if refusal is None or _is_public(scope):
             await self._app({**scope, AUTHORIZED: refusal is None}, receive, send)
             return
         await refusal(scope, receive, send)
 
-    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> ASGIApp | None:
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        headers = scope["headers"]
         if self._token is None:
             told = "this daemon serves its own machine: only direct requests to a loopback address, from no web page"
             return (
@@ -79,15 +85,46 @@ class Access:
         given = [value for name, value in headers if name == b"authorization"]
         if len(given) == 1 and _is_bearer(given[0], self._token):
             return None
+        if not given and has_session(headers, self._token):
+            told = "with a session, only pages of this daemon change anything"
+            is_ours = scope["method"] in _SAFE or is_same_origin(headers)
+            return None if is_ours else make_problem(HTTPStatus.FORBIDDEN, told)
+        if not given and _is_page_wanted(scope):
+            return _lead_to_login(scope)
         needed = "a token is needed: Authorization: Bearer TOKEN, with ORCHESTRATOR_TOKEN or what daemon/token holds"
         told = "the token is not the daemon's" if given else needed
         refused = {"www-authenticate": 'Bearer realm="orchestrator"', "connection": "close"}
         return make_problem(HTTPStatus.UNAUTHORIZED, told, headers=refused)
 
 
-def _is_bearer(given: bytes, token: bytes) -> bool:
+def _is_public(scope: Scope) -> bool:
+    path, is_read = scope["path"], scope["method"] in _SAFE
+    return path == LOGIN or (is_read and (path in PUBLIC or path.startswith(STATIC)))
+
+
+def _is_page_wanted(scope: Scope) -> bool:
+    """Returns whether a person opens a page."""
+    accepted = [value for name, value in scope["headers"] if name == b"accept"]
+    is_api = scope["path"].startswith("/api/")
+    return scope["method"] in _SAFE and not is_api and any(b"text/html" in value for value in accepted)
+
+
+def _lead_to_login(scope: Scope) -> ASGIApp:
+    """Returns the way to the login page and back.
+
+    A browser that follows a link of another site leaves a strict cookie out. From our own page, which loads itself
+    again, it brings the cookie along, so links can be shared.
+    """
+    query = scope["query_string"].decode("latin-1")
+    address = scope["path"] + (f"?{query}" if query else "")
+    if (b"sec-fetch-site", b"cross-site") in scope["headers"]:
+        return HTMLResponse(render("continue.html", {"address": address}))
+    return RedirectResponse(f"{LOGIN}?next={quote(address)}", HTTPStatus.SEE_OTHER)
+
+
+def _is_bearer(given: bytes, token: str) -> bool:
     scheme, _, named = given.partition(b" ")
-    return hmac.compare_digest(named.strip(), token) and scheme.lower() == b"bearer"
+    return is_token(named.strip(), token) and scheme.lower() == b"bearer"
 
 
 def _is_direct(headers: list[tuple[bytes, bytes]]) -> bool:

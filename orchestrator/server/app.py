@@ -14,6 +14,7 @@ from orchestrator.app.judge import CheckOptions, check, check_any_plan, judged_j
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.server import (
     analysis_routes,
+    board_routes,
     daemon_routes,
     events,
     maintenance_routes,
@@ -77,6 +78,7 @@ def make_routes() -> FastAPI:
         events.router,
         maintenance_routes.router,
         answers,
+        board_routes.router,
     ):
         app.include_router(router)
     return app

@@ -81,9 +81,11 @@ async def events(
         level=level or Level(service.served.settings.log.level),
     )  # fmt: skip
     await service.in_thread(_expect, service, query, follow)
-    if service.feed.streams >= service.most_streams:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{service.feed.streams} streams are open, which is the most")
-    return EventStream(service, query, int(last_event_id or after), follow=follow)
+    chunks = service.feed.chunks(
+        int(last_event_id or after), query.sprint, query.wants, follow=follow, tail=query.tail,
+        heartbeat_s=lambda: service.served.settings.serve.heartbeat_s,
+    )  # fmt: skip
+    return EventStream(service, chunks)
 
 
 def _aware(time: datetime | None) -> datetime | None:
@@ -99,14 +101,17 @@ def _expect(service: Service, query: LogQuery, follow: bool) -> None:
 
 
 class EventStream(Response):
-    """Sends what comes until the client leaves, the log has been told, or the daemon ends."""
+    """Sends chunks until the client leaves, there are no more, or the daemon ends."""
 
     media_type = SSE
 
-    def __init__(self, service: Service, query: LogQuery, after: int, *, follow: bool) -> None:
+    def __init__(self, service: Service, chunks: AsyncGenerator[bytes]) -> None:
+        """Raises Refused when there are too many streams."""
+        if service.feed.streams >= service.most_streams:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{service.feed.streams} streams are open, which is the most")
         super().__init__(None, headers=_HEADERS)
         del self.headers["content-length"]
-        self._service, self._query, self._after, self._follow = service, query, after, follow
+        self._service, self._chunks = service, chunks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
@@ -117,15 +122,9 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send) -> None:
-        async with aclosing(self._chunks()) as chunks:
+        async with aclosing(self._chunks) as chunks:
             try:
                 async for chunk in chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             except ConfigError as error:  # a follower comes back with the last id
                 LOG.warning("a stream of events ends: %s", error.message)
-
-    def _chunks(self) -> AsyncGenerator[bytes]:
-        return self._service.feed.chunks(
-            self._after, self._query.sprint, self._query.wants, follow=self._follow, tail=self._query.tail,
-            heartbeat_s=lambda: self._service.served.settings.serve.heartbeat_s,
-        )  # fmt: skip

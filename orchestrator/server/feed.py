@@ -12,7 +12,7 @@ from orchestrator.storage.event_reader import EventReader
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""
-POLL_S = 0.25  # people watch this stream
+POLL_S = 0.1  # people watch this stream
 AWAY_S = 2.0
 """Between two tries to read a database that is away."""
 END_S = 1.0
@@ -62,6 +62,11 @@ class Feed:
         self.streams = 0
         """Streams that are open."""
 
+    @property
+    def is_ending(self) -> bool:
+        """Returns whether every stream is to end."""
+        return self._ending.is_set()
+
     @contextmanager
     def stream(self) -> Iterator[None]:
         """Counts one more stream."""
@@ -93,16 +98,17 @@ class Feed:
             place = await self._in_thread(self._read_start, tail, sprint, wants)
         while True:
             ended = self._ending.is_set()  # before the look: what came by then is still sent
-            page = await self._page(place, sprint)
+            page = await self.page(place, sprint)
             place = page.place
             if chunk := b"".join(line.chunk for line in page.lines if wants(line.event)):
                 yield chunk
             if ended or not (page.more or follow):
                 return
-            if not page.more and not await self._more(place, heartbeat_s()):
+            if not page.more and not await self.more(place, heartbeat_s()):
                 yield HEARTBEAT
 
-    async def _page(self, after: int, sprint: str | None) -> Page:
+    async def page(self, after: int, sprint: str | None) -> Page:
+        """Returns what lies behind `after`; who asks for the same at once gets the same. Raises ConfigError."""
         key = (sprint, after)
         task = self._pages.get(key)
         if task is None:
@@ -115,8 +121,8 @@ class Feed:
         if not done.cancelled():
             done.exception()  # seen here where every client has left
 
-    async def _more(self, place: int, within_s: float) -> bool:
-        """Returns whether there may be something behind `place` by then, or the feed ends."""
+    async def more(self, place: int, within_s: float) -> bool:
+        """Returns whether there may be something behind `place` by then, or the feed ends. For open streams alone."""
         if self._poller is None or self._poller.done():
             self._head = place
             self._poller = asyncio.create_task(self._poll(), name="event-feed")

@@ -2,17 +2,19 @@
 
 import asyncio
 import resource
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, FastAPI, Request
 from starlette.responses import Response
 
-from orchestrator.app.sprint_reader import Reader
+from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
@@ -65,6 +67,8 @@ R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
 ALONE = ("backup", "doctor")
+MOST_FOLLOWED = 8
+"""Sprints that are kept folded for pages."""
 THREADS = 4
 """Requests that read at a time; the others wait. The loop's own threads are left to the work."""
 
@@ -72,6 +76,23 @@ THREADS = 4
 def count_connections() -> int:
     """Returns how many connections are held at a time: the work needs descriptors too."""
     return max(64, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED, 10_000))
+
+
+class Boards:
+    """Sprints that pages look at, each read once for all pages. Blocks; from any thread."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._lock = reader, Lock()
+        self._followed: OrderedDict[str, FollowedSprint] = OrderedDict()
+
+    def look(self, sprint: str) -> tuple[FollowedSprint, SprintView]:
+        """Returns a sprint, as it is now. Raises UnknownName."""
+        with self._lock:
+            followed = self._followed.pop(sprint, None) or self._reader.follow(sprint)
+            self._followed[sprint] = followed
+            while len(self._followed) > MOST_FOLLOWED:
+                self._followed.popitem(last=False)
+            return followed, followed.look()
 
 
 class Service:
@@ -83,9 +104,10 @@ class Service:
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
         self.alone = {name: asyncio.Lock() for name in ALONE}
         """Work that only one request at a time may do; others are refused meanwhile."""
-        self._secrets = secrets_of(served.environment.variables)
+        self.secrets = secrets_of(served.environment.variables)
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
+        self.boards = Boards(self.reader)
         self.most_streams = count_connections() * 3 // 4
         """Streams of events at a time; other requests need connections too."""
         self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)
@@ -109,7 +131,7 @@ class Service:
 
         def body() -> bytes:
             value = build()
-            return dump_json(value if exact else redacted(value, self._secrets))
+            return dump_json(value if exact else redacted(value, self.secrets))
 
         pool = self._alone if alone else self._pool
         return Response(await asyncio.get_running_loop().run_in_executor(pool, body), status, media_type=JSON)

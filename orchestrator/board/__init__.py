@@ -1,0 +1,1 @@
+"""The board: pages that show sprints in a browser, rendered on the server."""

@@ -1,0 +1,129 @@
+// What every page does: it stays live, its clocks run, and it says when the daemon is away.
+
+const RETRY_MS = 2000;
+const REFRESH_MS = 300;
+const main = document.getElementById("main");
+const rendered = new WeakMap(); // region → its HTML as the server sent it, before clocks ran in it
+for (const region of document.querySelectorAll("[data-region]")) rendered.set(region, region.outerHTML);
+
+// ---- clocks: seconds since a moment, as text
+
+function span(seconds) {
+  const s = Math.max(0, Math.round(seconds)), m = Math.floor(s / 60), h = Math.floor(s / 3600), d = Math.floor(s / 86400);
+  return d ? `${d} d ${h % 24} h` : h ? `${h} h ${m % 60} m` : m ? `${m} m ${s % 60} s` : `${s} s`;
+}
+
+function tick(within = document) {
+  const now = Date.now();
+  for (const time of within.querySelectorAll("time[data-since]")) {
+    const shown = span((now - Date.parse(time.dateTime)) / 1000);
+    if (time.textContent !== shown) time.textContent = shown;
+    if (!time.title) time.title = new Date(time.dateTime).toLocaleString();
+  }
+}
+
+// Not one by one in the background, and no thousand of them each second: only those that are seen.
+setInterval(() => document.hidden || tick(), document.querySelectorAll("time[data-since]").length > 200 ? 5000 : 1000);
+tick();
+
+// ---- fragments: whatever our own server rendered replaces the element with its id
+
+function parse(html) {
+  return new DOMParser().parseFromString(html, "text/html");
+}
+
+function place(card) {
+  const before = document.getElementById(card.id);
+  const list = document.querySelector(`ul.cards[data-column="${card.dataset.column}"]`);
+  if (!list) return;
+  const focused = before && before.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  if (before && before.parentElement === list) {
+    before.replaceWith(card);
+  } else {
+    before?.remove();
+    const order = Number(card.dataset.order);
+    list.insertBefore(card, [...list.children].find((one) => Number(one.dataset.order) > order) ?? null);
+    for (const section of document.querySelectorAll(".column")) {
+      section.querySelector(".count").textContent = section.querySelectorAll(".card").length;
+    }
+  }
+  if (focused) card.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  tick(card);
+}
+
+function onFragment(event) {
+  const found = parse(event.data);
+  for (const card of found.querySelectorAll("li.card")) place(document.adoptNode(card));
+  const head = found.getElementById("head");
+  if (head) {
+    document.getElementById("head")?.replaceWith(document.adoptNode(head));
+    tick(document.getElementById("head"));
+  }
+}
+
+// ---- regions: the page is fetched again, and its regions that differ are replaced
+
+function isEdited(region) {
+  const fields = [...region.querySelectorAll("textarea, input, select")];
+  return region.contains(document.activeElement) && document.activeElement.matches("textarea, input, select")
+    || fields.some((field) => field.value !== field.defaultValue && field.type !== "hidden" && field.matches("textarea, input"));
+}
+
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+  if (!answer?.ok || answer.redirected) return;
+  const fresh = parse(await answer.text());
+  for (const region of document.querySelectorAll("[data-region]")) {
+    const next = fresh.getElementById(region.id);
+    if (!next || next.outerHTML === rendered.get(region) || isEdited(region)) continue;
+    const node = document.adoptNode(next);
+    rendered.set(node, node.outerHTML);
+    for (const one of region.querySelectorAll("details[open][id]")) {
+      const again = node.querySelector(`#${CSS.escape(one.id)}`);
+      if (again) again.open = true;
+    }
+    region.replaceWith(node);
+    tick(node);
+  }
+  document.dispatchEvent(new CustomEvent("refreshed"));
+}
+
+let waiting = null;
+
+function onChanged(event) {
+  const told = JSON.parse(event.data);
+  document.dispatchEvent(new CustomEvent("changed", { detail: told }));
+  if (document.querySelector("[data-region]") && !waiting) {
+    waiting = setTimeout(() => { waiting = null; refresh(); }, REFRESH_MS);
+  }
+}
+
+// ---- the stream: the browser comes back with the last id by itself; where it gives up, we do
+
+const banner = document.getElementById("connection");
+
+function say(text) {
+  banner.textContent = text;
+  banner.hidden = !text;
+}
+
+function listen(address, after) {
+  let last = after;
+  const source = new EventSource(`${address}&after=${last}`);
+  const seen = (handle) => (event) => { last = event.lastEventId || last; handle(event); };
+  source.addEventListener("open", () => say(""));
+  source.addEventListener("fragment", seen(onFragment));
+  source.addEventListener("changed", seen(onChanged));
+  source.addEventListener("reload", () => location.reload());
+  source.addEventListener("error", async () => {
+    say("The daemon does not answer: what you see may be old. Trying again …");
+    if (source.readyState !== EventSource.CLOSED) return;
+    const answer = await fetch("/api/v1/daemon", { method: "HEAD" }).catch(() => null);
+    if (answer?.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    setTimeout(() => listen(address, last), RETRY_MS);
+  });
+  addEventListener("pagehide", () => source.close(), { once: true });
+}
+
+if (main.dataset.events) listen(main.dataset.events, main.dataset.after);
+addEventListener("pageshow", (event) => event.persisted && location.reload());

@@ -1,0 +1,167 @@
+"""The board: pages for browsers, their files, login, and the stream that keeps a page live."""
+
+import inspect
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Annotated, Any
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from orchestrator.board.cards import Cards
+from orchestrator.board.templates import read_static, render
+from orchestrator.core.errors import OrchestratorError, UnknownName
+from orchestrator.core.secrets import redacted
+from orchestrator.server.events import EventStream, Last, Number
+from orchestrator.server.feed import HEARTBEAT
+from orchestrator.server.login import COOKIE, LASTS_S, is_same_origin, is_token, make_session, path_within
+from orchestrator.server.models import Id
+from orchestrator.server.problems import status_of
+from orchestrator.server.service import Service, ServiceDep
+
+router = APIRouter(include_in_schema=False)
+Values = Mapping[str, Any]
+_MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+"""Of files whose address names the version."""
+
+
+async def page(
+    service: Service,
+    template: str,
+    build: Callable[[], Values | Awaitable[Values]],
+    status: int = HTTPStatus.OK,
+) -> HTMLResponse:
+    """Returns a page: the template with the values that `build` returns, without what looks like a secret.
+
+    `build` runs in a thread, unless it is a coroutine function. What it raises becomes a page that says so.
+    """
+    try:
+        values = await build() if inspect.iscoroutinefunction(build) else await service.in_thread(build)
+        html = await service.in_thread(lambda: render(template, redacted(values, service.secrets)))
+    except OrchestratorError as error:
+        status = status_of(error)
+        title = "Not found" if isinstance(error, UnknownName) else "This cannot be shown"
+        html = render("problem.html", {"title": title, "problem": redacted(error.message, service.secrets)})
+    return HTMLResponse(html, status)
+
+
+@router.get("/")
+async def root(service: ServiceDep) -> Response:
+    """The latest sprint; without any, where a backlog is submitted."""
+    latest = await service.in_thread(service.reader.latest_name)
+    return RedirectResponse(f"/sprints/{quote(latest)}" if latest else "/submit", HTTPStatus.SEE_OTHER)
+
+
+@router.get("/sprints/{sprint}")
+async def sprint_page(sprint: Id, service: ServiceDep) -> Response:
+    """A sprint's stories as cards."""
+
+    def build() -> Values:
+        followed, view = service.boards.look(sprint)
+        return Cards(view).page(followed.place)
+
+    return await page(service, "sprint.html", build)
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """A file of the board's own."""
+    content = read_static(name)
+    if content is None:
+        return Response(status_code=HTTPStatus.NOT_FOUND)
+    return Response(content, headers=_FOREVER, media_type=_MEDIA.get(name.rpartition(".")[2], "text/plain"))
+
+
+@router.get("/board/events")
+async def board_events(
+    service: ServiceDep,
+    after: Number = 0,
+    sprint: Annotated[Id | None, Query()] = None,
+    cards: Annotated[bool, Query(description="true: also the cards that change, as HTML")] = False,
+    last_event_id: Last = "",
+) -> Response:
+    """What changes behind a number of the log: `changed` names the stories, `fragment` has their cards as HTML."""
+    return EventStream(service, _changes(service, int(last_event_id or after), sprint, cards=cards))
+
+
+async def _changes(service: Service, after: int, sprint: str | None, *, cards: bool) -> AsyncGenerator[bytes]:
+    feed, place = service.feed, after
+    yield HEARTBEAT  # a proxy passes the head on with the first byte behind it
+    while not feed.is_ending:
+        found = await feed.page(place, sprint)
+        if found.place < place:  # a backup was restored: what the page shows is another log's
+            yield b"event: reload\ndata: {}\n\n"
+            return
+        before, place = place, found.place
+        if found.lines:
+            changed = {(line.event.sprint, line.event.story) for line in found.lines}
+            told = [{"sprint": name, "story": story} for name, story in sorted(changed, key=str)]
+            if cards and sprint is not None:
+                html, place = await service.in_thread(_fragment, service, sprint, before)
+                yield _chunk("fragment", html, place)
+            yield _chunk("changed", json.dumps(told), place)
+        elif not found.more and not await feed.more(place, service.served.settings.serve.heartbeat_s):
+            yield HEARTBEAT
+
+
+def _fragment(service: Service, sprint: str, after: int) -> tuple[str, int]:
+    """Returns the cards that changed behind a number, and the line above them, as HTML; and up to where they tell."""
+    followed, view = service.boards.look(sprint)
+    shown = Cards(view)
+    changed = [story for story, place in followed.changed.items() if place > after and story in view.histories]
+    # A card also says which of the stories that it waits for are done.
+    behind = [story for story, needs in view.record.needs.items() if not set(needs).isdisjoint(changed)]
+    stories = [story for story in view.histories if story in {*changed, *behind}]
+    values = {"cards": [shown.card(story) for story in stories], "sprint": shown.head()}
+    return render("_fragment.html", redacted(values, service.secrets)), followed.place
+
+
+def _chunk(event: str, data: str, place: int) -> bytes:
+    """Returns one server-sent event, numbered by the place in the log."""
+    lines = "".join(f"data: {line}\n" for line in data.splitlines())
+    return f"id: {place}\nevent: {event}\n{lines}\n".encode("utf-8", "replace")
+
+
+# ---- login
+
+
+@router.get("/login")
+async def login_page(request: Request, service: ServiceDep) -> Response:
+    """Asks for the token."""
+    if service.environment.token is None:
+        return RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    return _login(path_within(request.query_params.get("next", "/")))
+
+
+@router.post("/login")
+async def login(request: Request, service: ServiceDep) -> Response:
+    """Takes the token, and leads to where one was."""
+    given = parse_qs((await request.body()).decode("utf-8", "replace"))
+    leads_to = path_within(given.get("next", ["/"])[-1])
+    token = service.environment.token
+    if token is None or not is_same_origin(request.scope["headers"]):
+        return RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    if not is_token(given.get("token", [""])[-1].strip().encode("utf-8", "replace"), token):
+        return _login(leads_to, "This is not the daemon's token.", HTTPStatus.UNAUTHORIZED)
+    response = RedirectResponse(leads_to, HTTPStatus.SEE_OTHER)
+    # Behind a proxy that ends TLS the request itself is plain.
+    is_secure = "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}
+    response.set_cookie(
+        COOKIE, make_session(token), max_age=LASTS_S, httponly=True, samesite="strict", secure=is_secure
+    )
+    return response
+
+
+def _login(leads_to: str, problem: str = "", status: int = HTTPStatus.OK) -> HTMLResponse:
+    return HTMLResponse(render("login.html", {"next": leads_to, "problem": problem}), status)
+
+
+@router.post("/logout")
+async def logout() -> Response:
+    """Ends the session in this browser."""
+    response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response

@@ -1,0 +1,64 @@
+"""Login: the token once, then a cookie that proves it."""
+
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.requests import cookie_parser
+
+COOKIE = "orchestrator_session"
+LASTS_S = 7 * 24 * 3600
+
+
+def make_session(token: str, now: float | None = None) -> str:
+    """Returns a cookie's value, good for a week: when it ends, and a proof that its maker knew the token."""
+    ends = str(int(time.time() if now is None else now) + LASTS_S)
+    return f"{ends}.{_proof(token, ends)}"
+
+
+def is_session(value: str, token: str, now: float | None = None) -> bool:
+    """Returns whether the value was made with this token and is still good."""
+    ends, _, proof = value.partition(".")
+    return (
+        hmac.compare_digest(_proof(token, ends).encode(), proof.encode("utf-8", "replace"))
+        and (time.time() if now is None else now) < int(ends)  # digits: they are part of the proof
+    )
+
+
+def is_token(given: bytes, token: str) -> bool:
+    """Returns whether it is the token, in a time that tells nothing of it."""
+    return hmac.compare_digest(given, token.encode())
+
+
+def _proof(token: str, ends: str) -> str:
+    return hmac.new(token.encode(), f"board session until {ends}".encode(), hashlib.sha256).hexdigest()
+
+
+def has_session(headers: list[tuple[bytes, bytes]], token: str) -> bool:
+    """Returns whether a request brings a good session."""
+    cookies = [cookie_parser(value.decode("latin-1")) for name, value in headers if name == b"cookie"]
+    return any(is_session(one[COOKIE], token) for one in cookies if COOKIE in one)
+
+
+def is_same_origin(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Returns whether a browser says that a page of this very address sends the request.
+
+    A cookie comes along by itself: whoever gives orders with it has to show that no other site made the browser do so.
+    """
+    told: Mapping[bytes, bytes] = dict(headers)
+    site, origin, host = told.get(b"sec-fetch-site"), told.get(b"origin"), told.get(b"host", b"").decode("latin-1")
+    if site is None and origin is None:
+        return False
+    try:
+        fits = origin is None or urlsplit(origin.decode("latin-1")).netloc.lower() == host.lower()
+    except ValueError:  # not an address
+        return False
+    return fits and site in {None, b"same-origin"}
+
+
+def path_within(address: str) -> str:
+    """Returns the address when it is a path of this server, else `/`: a login must not lead anywhere else."""
+    is_path = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if is_path else "/"
