@@ -170,6 +170,10 @@ class Reader:
             return _named(records, name)
         return (records if story is None else _having(records, story))[-1]
 
+    def is_running(self, name: str) -> bool:
+        """Returns whether a process works on a sprint, here or on another machine."""
+        return holder(self._folder.lock(name)) is not None or bool(self._folder.holder_elsewhere(name))
+
     def has(self, name: str) -> bool:
         """Returns whether there is a sprint of this name."""
         return any(record.sprint == name and not record.cleared for record in self._folder.records())

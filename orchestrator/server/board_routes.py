@@ -24,6 +24,9 @@ from orchestrator.server.service import Service, ServiceDep
 router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+LOOK_S = 3.0
+"""Between two looks whether a process still works on a sprint, while nothing is recorded; each is told as a sign of
+life."""
 _FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 """Of files whose address names the version."""
 
@@ -88,7 +91,8 @@ async def board_events(
 
 
 async def _changes(service: Service, after: int, sprint: str | None, *, cards: bool) -> AsyncGenerator[bytes]:
-    feed, place = service.feed, after
+    feed, place, shown = service.feed, after, sprint if cards else None
+    was_running = await service.in_thread(service.reader.is_running, shown) if shown else False
     yield HEARTBEAT  # a proxy passes the head on with the first byte behind it
     while not feed.is_ending:
         found = await feed.page(place, sprint)
@@ -96,14 +100,17 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
             yield b"event: reload\ndata: {}\n\n"
             return
         before, place = place, found.place
+        # No event tells that a process has ended.
+        runs = await service.in_thread(service.reader.is_running, shown) if shown else False
+        if shown and (found.lines or runs != was_running):
+            html, place = await service.in_thread(_fragment, service, shown, 0 if runs != was_running else before)
+            was_running = runs
+            yield _chunk("fragment", html, place)
         if found.lines:
             changed = {(line.event.sprint, line.event.story) for line in found.lines}
             told = [{"sprint": name, "story": story} for name, story in sorted(changed, key=str)]
-            if cards and sprint is not None:
-                html, place = await service.in_thread(_fragment, service, sprint, before)
-                yield _chunk("fragment", html, place)
             yield _chunk("changed", json.dumps(told), place)
-        elif not found.more and not await feed.more(place, service.served.settings.serve.heartbeat_s):
+        elif not found.more and not await feed.more(place, LOOK_S):
             yield HEARTBEAT
 
 
@@ -111,12 +118,11 @@ def _fragment(service: Service, sprint: str, after: int) -> tuple[str, int]:
     """Returns the cards that changed behind a number, and the line above them, as HTML; and up to where they tell."""
     followed, view = service.boards.look(sprint)
     shown = Cards(view)
-    changed = [story for story, place in followed.changed.items() if place > after and story in view.histories]
+    changed = {story for story, place in followed.changed.items() if place > after and story in view.histories}
     # A card also says which of the stories that it waits for are done.
-    behind = [story for story, needs in view.record.needs.items() if not set(needs).isdisjoint(changed)]
-    stories = [story for story in view.histories if story in {*changed, *behind}]
-    values = {"cards": [shown.card(story) for story in stories], "sprint": shown.head()}
-    return render("_fragment.html", redacted(values, service.secrets)), followed.place
+    changed |= {story for story, needs in view.record.needs.items() if not changed.isdisjoint(needs)}
+    cards = [shown.card(story) for story in view.histories if story in changed]
+    return render("_fragment.html", redacted({"cards": cards, "sprint": shown.head()}, service.secrets)), followed.place
 
 
 def _chunk(event: str, data: str, place: int) -> bytes:
