@@ -1,0 +1,72 @@
+"""A sprint that is followed is at every moment what a fresh reading of the whole log says."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.app.commands import SprintCommands
+from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
+from orchestrator.app.views import status_json
+from orchestrator.board.cards import Cards
+from orchestrator.core.command import OrderBody, Verb
+from orchestrator.core.event import Event
+from orchestrator.core.history import SPENT
+from orchestrator.maintenance.retention import prune
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.state_folder import StateFolder
+from tests.end_to_end.test_pause import Place
+
+
+def shown(view: SprintView) -> tuple[object, ...]:
+    cards = Cards(replace(view, running_pid=None))
+    return status_json(replace(view, running_pid=None)), cards.page(0)
+
+
+async def test_each_look_shows_what_the_whole_log_says(tmp_path: Path) -> None:
+    def prepare() -> tuple[list[Event], StateFolder, Reader, FollowedSprint]:
+        place = Place(tmp_path)
+        place.run(waits=False, on={})
+        copied = place.environment.model_copy(update={"home": tmp_path / "copy"})
+        folder = StateFolder(copied.home)
+        shutil.copytree(StateFolder(place.environment.home).sprint("SP-001"), folder.sprint("SP-001"))
+        recorded = [event for _, event in Reader(place.environment).events("SP-001")]
+        return recorded, folder, Reader(copied), Reader(copied).follow("SP-001")
+
+    recorded, folder, reader, followed = await asyncio.to_thread(prepare)
+    async with EventStore(sqlite_url(folder.event_database)) as store:
+        for number, event in enumerate(recorded):
+            await store.emit(event)
+            if number % 7 == 0:
+                now, whole = await asyncio.to_thread(lambda: (followed.look(), reader.sprint(None)))
+                assert shown(now) == shown(whole)
+    assert len(recorded) > 50
+
+
+def test_a_story_that_was_reset_begins_anew(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.run(waits=False, on={})
+    reader = Reader(place.environment)
+    followed = reader.follow(None)
+    paid = sum(event.name in SPENT for event in place.events)
+    assert Cards(followed.look()).head()["counts"] == {"done": 2}
+    commands = SprintCommands(place.environment, place.settings)
+    asyncio.run(commands.order("SP-001", "B", OrderBody(verb=Verb.RESET, by="ana")))
+    view = followed.look()
+    assert shown(view) == shown(reader.sprint(None))
+    assert [history.status.value for history in view.histories.values()] == ["done", "pending"]
+    assert Cards(view).head()["calls"] == paid, "what was paid before a reset was paid"
+
+
+def test_of_a_pruned_sprint_its_report_is_shown(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.run(waits=False, on={})
+    followed = Reader(place.environment).follow("SP-001")
+    before = Cards(followed.look())
+    retention = place.settings.retention.model_copy(update={"days": 0.0})
+    asyncio.run(prune(place.environment, place.settings.model_copy(update={"retention": retention})))
+    after = Cards(followed.look())
+    assert after.view.record.pruned is not None
+    assert after.head()["counts"] == before.head()["counts"] == {"done": 2}
+    assert after.head()["calls"] == before.head()["calls"] > 0
