@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
 from orchestrator.cli.live_table import STYLES, LiveSprint, describe_answers, make_live
-from orchestrator.core.command import Choice, Gate, GateKind
+from orchestrator.core.command import Choice, Gate
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level, json_line
 from orchestrator.core.finding import Finding
@@ -23,24 +23,16 @@ from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.settings import Settings
-from orchestrator.sprint.gate_answers import time_over
+from orchestrator.sprint.gate_answers import explain_choice, time_over
 
 if TYPE_CHECKING:
     from orchestrator.app.sprint_runtime import SprintDriver
 
-MEANS = {
-    Choice.APPROVE: "build it as it is",
-    Choice.REJECT: "one more revision by the architect, with your comment",
-    Choice.EDIT: "change it in your editor; built once nothing major is found (--file FILE: without an editor)",
-    Choice.REPLAN: "planned from the start, with --comment if you like",
-    Choice.CANCEL: "give the story up",
+HOW = {
+    Choice.EDIT: " (in your editor; --file FILE: without one)",
+    Choice.REPLAN: " (--comment)",
 }
-OF_A_MERGE = {
-    Choice.APPROVE: "merge it without the tests that ran before; they are named above",
-    Choice.REJECT: "the developer is asked once more, with your comment",
-    Choice.CANCEL: "leave it unmerged on its branch",
-}
-OVERRIDES = "override it: planned again with the conflict as settled"
+"""What the command of an answer takes besides."""
 
 
 def format_question(shown: Mapping[str, Any]) -> Iterator[str]:
@@ -79,13 +71,7 @@ def _open_lines(raw: Mapping[str, Any]) -> Iterator[str]:
     yield "  answer with one of"
     for choice, command in raw["commands"].items():
         yield f"    {command}"
-        yield f"        {_means(gate, Choice(choice))}"
-
-
-def _means(gate: Gate, choice: Choice) -> str:
-    if gate.kind is GateKind.MERGE:
-        return OF_A_MERGE.get(choice, MEANS[choice])
-    return OVERRIDES if gate.conflict.detected and choice is Choice.APPROVE else MEANS[choice]
+        yield f"        {explain_choice(gate, Choice(choice))}{HOW.get(Choice(choice), '')}"
 
 
 def format_finding(finding: Finding) -> list[str]:

@@ -19,6 +19,30 @@ from orchestrator.core.history import StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus
 
+_MEANS = {
+    Choice.APPROVE: "build it as it is",
+    Choice.REJECT: "one more revision by the architect, with your comment",
+    Choice.EDIT: "change it; it is built once nothing major is found",
+    Choice.REPLAN: "planned from the start, with your comment if you give one",
+    Choice.CANCEL: "give the story up",
+}
+_OF_A_MERGE = {
+    Choice.APPROVE: "merge it without the tests that ran before; they are named above",
+    Choice.REJECT: "the developer is asked once more, with your comment",
+    Choice.CANCEL: "leave it unmerged on its branch",
+}
+
+
+def explain_choice(gate: Gate, choice: Choice) -> str:
+    """Returns what an answer does, for people."""
+    if choice is Choice.APPROVE and any(one.code == "contract.ci" for one in gate.issues):
+        return "merge it with what is named above"
+    if gate.kind is GateKind.MERGE:
+        return _OF_A_MERGE.get(choice, _MEANS[choice])
+    if gate.conflict.detected and choice is Choice.APPROVE:
+        return "override it: planned again with the conflict as settled"
+    return _MEANS[choice]
+
 
 class Question(NamedTuple):
     """One question of a story, with its answer."""
