@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test test-docs check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
+.PHONY: help demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
 	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
 	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
+	@echo "make test-board   the board in a Chromium of this machine: each page, orders, reconnects, accessibility"
 	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
@@ -46,6 +47,14 @@ test: $(VENV)/.dev
 # What a reader of the documentation would do: slow, and seldom broken by a change of the code.
 test-docs: $(VENV)/.dev
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile -m "docs and not soak" $(ARGS)
+
+$(VENV)/.board: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[board]'
+	@touch $@
+
+# Says so where no Chromium is: an error where CI is set, else none. New screenshots: ARGS=--renew-screenshots
+test-board: $(VENV)/.board
+	$(BIN)/python -m tests.board $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,0 +1,150 @@
+"""A Chromium of this machine, and windows of it that notice what no page of ours may do."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, sync_playwright
+
+NAMES = ("chromium", "chromium-headless-shell", "google-chrome")
+"""Of programs that can be driven, the first one that is there."""
+PHONE, DESK = {"width": 360, "height": 780}, {"width": 1440, "height": 900}
+"""Sizes of a window."""
+WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+"""The rules of axe that are laws for us; its advice on good practice is none."""
+Scheme = Literal["light", "dark"]
+
+
+def find_chromium() -> str | None:
+    """Returns the program: what the variable CHROMIUM names, else one of PATH; None where there is none."""
+    named = os.environ.get("CHROMIUM")
+    return next((path for name in ((named,) if named else NAMES) if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Starts one; it ends with the block."""
+    with sync_playwright() as driver:
+        browser = launch(driver)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def launch(driver: Playwright, *words: str) -> Browser:
+    """Starts one, with further words of its command line."""
+    path = find_chromium()
+    assert path is not None, "no Chromium is here"
+    return driver.chromium.launch(executable_path=path, args=list(words))
+
+
+@dataclass
+class Window:
+    """A page in a context of its own: no cookie, cache or storage of another test. Its faults fail the test."""
+
+    page: Page
+    url: str
+    """Of the daemon."""
+    faults: list[str] = field(default_factory=list)
+    """Errors of scripts and of the console, which tells violations of the policy too, and requests to others."""
+    allowed: list[str] = field(default_factory=list)
+    """Texts of errors that the test provokes."""
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
+        self.page.on("request", self._request)
+        self.page.on("dialog", self._dialog)
+        self.page.set_default_timeout(15_000)
+
+    def open(self, path: str) -> Page:
+        """Goes to a path of the daemon."""
+        self.page.goto(f"{self.url}{path}")
+        return self.page
+
+    def fault(self) -> str:
+        """Returns what went wrong that the test did not allow; "" for nothing."""
+        return "\n".join(one for one in self.faults if not any(text in one for text in self.allowed))
+
+    def overflow(self) -> list[str]:
+        """Returns the elements that make the page wider than its window; what scrolls by itself does not."""
+        found: list[str] = self.page.evaluate(
+            """() => {
+                const width = document.documentElement.clientWidth;
+                if (document.documentElement.scrollWidth <= width) return [];
+                const spills = one => one.scrollWidth > one.clientWidth && getComputedStyle(one).overflowX == 'visible';
+                return [...document.querySelectorAll('body, body *')]
+                    .filter(one => one.getBoundingClientRect().right > width + 1 || spills(one))
+                    .map(one => `<${one.tagName.toLowerCase()} class="${one.className}" id="${one.id}">`)
+                    .slice(0, 5);
+            }"""
+        )
+        return found
+
+    def look(self, size: dict[str, int], scheme: Scheme) -> None:
+        """Shows the same page in another size and colour scheme."""
+        self.page.set_viewport_size(size)  # type: ignore[arg-type]
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    def violations(self) -> list[str]:
+        """Returns what axe finds on the page as it is: rule, element, and what is wrong."""
+        if not self.page.evaluate("() => 'axe' in window"):
+            self.page.evaluate(f"{axe_source()}; 0")
+        found: dict[str, Any] = self.page.evaluate(
+            "rules => axe.run({runOnly: rules, resultTypes: ['violations']})", list(WCAG)
+        )
+        return [
+            f"{one['id']}: {node['html'][:200]}: {node['failureSummary']}"
+            for one in found["violations"]
+            for node in one["nodes"]
+        ]
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text} ({message.location.get('url', '')})")
+
+    def _request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in {"data", "blob", "about"} and address.netloc != urlsplit(self.url).netloc:
+            self.faults.append(f"request to another host: {request.url}")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.faults.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+OpenWindow = Callable[..., Window]
+
+
+@contextmanager
+def open_window(
+    browser: Browser, url: str, *, size: dict[str, int] = DESK, scheme: Scheme = "light", **options: Any
+) -> Iterator[Window]:
+    """A window; nothing is asserted here."""
+    context = browser.new_context(
+        viewport=size,  # type: ignore[arg-type]
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        locale="en-GB",
+        timezone_id="UTC",
+        **options,
+    )
+    try:
+        yield Window(context.new_page(), url)
+    finally:
+        context.close()
+
+
+def axe_source() -> str:
+    """Returns axe-core as the package axe-playwright-python has it."""
+    spec = find_spec("axe_playwright_python")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return (Path(spec.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
