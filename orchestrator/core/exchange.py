@@ -84,7 +84,6 @@ class Prompt(Value):
     answer_form: Literal["any", "json", "json_or_look"] = "any"
     """json: nothing but JSON of the schema answers the prompt, or JSON that asks for files, so that a service may be
     held to it."""
-    max_output_tokens: int | None = None
     stronger: bool = False
     """Whether the persona's stronger model is to answer, where one is configured."""
     temperature: float | None = None
