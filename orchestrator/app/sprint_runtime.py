@@ -276,7 +276,7 @@ class SprintDriver:
     @property
     def budgets(self) -> tuple[BudgetState, ...]:
         """Its budgets that are set, with what is spent."""
-        return self._works.budgets.states(self.site.record.sprint)
+        return tuple(one for one in self.spent if one.limit is not None)
 
     @property
     def spent(self) -> tuple[BudgetState, ...]:

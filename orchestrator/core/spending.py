@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.core.exchange import FailedCall, Reply
 from orchestrator.core.sprint import Tokens
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, counted
 
 UNITS = ("calls", "tokens", "usd")
 
@@ -95,4 +95,4 @@ def told(unit: str, number: float, *, bare: bool = False) -> str:
     """Returns a number of one of the units, for people; `bare`: without the unit."""
     if unit == "usd":
         return f"{number:.2f}" if bare else f"{number:.2f} USD"
-    return f"{number:.0f}" if bare else f"{number:.0f} {unit}"
+    return f"{number:.0f}" if bare else counted(round(number), unit.removesuffix("s"))

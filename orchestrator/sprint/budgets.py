@@ -160,7 +160,7 @@ class Budgets:
 
     def today(self) -> date:
         """Returns the date in UTC; what was spent before counts for the day no more."""
-        today = self._now().astimezone(UTC).date()
+        today = self._date()
         if today != self._day.date:
             self._day = _Day(today)
             self._refused.pop("", None)
@@ -181,13 +181,12 @@ class Budgets:
         """Returns the unit and a sentence of the story's budget that is used up; `spent`: by the story's calls."""
         return exhausted(self._budget, STORY, spent, need)
 
-    def states(self, sprint: str | None = None) -> tuple[BudgetState, ...]:
-        """Returns the budgets of a sprint, or of the day, that are set."""
-        scope = DAY if sprint is None else SPRINT
-        spent = self._spent(scope, sprint or "")
+    def states(self) -> tuple[BudgetState, ...]:
+        """Returns the budgets of the day that are set."""
+        spent = self._spent(DAY, "")
         return tuple(
-            BudgetState(name=f"{unit}_per_{scope}", limit=most, spent=getattr(spent, unit))
-            for unit, most in limits(self._budget, scope).items()
+            BudgetState(name=f"{unit}_per_{DAY}", limit=most, spent=getattr(spent, unit))
+            for unit, most in limits(self._budget, DAY).items()
         )
 
     def expected(self, prompt: Prompt) -> Amount:
@@ -215,6 +214,7 @@ class Budgets:
 
     async def _has_room(self, mine: Reservation) -> bool:
         while True:
+            self.today()
             before = [one for one in self._reserved[: self._reserved.index(mine)] if not one.ended]
             waits = False
             for scope, key in self._scopes(mine.sprint):
@@ -234,12 +234,16 @@ class Budgets:
         return [*([(SPRINT, sprint)] if sprint in self._sprints else []), (DAY, "")]
 
     def _spent(self, scope: str, sprint: str) -> Amount:
-        """Returns what is in the log, and what ended calls took that are not in it yet."""
-        if scope == DAY:
-            self.today()
+        """Returns what is in the log, and what ended calls took that are not in it yet. Changes nothing, for the live
+        table asks in a thread of its own; that a day is over, `today` notices."""
+        if scope == DAY and self._day.date != self._date():
+            return NOTHING
         total = (self._day.spending if scope == DAY else self._sprints[sprint]).total
         ended = (one.amount for one in self._reserved if one.ended and (scope == DAY or one.sprint == sprint))
         return sum(ended, total)
+
+    def _date(self) -> date:
+        return self._now().astimezone(UTC).date()
 
     def _learn(self, event: Event) -> None:
         if event.data.get("paid") and event.persona:
