@@ -85,7 +85,8 @@ class Shown:
         if before >= len(text):
             self._cut[resource] = room // 2
             return cap_middle(text, room)
-        before = text.rfind("\n", 0, before) + 1
+        # From the beginning of a line, unless it is so long that the same would be shown again.
+        before = max(text.rfind("\n", 0, before) + 1, before - room // 4)
         self._cut[resource] = before + room
         after = max(0, len(text) - before - room)
         left_out = f"\n[… {after} characters left out …]" if after else ""

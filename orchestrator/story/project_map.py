@@ -313,13 +313,22 @@ def _head(text: str) -> list[tuple[int, int]]:
     lines, spans = text.splitlines(), [(1, 15)]
     imports = [number for number, line in enumerate(lines[:MOST_IMPORTS], start=1) if _IMPORT.match(line)]
     if imports:
-        last = imports[-1]
-        closed = next((n for n in range(last, min(len(lines), last + 40)) if lines[n - 1].startswith(")")), last)
-        spans.append((imports[0], closed if "(" in lines[last - 1] and ")" not in lines[last - 1] else last))
+        spans.append((imports[0], _end(lines, imports[-1])))
     names = next((number for number, line in enumerate(lines, start=1) if line.startswith("__all__")), None)
     if names is not None:
-        spans.append((names, next((n for n in range(names, len(lines) + 1) if "]" in lines[n - 1]), names)))
-    return [(start, min(end, start + MOST_IMPORTS)) for start, end in spans]
+        spans.append((names, _end(lines, names)))
+    return spans
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """Returns the line in which the brackets are closed that are open in line `start`, or the last that is shown."""
+    last, still_open = min(len(lines), start + MOST_IMPORTS), 0
+    for number in range(start, last + 1):
+        line = lines[number - 1]
+        still_open += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if still_open <= 0:
+            return number
+    return last
 
 
 def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -> str:

@@ -158,8 +158,9 @@ async def test_what_is_shown_or_not_there_is_said_and_looks_come_to_an_end(
     assert "No further look" in second
 
 
-async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part() -> None:
-    text = "".join(f"line {number}\n" for number in range(4000))
+@pytest.mark.parametrize("end", ["\n", " "])
+async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part(end: str) -> None:
+    text = "".join(f"line {number}{end}" for number in range(4000))
 
     async def look(_paths: Sequence[str]) -> Mapping[str, str]:
         return {"long.py": text, "short.py": "A = 1\n"}
@@ -170,7 +171,7 @@ async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part() ->
         await shown.show(["long.py", "short.py"] if not number else ["long.py"], [])
         seen += shown.slots["shown_files"]
         assert ("left out" in seen) == ("long.py" not in shown.in_full)
-    assert [number for number in range(4000) if f"line {number}\n" not in seen] == []
+    assert [number for number in range(4000) if f"line {number}{end}" not in seen] == []
     assert "A = 1" in shown.slots["shown_files"]
     await shown.show(["short.py"], [])
     assert "`short.py` is shown in full already." in shown.slots["shown_files"]

@@ -123,6 +123,12 @@ def test_of_a_long_module_imports_and_exported_names_are_shown() -> None:
     shown = in_part("m.py", text, "export rates")
     assert "import os\nfrom shop import (\n    prices,\n    taxes,\n)" in shown
     assert '__all__ = [\n    "work_1",\n]' in shown
+    works = "".join(f"def work_{n}():\n    return [{n}]\n\n\n" for n in range(900))
+    for names in ('__all__: list[str] = [\n    "work_1",\n]', '__all__ = (\n    "work_1",\n)', "__all__ = ['work_1']"):
+        assert f"{names}\n```" in in_part("m.py", "# licence\n" * 20 + f"{names}\n\n\n\n\n\n{works}", "export rates")
+    script = "import {\n  prices,\n} from './prices.js'"
+    functions = "".join(f"export function work{n}() {{\n  return {n}\n}}\n\n" for n in range(900))
+    assert script in in_part("m.js", "// licence\n" * 20 + f"{script}\n\n\n{functions}", "export rates")
 
 
 def test_of_a_long_document_the_sections_are_shown_that_a_task_is_about() -> None:
