@@ -11,11 +11,12 @@ import typer
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
 from orchestrator.cli.console import status_word
 from orchestrator.cli.run import run_interruptible
+from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED
 from orchestrator.core.value import counted, listed
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.storage.recordings import CONFIG, is_recording
+from orchestrator.storage.recordings import CONFIG, RECORDING, is_recording
 
 if TYPE_CHECKING:
     from orchestrator.app.replay import Replay, StoryChange
@@ -46,18 +47,27 @@ def replay_command(context: Context, what: WhatArgument, save: SaveOption = None
         if save is not None:
             fail(f"{what} is a recording already; copy the folder")
         return _replay(context, Path(what), *_loaded(context, Path(what)), diff=diff)
-    # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.app.recordings import save_recording
-
-    settings, environment = context.settings, context.environment
     if save is not None:
-        asyncio.run(save_recording(save, what, settings, environment, warn=_warn))
+        _save(context, save, what)
         print(f"Recorded in {save}; `orchestrator replay {save}` is its test, and `run --replay {save}` its team")
         return Exit.GOOD
     with tempfile.TemporaryDirectory(prefix="orchestrator-recording-") as folder:
         recording = Path(folder) / "recording"
-        asyncio.run(save_recording(recording, what, settings, environment, warn=_warn, whole_base=True))
-        return _replay(context, recording, settings, environment, diff=diff)
+        _save(context, recording, what, whole_base=True)
+        return _replay(context, recording, context.settings, context.environment, diff=diff)
+
+
+def _save(context: Context, folder: Path, sprint: str, *, whole_base: bool = False) -> None:
+    # Imported here: the engine takes a second to import, and --help must not.
+    from orchestrator.app.recordings import save_recording
+
+    settings, environment = context.settings, context.environment
+    try:
+        asyncio.run(save_recording(folder, sprint, settings, environment, warn=_warn, whole_base=whole_base))
+    except UnknownName as error:
+        if "/" in sprint or Path(sprint).is_dir():
+            raise ConfigError(f"{sprint} holds no recording: it has no {RECORDING}") from error
+        raise
 
 
 def _loaded(context: Context, folder: Path) -> tuple[Settings, Environment]:

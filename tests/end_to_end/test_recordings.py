@@ -206,6 +206,8 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     said = run_cli(["run", "b.csv", "--script", "none.jsonl", "--record", "."], tmp_path)
     assert (said.returncode, "is not empty and holds no recording" in said.stderr) == (2, True)
     assert (tmp_path / "notes.txt").read_text() == "mine\n"
+    said = run_cli(["replay", "."], tmp_path)
+    assert (said.returncode, said.stderr) == (2, "error: . holds no recording: it has no recording.json\n")
 
 
 @pytest.mark.docs
