@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.app.sprint_reader import SprintView
 from orchestrator.app.views import began_at, begun_by
+from orchestrator.board.orders import list_sprint_orders
 from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import waves
@@ -64,6 +65,7 @@ class Cards:
             "budgets": [one.model_dump() for one in view.budgets if one.limit is not None],
             "calls": sum(history.calls for history in histories),
             "tokens": sum(history.tokens.input + history.tokens.output for history in histories),
+            "orders": list_sprint_orders(view),
             "usd": sum(price for price in prices if price is not None),
             "unpriced": prices.count(None),
         }

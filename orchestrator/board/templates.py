@@ -1,5 +1,6 @@
 """The board's templates, and how numbers, times and foreign texts are written in them."""
 
+import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
@@ -8,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from orchestrator import __version__
+from orchestrator.core.value import draw_controls
 from orchestrator.reports.path import span
 
 MOST_CHARS = 20_000
@@ -24,10 +25,24 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_drawn,
     )
     environment.filters |= {"cut": cut, "money": money, "number": number, "seconds": seconds}
-    environment.globals["version"] = __version__
+    environment.globals["version"] = _static_version()
     return environment
+
+
+def _drawn(value: object) -> object:
+    """Returns a text with its control characters as signs; what is HTML already holds none."""
+    return draw_controls(value) if type(value) is str else value
+
+
+def _static_version() -> str:
+    """Returns a word that changes with the board's own files: browsers keep those for good."""
+    told = hashlib.sha256()
+    for one in sorted(files("orchestrator.board").joinpath("static").iterdir(), key=lambda one: one.name):
+        told.update(one.read_bytes())
+    return told.hexdigest()[:12]
 
 
 def render(name: str, values: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 const RETRY_MS = 2000;
 const REFRESH_MS = 300;
 const main = document.getElementById("main");
-const rendered = new WeakMap(); // region → its HTML as the server sent it, before clocks ran in it
-for (const region of document.querySelectorAll("[data-region]")) rendered.set(region, region.outerHTML);
+const rendered = new WeakMap(); // what may be replaced → its HTML as the server sent it, before clocks ran in it
+for (const one of document.querySelectorAll("[data-region], [data-fragment]")) rendered.set(one, one.outerHTML);
 
 // ---- clocks: seconds since a moment, as text
 
@@ -54,36 +54,43 @@ function place(card) {
 function onFragment(event) {
   const found = parse(event.data);
   for (const card of found.querySelectorAll("li.card")) place(document.adoptNode(card));
-  const head = found.getElementById("head");
-  if (head) {
-    document.getElementById("head")?.replaceWith(document.adoptNode(head));
-    tick(document.getElementById("head"));
+  for (const one of found.querySelectorAll("[data-fragment]")) swap(one);
+}
+
+// Replaces what has the id of `next`, where that shows something else and nobody is at work in it.
+function swap(next) {
+  const before = document.getElementById(next.id);
+  if (!before || next.outerHTML === rendered.get(before) || isEdited(before)) return;
+  const node = document.adoptNode(next);
+  rendered.set(node, node.outerHTML);
+  for (const one of before.querySelectorAll("details[open][id]")) {
+    const again = node.querySelector(`#${CSS.escape(one.id)}`);
+    if (again) again.open = true;
   }
+  // What the daemon said to an order stays to be read.
+  const said = [...before.querySelectorAll("output")], places = [...node.querySelectorAll("output")];
+  said.forEach((one, number) => places[number]?.replaceChildren(...one.childNodes));
+  const focus = before.contains(document.activeElement) ? document.activeElement : null;
+  before.replaceWith(node);
+  if (focus) (node.querySelector(focus.id ? `#${CSS.escape(focus.id)}` : focus.localName) ?? node.querySelector("output, a, button"))?.focus();
+  tick(node);
+}
+
+function isEdited(region) {
+  const fields = [...region.querySelectorAll("textarea, input:not([type=hidden]), select")];
+  return region.querySelector("form[data-busy]") !== null
+    || fields.some((one) => one === document.activeElement || (one.defaultValue ?? one.value) !== one.value);
 }
 
 // ---- regions: the page is fetched again, and its regions that differ are replaced
-
-function isEdited(region) {
-  const fields = [...region.querySelectorAll("textarea, input, select")];
-  return region.contains(document.activeElement) && document.activeElement.matches("textarea, input, select")
-    || fields.some((field) => field.value !== field.defaultValue && field.type !== "hidden" && field.matches("textarea, input"));
-}
 
 async function refresh() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
   if (!answer?.ok || answer.redirected) return;
   const fresh = parse(await answer.text());
-  for (const region of document.querySelectorAll("[data-region]")) {
-    const next = fresh.getElementById(region.id);
-    if (!next || next.outerHTML === rendered.get(region) || isEdited(region)) continue;
-    const node = document.adoptNode(next);
-    rendered.set(node, node.outerHTML);
-    for (const one of region.querySelectorAll("details[open][id]")) {
-      const again = node.querySelector(`#${CSS.escape(one.id)}`);
-      if (again) again.open = true;
-    }
-    region.replaceWith(node);
-    tick(node);
+  for (const one of document.querySelectorAll("[data-region]")) {
+    const next = fresh.getElementById(one.id);
+    if (next) swap(next);
   }
   document.dispatchEvent(new CustomEvent("refreshed"));
 }
@@ -127,3 +134,12 @@ function listen(address, after) {
 
 if (main.dataset.events) listen(main.dataset.events, main.dataset.after);
 addEventListener("pageshow", (event) => event.persisted && location.reload());
+
+// ---- find: what is typed hides the cards that lack it
+
+document.addEventListener("input", (event) => {
+  const list = event.target.dataset?.find;
+  if (!list) return;
+  const wanted = event.target.value.trim().toLowerCase();
+  for (const one of document.querySelectorAll(list)) one.hidden = !one.textContent.toLowerCase().includes(wanted);
+});
