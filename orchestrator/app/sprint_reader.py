@@ -229,14 +229,25 @@ class Reader:
         text = draw_controls(render_report(view.report, view.histories, places))
         return redact(text, secrets_of(self._environment.variables))
 
-    async def diff_stat(self, record: SprintRecord, story: str) -> str:
-        """Returns `git diff --stat` of the story's branch, or why there is none."""
+    @property
+    def folder(self) -> StateFolder:
+        """Where everything lies."""
+        return self._folder
+
+    async def why_no_branch(self, record: SprintRecord, story: str) -> str:
+        """Returns why the story's branch cannot be read here; "" where nothing is known against it."""
         if record.pruned is not None and record.pruned.statuses.get(story) is StoryStatus.DONE:
             return "its branch was pruned; its commits are part of the result"
-        mirror = self._folder.mirror(Path(record.repo))
-        if not await asyncio.to_thread(mirror.exists):
+        if not await asyncio.to_thread(self._folder.mirror(Path(record.repo)).exists):
             # Fetching it would take what a whole clone takes.
             return "no branch yet" if self._folder.shared is None else "its branch is not on this machine"
+        return ""
+
+    async def diff_stat(self, record: SprintRecord, story: str) -> str:
+        """Returns `git diff --stat` of the story's branch, or why there is none."""
+        if why := await self.why_no_branch(record, story):
+            return why
+        mirror = self._folder.mirror(Path(record.repo))
         # Imported here: most commands need no git.
         from orchestrator.git.workspace import GitWorkspace
 
