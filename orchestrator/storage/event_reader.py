@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event
-from orchestrator.core.history import Logged, event_of
+from orchestrator.core.history import FINISHED, Logged, event_of
 from orchestrator.storage.event_file import SQLITE, EventFile, Rows
 
 HIGHEST = 2**63 - 1  # what a database takes as a sequence number
@@ -60,6 +60,10 @@ class EventReader:
         """Sequence number of the last event; 0 while there is none."""
         return next((head or 0 for (head,) in self._look("SELECT max(seq) FROM orchestrator_events")), 0)
 
+    def heads(self) -> dict[str, int]:
+        """Sprint → the sequence number of its last event."""
+        return dict(self._look("SELECT sprint, max(seq) FROM orchestrator_events GROUP BY sprint"))
+
     def read(
         self, sprint: str | None = None, after: int = 0, *, story: str | None = None
     ) -> Iterator[tuple[int, Event]]:
@@ -87,11 +91,15 @@ class EventReader:
             if len(rows) < READ_CHUNK:
                 return
 
-    def start_of_last(self, count: int, sprint: str | None, wants: Callable[[Event], bool]) -> int:
-        """Returns the number behind which the last `count` events lie that are wanted; 0 where there are fewer."""
+    def start_of_last(
+        self, count: int, sprint: str | None, wants: Callable[[Event], bool], *, before: int = HIGHEST
+    ) -> int:
+        """Returns the number behind which the last `count` events lie that are wanted; 0 where there are fewer.
+
+        `before`: only events with lower numbers count.
+        """
         where = "seq < :before" if sprint is None else "seq < :before AND sprint = :sprint"
         query = f"SELECT seq, body FROM orchestrator_events WHERE {where} ORDER BY seq DESC LIMIT {READ_CHUNK}"
-        before = HIGHEST
         while True:
             rows = self._look(query, before=before, sprint=sprint)
             for seq, body in rows:
@@ -106,6 +114,11 @@ class EventReader:
         """Returns the events that are about the sprint itself and none of its stories, in order."""
         query = "SELECT body FROM orchestrator_events WHERE sprint = :sprint AND story IS NULL ORDER BY seq"
         return [event_of(body) for (body,) in self._look(query, sprint=sprint)]
+
+    def endings(self, sprint: str) -> list[Event]:
+        """Returns the events with which stories of the sprint ended, in every generation, in order."""
+        query = "SELECT body FROM orchestrator_events WHERE sprint = :sprint AND id LIKE :mark ORDER BY seq"
+        return [event_of(body) for (body,) in self._look(query, sprint=sprint, mark=f"%:{FINISHED}")]
 
     def _look(self, query: str, **given: Any) -> Rows:
         """Returns what the query finds; nothing when there is no log yet."""
