@@ -313,6 +313,7 @@ class FollowedSprint:
 
     def __init__(self, environment: Environment, record: SprintRecord) -> None:
         self._environment, self._folder = environment, StateFolder.of(environment)
+        self._stamp: object = None
         self._begin(record)
 
     def _begin(self, record: SprintRecord) -> None:
@@ -326,9 +327,11 @@ class FollowedSprint:
     def look(self) -> SprintView:
         """Returns the sprint as it is now."""
         self._folder.refresh()
-        record = self._folder.record(self._record.sprint)
-        if record is not None and record != self._record:  # an order has a story begin anew, or the sprint was pruned
-            self._begin(record)
+        if (stamp := self._folder.record_stamp(self._record.sprint)) != self._stamp:
+            self._stamp = stamp
+            record = self._folder.record(self._record.sprint)
+            if record is not None and record != self._record:  # a story begins anew by an order, or all was pruned
+                self._begin(record)
         with open_log(self._environment, self._folder) as log:
             for place, logged in log.stored(self._record.sprint, self.place) if log else ():
                 self.place = place

@@ -1,5 +1,6 @@
 """The board: pages for browsers, their files, login, and the stream that keeps a page live."""
 
+import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -24,6 +25,8 @@ from orchestrator.server.service import Service, ServiceDep
 router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+GAP_S = 0.2
+"""Between two fragments: what comes meanwhile is drawn once."""
 LOOK_S = 3.0
 """Between two looks whether a process still works on a sprint, while nothing is recorded; each is told as a sign of
 life."""
@@ -110,6 +113,7 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
             changed = {(line.event.sprint, line.event.story) for line in found.lines}
             told = [{"sprint": name, "story": story} for name, story in sorted(changed, key=str)]
             yield _chunk("changed", json.dumps(told), place)
+            await asyncio.sleep(GAP_S)
         elif not found.more and not await feed.more(place, LOOK_S):
             yield HEARTBEAT
 

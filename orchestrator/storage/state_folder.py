@@ -268,6 +268,14 @@ class StateFolder:
         """One sprint's record, or None."""
         return _read(self.sprint(sprint) / "sprint.json", SprintRecord)
 
+    def record_stamp(self, sprint: str) -> object:
+        """Returns what differs once a sprint's record was written again; None while there is none."""
+        try:
+            found = (self.sprint(sprint) / "sprint.json").stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
     def save(self, record: SprintRecord) -> None:
         """Write a record whole or not at all."""
         self._save(self.sprint(record.sprint) / "sprint.json", record, record.sprint)
