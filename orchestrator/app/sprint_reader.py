@@ -186,11 +186,6 @@ class Reader:
         """Returns the report as the sprint's last run wrote it; None where there is none that can be read."""
         return read_saved_report(self._folder, record.sprint)
 
-    def is_running(self, record: SprintRecord) -> bool:
-        """Returns whether a process works on the sprint, here or on another machine."""
-        pid = holder(self._folder.lock(record.sprint))
-        return pid is not None or bool(self._folder.holder_elsewhere(record.sprint))
-
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
         if name not in {record.analysis for record in self._folder.analyses()}:
