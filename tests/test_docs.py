@@ -47,3 +47,13 @@ def test_the_code_cites_only_what_is_here() -> None:
     cited = {name: re.findall(r"decisions\.md#([a-z-]+)", text) for name, text in texts.items()}
     assert {name: found for name, found in cited.items() if not known.issuperset(found)} == {}
     assert [name for name, text in texts.items() if FOREIGN.search(text)] == []
+
+
+def test_the_readme_tells_the_measured_numbers_of_the_answer_reader() -> None:
+    lines = (ROOT / "docs/answers.md").read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("| reader |"))
+    head, _, ours, next_best = ([cell.strip() for cell in line.split("|")] for line in lines[start : start + 4])
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    for row in (ours, next_best):
+        assert f"{row[head.index('exact %')]} % exactly" in told
+        assert f"{row[head.index('silent %')]} % become" in told

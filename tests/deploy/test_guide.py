@@ -70,6 +70,12 @@ def test_commands_that_are_named_exist() -> None:
     assert set(re.findall(r"`(\w+)`", answers[1])) <= set(COMMANDS)
 
 
+def test_events_that_filters_name_exist() -> None:
+    named = set(re.findall(r"@event:(\w+)", GUIDE))
+    assert named
+    assert named <= set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/events.md").read_text(encoding="utf-8"), re.M))
+
+
 def test_its_numbers_are_those_of_the_files() -> None:
     settings, deploy = load(None, (), {})[0], railway()["deploy"]
     assert f"`drainingSeconds` ({deploy['drainingSeconds']} s)" in GUIDE
