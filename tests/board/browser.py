@@ -51,7 +51,9 @@ class Window:
 
     page: Page
     url: str
-    """Of the daemon."""
+    """Where its paths are."""
+    token: str = ""
+    """With which it can log in."""
     faults: list[str] = field(default_factory=list)
     """Errors of scripts and of the console, which tells violations of the policy too, and requests to others."""
     allowed: list[str] = field(default_factory=list)
@@ -68,6 +70,13 @@ class Window:
         """Goes to a path of the daemon."""
         self.page.goto(f"{self.url}{path}")
         return self.page
+
+    def log_in(self) -> "Window":
+        """Gets the cookie, without a page."""
+        given = {"token": self.token}
+        answer = self.page.request.post(f"{self.url}/login", form=given, headers={"origin": self.url}, max_redirects=0)
+        assert answer.status == 303, answer.text()
+        return self
 
     def fault(self) -> str:
         """Returns what went wrong that the test did not allow; "" for nothing."""
@@ -125,7 +134,13 @@ OpenWindow = Callable[..., Window]
 
 @contextmanager
 def open_window(
-    browser: Browser, url: str, *, size: dict[str, int] = DESK, scheme: Scheme = "light", **options: Any
+    browser: Browser,
+    url: str,
+    token: str = "",
+    *,
+    size: dict[str, int] = DESK,
+    scheme: Scheme = "light",
+    **options: Any,
 ) -> Iterator[Window]:
     """A window; nothing is asserted here."""
     context = browser.new_context(
@@ -137,7 +152,7 @@ def open_window(
         **options,
     )
     try:
-        yield Window(context.new_page(), url)
+        yield Window(context.new_page(), url, token)
     finally:
         context.close()
 

@@ -1,11 +1,18 @@
 """One browser per worker, and a window of its own for each test, which fails when its page did what none may do."""
 
-from collections.abc import Iterator
+import fcntl
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.board.sprints import make_sprint, serve
+from tests.daemon_server import RealDaemon
+from tests.support import copy_state
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -26,16 +33,58 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture
 def window_at(browser: "Browser") -> "Iterator[OpenWindow]":
-    """Opens windows of a daemon's address."""
+    """Opens windows of a daemon."""
     from tests.board.browser import open_window
 
     with ExitStack() as opened:
         windows: list[Window] = []
 
-        def open_one(url: str, **options: Any) -> "Window":
-            windows.append(opened.enter_context(open_window(browser, url, **options)))
+        def open_one(daemon: RealDaemon, **options: Any) -> "Window":
+            token = (daemon.state / "daemon" / "token").read_text().strip()
+            windows.append(opened.enter_context(open_window(browser, daemon.url, token, **options)))
             return windows[-1]
 
         yield open_one
         faults = [window.fault() for window in windows]
         assert not any(faults), "\n".join(faults)
+
+
+def origin(name: str, factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of a sprint that was run once for all workers."""
+    shared = factory.getbasetemp()
+    shared = shared.parent if shared.name.startswith("popen-gw") else shared  # a worker's own lies in it
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / f"{name}.made").exists():
+            make_sprint(name, shared / name)
+            (shared / f"{name}.made").touch()
+    return shared / name
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RealDaemon]]:
+    """Starts a daemon on a copy of a sprint's state, with an address that it has again after a restart."""
+    begun: list[RealDaemon] = []
+
+    def begin(name: str) -> RealDaemon:
+        made, folder = origin(name, tmp_path_factory), tmp_path_factory.mktemp(name)
+        copy_state(made / ".orchestrator", folder / ".orchestrator")
+        begun.append(serve(folder, made, "--port", str(free_port())))
+        return begun[-1].start()
+
+    yield begin
+    for daemon in begun:
+        daemon.end()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="module")
+def library(start: Callable[[str], RealDaemon]) -> RealDaemon:
+    """The example half way through, for tests that change nothing."""
+    return start("library")

@@ -1,11 +1,12 @@
-"""What the board is shown of in tests: the packaged example half way through, and a sprint of hostile and failed stories.
+"""Sprints of the board's tests: the packaged example half way through, and one of hostile and failed stories.
 
 Each is run once by a real daemon with a scripted team, and copied for the tests of a file.
 """
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,14 @@ CONFLICT = {
 }
 
 
-def library(folder: Path, *words: str) -> RealDaemon:
-    """The example: four stories are done, US-003 and US-006 wait for a person, US-005 is at work, US-007 waits for it."""
+def library(folder: Path) -> None:
+    """The example: five stories are done but for US-003 and US-006, which wait for a person, and US-005, which is at
+    work; US-007 waits for the last two."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     make_repo(folder / "repo")
     entries = [json.loads(line) for line in (EXAMPLE / "team.jsonl").read_text(encoding="utf-8").splitlines()]
     lines = [line for entry in entries for line in _changed(entry)]
     (folder / "team.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return daemon(folder, *words)
 
 
 def _changed(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -70,19 +71,6 @@ def circular(story: str) -> str:
     )  # fmt: skip
 
 
-def daemon(folder: Path, *words: str) -> RealDaemon:
-    """A `serve` over a folder with `backlog.csv`, `repo` and `team.jsonl`; not started."""
-    settings = (
-        "gate.mode=escalations",
-        "serve.poll_s=0.2",
-        "provider.wait_initial_s=0",
-        "sprint.stop_after_failures=0",
-    )
-    given = [word for one in settings for word in ("--set", one)]
-    files = ["--backlog", "backlog.csv", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl"]
-    return RealDaemon(folder, *files, *given, *words)
-
-
 MARK = "executed"
 """A property of `window` that every hostile text tries to set."""
 MARKUP = (
@@ -98,7 +86,7 @@ LINE = "x" * 1_000_000
 """A line that no window holds."""
 
 
-def hostile(folder: Path, *words: str) -> RealDaemon:
+def hostile(folder: Path) -> None:
     """Stories whose every text is hostile: H-1 done, H-2 (plan), H-3 (conflict) and H-7 or H-8 (merge) wait for a
     person, H-4 and H-9 failed, H-5 is blocked by the first, H-6 has a red suite."""
     stories = {f"H-{number}": "" for number in range(1, 10)} | {"H-5": "H-4"}
@@ -133,7 +121,6 @@ def hostile(folder: Path, *words: str) -> RealDaemon:
     team.plan("H-9", ["long.txt"])
     team.deliver("H-9", 1, {"long.txt": f"{LINE}\n{MARKUP}\n"})
     team.write(folder / "team.jsonl")
-    return daemon(folder, "--set", "test.max_attempts=1", *words)
 
 
 def _reviewed(team: Team, story: str) -> None:
@@ -150,3 +137,47 @@ def _reviewed(team: Team, story: str) -> None:
 
 def _json(text: str) -> str:
     return json.dumps(text)[1:-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sprint:
+    """What is run once."""
+
+    lay_out: Callable[[Path], None]
+    """Writes backlog.csv, team.jsonl and repo."""
+    settled: tuple[str, ...]
+    """Texts of the log by which each story has come to where it stays."""
+
+
+_ENDS = ("H-1 is done", "H-4 is failed", "H-5 is blocked", "H-6 is needs_attention", "H-9 is failed")
+SPRINTS = {
+    "library": Sprint(
+        lay_out=library,
+        settled=("US-003 waits for a person", "alex is asked: delivery T-US-005-01", "US-006 waits for a person"),
+    ),
+    "hostile": Sprint(
+        lay_out=hostile,
+        settled=(*_ENDS, "H-2 waits for a person", "H-3 waits for a person", "could not be merged"),
+    ),
+}
+
+
+def make_sprint(name: str, folder: Path) -> None:
+    """Runs one until nothing more happens, and ends its daemon."""
+    folder.mkdir()
+    SPRINTS[name].lay_out(folder)
+    daemon = serve(folder, folder).start()
+    try:
+        daemon.until(lambda: all(text in daemon.log.read_text() for text in SPRINTS[name].settled))
+    finally:
+        daemon.end()
+
+
+def serve(folder: Path, origin: Path, *words: str) -> RealDaemon:
+    """A `serve` in a folder, over the backlog, team and repository of another; not started."""
+    settings = ("gate.mode=escalations", "serve.poll_s=0.2", "provider.wait_initial_s=0", "shutdown.grace_s=0")
+    more = ("sprint.stop_after_failures=0", "test.max_attempts=1")
+    given = [word for one in (*settings, *more) for word in ("--set", one)]
+    files = {"--backlog": "backlog.csv", "--repo": "repo", "--script": "team.jsonl"}
+    named = [word for option, file in files.items() for word in (option, str(origin / file))]
+    return RealDaemon(folder, *named, "--provider", "scripted", *given, *words)
