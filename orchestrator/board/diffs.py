@@ -216,7 +216,8 @@ def _cell(
 
 def _cost(row: Mapping[str, Any]) -> int:
     cells = (row["old"], row["new"])
-    return _ROW_COST + sum(len(one["text"]) + _PIECE_COST * (one["marks"].count(" ") + 1) for one in cells if one)
+    costs = (len(one["text"]) + _PIECE_COST * (one["marks"].count(" ") + 1) for one in cells if one)
+    return _ROW_COST + int(sum(costs))
 
 
 # A word, or one other sign: what a person sees as changed.

@@ -175,9 +175,11 @@ _GOOD: dict[str, set[str]] = {"plan_judged": {PlanRoute.VALID, Verdict.APPROVED}
 REST = "git, installs, merges, waits"
 """Everything that no recorded duration explains."""
 _COMMAND, _TESTS = "commands", "running tests"
-_OF_PURPOSE = {
+STAGE_OF_PURPOSE = {
     "breakdown": "planning",
     "breakdown_missing": "planning",
+    "amendment": "planning",
+    "plan_extract": "planning",
     "delivery": "building",
     "continuation": "building",
     "merge": "building",
@@ -186,7 +188,8 @@ _OF_PURPOSE = {
     "analysis": "analysing failures",
     "repair": "repairing answers",
 }
-STAGES = (*dict.fromkeys(_OF_PURPOSE.values()), _COMMAND, _TESTS, REST)
+"""Why a persona is asked → the stage of a story that it is asked in."""
+STAGES = (*dict.fromkeys(STAGE_OF_PURPOSE.values()), _COMMAND, _TESTS, REST)
 """The stages of a story, in order."""
 
 
@@ -232,7 +235,7 @@ _TOLD = frozenset({*HEALINGS, *_GOOD, *REWRITTEN, *_STAGE_OF, TURN})
 
 
 def _stage(event: Event) -> str | None:
-    return _OF_PURPOSE.get(str(event.data.get("purpose"))) if event.name == TURN else _STAGE_OF.get(event.name)
+    return STAGE_OF_PURPOSE.get(str(event.data.get("purpose"))) if event.name == TURN else _STAGE_OF.get(event.name)
 
 
 READ = "answer_read"

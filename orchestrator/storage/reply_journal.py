@@ -171,6 +171,13 @@ class ReplyJournal:
         found = (path for path in self._folder.glob("*/*") if path.is_dir())
         return sorted((path.parent.name, path.name) for path in found)
 
+    def fetch(self, sprint: str, story: str) -> bool:
+        """Brings what other machines have of a workflow; returns False where none can have anything. Blocks."""
+        if self._shared is None:
+            return False
+        self._shared.fetch(f"{self._folder.name}/{sprint}/{story}/")
+        return True
+
     def entries(self, sprint: str, story: str) -> list[JournalEntry]:
         """Returns every ended call of one workflow by step and turn. Blocks."""
         found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))

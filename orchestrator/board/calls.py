@@ -1,0 +1,275 @@
+"""Every call of a model that a story took, in order: prompt, answer, what became of it; and what all cost."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.core.errors import UnknownName
+from orchestrator.core.event import Event
+from orchestrator.core.history import SPENT
+from orchestrator.core.spending import PersonaSpending, amount_in
+from orchestrator.core.sprint import SprintRecord, StageTime, Tokens
+from orchestrator.reports.report import STAGE_OF_PURPOSE
+from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
+
+EXCERPT = 600
+"""Characters of an answer in a list of calls."""
+_VERDICTS = {
+    "answer_accepted": ("good", "accepted"),
+    "answer_sent_back": ("again", "sent back"),
+    "answer_given_up": ("bad", "not accepted"),
+    "answer_refused": ("bad", "unreadable"),
+    "answer_truncated": ("again", "cut off"),
+    "answer_repair_failed": ("bad", "repair failed"),
+    "answer_repaired_by_model": ("good", "repaired on request"),
+    "delivery_left_short": ("again", "files missing"),
+    "breakdown_left_short": ("again", "tasks missing"),
+    "files_shown": ("now", "asked for files"),
+    "turn_failed": ("bad", "failed"),
+}
+"""Event about an answer → how it went, in one word; the last one counts."""
+_ABOUT = frozenset(
+    {*_VERDICTS, "answer_healed", "delivery_completed", "breakdown_completed", "review_read", "schema_left_out"}
+)
+"""Events that tell what became of the answer before them."""
+_BEFORE = frozenset({"secret_masked"})
+"""Events that tell of the request behind them."""
+
+
+@dataclass
+class _Turn:
+    """One request to a persona, as the events tell of it."""
+
+    asked: Event
+    told: list[Event] = field(default_factory=list)
+    finished: Event | None = None
+    is_over: bool = False
+    calls: Sequence[tuple[str, JournalEntry]] = ()
+    """The calls that it took, with their ids."""
+
+
+class StoryCalls:
+    """The calls of a story in its present generation. Blocks while it is built."""
+
+    def __init__(self, journal: ReplyJournal, record: SprintRecord, story: str, events: Iterable[Event]) -> None:
+        self._journal, self._sprint = journal, record.sprint
+        self._workflow = record.workflow_id(story).removeprefix(f"{record.sprint}/")
+        self._folders = {"": self._workflow}
+        """Beginning of a call's id → the workflow whose journal has it."""
+        if story in record.plans:
+            self._folders["plan-"] = record.plan_workflow_id(story).removeprefix(f"{record.sprint}/")
+        self._turns = _read_turns(events)
+        self._kept = self._read_journal()
+        if any(turn.finished and not turn.calls for turn in self._turns) and journal.fetch(
+            self._sprint, self._workflow
+        ):
+            self._kept = self._read_journal()
+
+    def rows(self, *, is_running: bool) -> list[dict[str, Any]]:
+        """Returns a row per call in order; an answer is cut."""
+        rows = []
+        for turn in self._turns:
+            for name, entry in turn.calls:
+                rows.append(_row(turn, name, entry))
+            if not turn.calls or (not turn.is_over and turn.calls[-1][1].ended == "error"):
+                rows.append(_open_row(turn, is_running=is_running))
+        return [{"number": number, **row} for number, row in enumerate(rows, start=1)]
+
+    def call(self, name: str) -> dict[str, Any]:
+        """Returns one call with prompt and answer whole, and its neighbours' ids. Raises UnknownName."""
+        names = [one for turn in self._turns for one, _ in turn.calls]
+        if name not in names:
+            raise UnknownName(f"{self._workflow} has no call {name}")
+        at = names.index(name)
+        turn, entry = next((turn, entry) for turn in self._turns for one, entry in turn.calls if one == name)
+        reply = entry.reply
+        return {
+            **_row(turn, name, entry),
+            "number": at + 1,
+            "before": names[at - 1] if at else "",
+            "after": names[at + 1] if at + 1 < len(names) else "",
+            "prompt_text": self._journal.prompt(self._sprint, self._kept[name], entry.step),
+            "answer": reply.text if reply else "",
+            "reasoning_text": reply.reasoning if reply else "",
+            "in_place_of": reply.in_place_of if reply else "",
+            "unconstrained": reply.unconstrained if reply else "",
+            "schema": entry.schema_name or "",
+        }
+
+    def _read_journal(self) -> dict[str, str]:
+        """Gives each turn its calls; returns call → the workflow that it belongs to."""
+        steps: defaultdict[tuple[Any, ...], deque[list[tuple[str, JournalEntry]]]] = defaultdict(deque)
+        kept = {}
+        for prefix, workflow in self._folders.items():
+            last = None
+            for entry in self._journal.entries(self._sprint, workflow):
+                name = f"{prefix}{entry.step}-{entry.turn}"
+                kept[name] = workflow
+                queue = steps[(entry.key.persona, entry.key.task, str(entry.key.purpose), entry.prompt_hash)]
+                if last == (workflow, entry.step):
+                    queue[-1].append((name, entry))
+                else:
+                    queue.append([(name, entry)])
+                last = (workflow, entry.step)
+        for turn in self._turns:
+            asked = turn.asked
+            # The same prompt may be asked twice: then the calls come in the same order.
+            queue = steps[(asked.persona, asked.task, asked.data.get("purpose"), asked.data.get("prompt_hash"))]
+            turn.calls = queue.popleft() if queue else ()
+        return kept
+
+
+def _read_turns(events: Iterable[Event]) -> list[_Turn]:
+    turns: list[_Turn] = []
+    open_turns: dict[tuple[str | None, str | None], _Turn] = {}
+    before: defaultdict[tuple[str | None, str | None], list[Event]] = defaultdict(list)
+    for event in events:
+        who = (event.persona, event.task)
+        if event.name == "turn_started":
+            open_turns[who] = _Turn(event, told=before.pop(who, []))
+            turns.append(open_turns[who])
+        elif event.name in _BEFORE:
+            before[who].append(event)
+        elif (turn := open_turns.get(who)) is not None:
+            if event.name == "turn_finished":
+                turn.finished = event
+            if event.name in _ABOUT:
+                turn.told.append(event)
+            turn.is_over |= event.name in SPENT
+    return turns
+
+
+def _common(turn: _Turn) -> dict[str, Any]:
+    asked = turn.asked
+    return {
+        "time": asked.time.isoformat(),
+        "persona": asked.persona or "",
+        "task": asked.task or "",
+        "purpose": str(asked.data.get("purpose") or ""),
+        "prompt": str(asked.data.get("prompt") or ""),
+        "prompt_version": str(asked.data.get("prompt_version") or ""),
+    }
+
+
+def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
+    reply, failure = entry.reply, entry.failure
+    call = reply or failure
+    usage = call.usage if call else None
+    last = entry is turn.calls[-1][1]
+    told = turn.told if last else []
+    mark, verdict = _judge(told, entry, is_last=last)
+    return {
+        **_common(turn),
+        "id": name,
+        "turn": entry.turn,
+        "mark": mark,
+        "verdict": verdict,
+        "told": [_tell(event) for event in told],
+        "repairs": _repairs(told),
+        "findings": [one for event in told for one in event.data.get("findings") or ()],
+        "error": {"kind": failure.kind, "message": failure.message, "said": failure.original_message}
+        if failure
+        else None,
+        "model": reply.model if reply else "",
+        "provider": reply.provider if reply else failure.provider_name if failure else "",
+        "stop_reason": str(reply.stop_reason) if reply else "",
+        "input": usage.input if usage else 0,
+        "cached": usage.cached if usage else 0,
+        "output": usage.output if usage else 0,
+        "reasoning": usage.reasoning if usage else 0,
+        "usd": call.cost_usd if call else 0.0,
+        "duration_ms": reply.duration_ms if reply else 0,
+        "excerpt": _begin(reply.text) if reply else "",
+        "is_cut": reply is not None and len(reply.text) > EXCERPT,
+    }
+
+
+def _open_row(turn: _Turn, *, is_running: bool) -> dict[str, Any]:
+    """Returns the row of a call of which the journal has nothing: under way, cut, or another machine's."""
+    done, data = turn.finished, turn.finished.data if turn.finished else {}
+    mark, verdict = _judge(turn.told, None, is_last=True)
+    if not turn.is_over:
+        mark, verdict = ("now", "under way") if is_running else ("again", "not ended")
+    return {
+        **_common(turn),
+        "id": "",
+        "turn": data.get("turn", ""),
+        "mark": mark,
+        "verdict": verdict,
+        "told": [_tell(event) for event in turn.told],
+        "repairs": _repairs(turn.told),
+        "findings": [one for event in turn.told for one in event.data.get("findings") or ()],
+        "error": None,
+        "model": data.get("model", ""),
+        "provider": data.get("provider", ""),
+        "stop_reason": data.get("stop_reason", ""),
+        "input": data.get("input_tokens", 0),
+        "cached": data.get("cached_tokens", 0),
+        "output": data.get("output_tokens", 0),
+        "reasoning": data.get("reasoning_tokens", 0),
+        "usd": data.get("cost_usd", 0.0),
+        "duration_ms": data.get("duration_ms", 0),
+        "excerpt": "its text was not kept on this machine" if done else "",
+        "is_cut": False,
+    }
+
+
+def _judge(told: Sequence[Event], entry: JournalEntry | None, *, is_last: bool) -> tuple[str, str]:
+    """Returns a mark and a word for how a call went."""
+    if entry is not None and entry.failure is not None:
+        return ("bad", "failed") if is_last and told else ("again", "failed, asked again")
+    return next((_VERDICTS[event.name] for event in reversed(told) if event.name in _VERDICTS), ("good", "answered"))
+
+
+def _tell(event: Event) -> dict[str, Any]:
+    return {"name": event.name.replace("_", " "), "message": event.message, "level": event.level.value}
+
+
+def _repairs(told: Iterable[Event]) -> list[dict[str, Any]]:
+    """Returns what was repaired in an answer, by kind, and the places of the first of each."""
+    found: dict[str, dict[str, Any]] = {}
+    for event in told:
+        repairs, first = event.data.get("repairs"), event.data.get("first_repairs") or ()
+        for kind, count in repairs.items() if isinstance(repairs, dict) else ():
+            places = [one["offset"] for one in first if one.get("kind") == kind]
+            found[kind] = {"kind": kind.replace("_", " "), "count": count, "offsets": places}
+    return [*found.values()]
+
+
+def _begin(text: str) -> str:
+    """Returns how a text begins, up to the end of a word: half a secret would not be seen as one."""
+    if len(text) <= EXCERPT:
+        return text
+    head = text[:EXCERPT]
+    blank = max(head.rfind(" "), head.rfind("\n"))
+    return f"{head[:blank] if blank > 0 else ''} …"
+
+
+def add_up(events: Iterable[Event], stages: Iterable[StageTime]) -> list[dict[str, Any]]:
+    """Returns the stages of a story with their time, and what the calls of each persona took in them."""
+    spent: dict[tuple[str, str], PersonaSpending] = {}
+    for event in events:
+        took = amount_in(event.data) if event.name in SPENT else None
+        if took is None:
+            continue
+        data, persona = event.data, event.persona or ""
+        tokens = Tokens(input=data["input_tokens"], cached=data["cached_tokens"], output=data["output_tokens"])
+        call = PersonaSpending(persona=persona, calls=took.calls, tokens=tokens, cost_usd=data["cost_usd"])
+        key = (STAGE_OF_PURPOSE.get(str(data.get("purpose")), "other calls"), persona)
+        spent[key] = spent[key] + call if key in spent else call
+    times = {one.stage: one.duration_s for one in stages}
+    names = dict.fromkeys([*times, *(stage for stage, _ in spent)])
+    rows = [
+        {
+            "stage": stage,
+            "duration_s": times.get(stage, 0.0),
+            "personas": [_spent_row(one) for (at, _), one in spent.items() if at == stage],
+        }
+        for stage in names
+    ]
+    return [row for row in rows if row["duration_s"] or row["personas"]]
+
+
+def _spent_row(spent: PersonaSpending) -> Mapping[str, Any]:
+    return {**spent.model_dump(exclude={"tokens"}), **spent.tokens.model_dump()}
