@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
+.PHONY: help picture demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -14,6 +14,7 @@ help:
 	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
+	@echo "make picture   draw README's moving picture (docs/demo.svg) from the demo"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill, load and property runs"
@@ -78,6 +79,10 @@ bench: $(VENV)/.dev
 # Gets the other readers into .bench/ by itself; about five minutes, a look within one: ARGS=--quick
 bench-answers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.answers $(ARGS)
+
+# README's moving picture, from the demo as it runs here.
+picture: $(VENV)/.run
+	@$(BIN)/python -m benchmarks.picture
 
 figures: $(VENV)/.run
 	@$(BIN)/python -m benchmarks.figures

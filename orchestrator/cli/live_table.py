@@ -176,7 +176,7 @@ class LiveSprint:
         began: datetime,
     ) -> None:
         """`calls` are those under way, `held` says why no further story begins, `spent` what was paid."""
-        self._sprint, self._calls, self._held, self._spent, self._began = sprint, calls, held, spent, began
+        self._sprint, self._calls, self._held, self._spent, self.began = sprint, calls, held, spent, began
         self._status = {story: history.status.value for story, history in histories.items()}
         self._doing: dict[str, tuple[str, datetime]] = {}
         """Story, or the sprint for what is done for it as a whole → what is done, and since when."""
@@ -189,7 +189,7 @@ class LiveSprint:
     def wait(self, story: str, gate: Gate) -> None:
         """A story waits for a person."""
         self._status[story] = WAITING
-        self._doing[story] = describe_answers(story, gate), gate.opened_at or self._began
+        self._doing[story] = describe_answers(story, gate), gate.opened_at or self.began
 
     def add(self, event: Event) -> None:
         """Takes in an event of the sprint."""
@@ -224,7 +224,7 @@ class LiveSprint:
         held = self._held()
         return SprintTable(
             title=self._sprint,
-            clock=now - self._began,
+            clock=now - self.began,
             counts=Counter(statuses.values()),
             rows=rows,
             notes=(told_spent(self._spent()), f"paused: {held}" if held else ""),
