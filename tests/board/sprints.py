@@ -74,13 +74,13 @@ def circular(story: str) -> str:
 MARK = "executed"
 """A property of `window` that every hostile text tries to set."""
 MARKUP = (
-    f"<script>window.{MARK}='script'</script><img src=x onerror=\"window.{MARK}='image'\">"
+    f"<img src=x onerror=\"window.{MARK}='image'\"><script>window.{MARK}='script'</script> {'W' * 300} &lt;b&gt;"
     f"<svg onload=\"window.{MARK}='svg'\"><iframe srcdoc='<script>parent.{MARK}=1</script>'></iframe>"
     f"</pre></textarea></title></template>{{{{ 7 * 7 }}}}{{% raw %}}<a href=\"javascript:window.{MARK}='link'\">go</a>"
-    f" {'W' * 300} &amp;&lt;b&gt; \"' onmouseover=window.{MARK}=1 x=\"'"
+    f" \"' onmouseover=window.{MARK}=1 x=\"'"
 )
 """Elements and attributes that execute, ends of elements, template syntax, a word without an end."""
-HOSTILE = f"{MARKUP} \u202etxt.exe\u2066 \x1b[31mred\x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \x9b2J"
+HOSTILE = f"\u202etxt.exe\x1b[31mred\x1b]8;;http://evil.example\x07link\x1b]8;;\x07\x9b2J {MARKUP}"
 """With a changed direction and terminal escapes, too, which the checks of files refuse."""
 LINE = "x" * 1_000_000
 """A line that no window holds."""
