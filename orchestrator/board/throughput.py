@@ -179,7 +179,9 @@ class Throughput:
     def values(self) -> dict[str, Any]:
         """Returns what sprints.html shows."""
         figures = self.figures()
-        running = {one.record.sprint for one in figures if not one.is_over and self._reader.is_running(one.record.sprint)}
+        running = {
+            one.record.sprint for one in figures if not one.is_over and self._reader.is_running(one.record.sprint)
+        }
         return page(figures, running)
 
     def _current(

@@ -1,6 +1,8 @@
 """Access: requests with the token; with `--no-auth`, direct requests of this machine."""
 
+import asyncio
 import ipaddress
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 
@@ -118,8 +120,13 @@ def _lead_to_login(scope: Scope) -> ASGIApp:
     query = scope["query_string"].decode("latin-1")
     address = scope["path"] + (f"?{query}" if query else "")
     if (b"sec-fetch-site", b"cross-site") in scope["headers"]:
-        return HTMLResponse(render("continue.html", {"address": address}))
+        return partial(_send_continuation, address)
     return RedirectResponse(f"{LOGIN}?next={quote(address)}", HTTPStatus.SEE_OTHER)
+
+
+async def _send_continuation(address: str, scope: Scope, receive: Receive, send: Send) -> None:
+    html = await asyncio.to_thread(render, "continue.html", {"address": address})  # the first one reads the template
+    await HTMLResponse(html)(scope, receive, send)
 
 
 def _is_bearer(given: bytes, token: str) -> bool:

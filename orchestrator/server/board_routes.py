@@ -50,7 +50,8 @@ async def page(
     except OrchestratorError as error:
         status = status_of(error)
         title = "Not found" if isinstance(error, UnknownName) else "This cannot be shown"
-        html = render("problem.html", {"title": title, "problem": redacted(error.message, service.secrets)})
+        problem = {"title": title, "problem": redacted(error.message, service.secrets)}
+        html = await service.in_thread(render, "problem.html", problem)
     return HTMLResponse(html, status)
 
 
@@ -73,9 +74,9 @@ async def sprint_page(sprint: Id, service: ServiceDep) -> Response:
 
 
 @router.get("/static/{name}")
-async def static(name: str) -> Response:
+async def static(name: str, service: ServiceDep) -> Response:
     """A file of the board's own."""
-    content = read_static(name)
+    content = await service.in_thread(read_static, name)
     if content is None:
         return Response(status_code=HTTPStatus.NOT_FOUND)
     return Response(content, headers=_FOREVER, media_type=_MEDIA.get(name.rpartition(".")[2], "text/plain"))
@@ -143,7 +144,7 @@ async def login_page(request: Request, service: ServiceDep) -> Response:
     """Asks for the token."""
     if service.environment.token is None:
         return RedirectResponse("/", HTTPStatus.SEE_OTHER)
-    return _login(path_within(request.query_params.get("next", "/")))
+    return await _login(service, path_within(request.query_params.get("next", "/")))
 
 
 @router.post("/login")
@@ -155,7 +156,7 @@ async def login(request: Request, service: ServiceDep) -> Response:
     if token is None or not is_same_origin(request.scope["headers"]):
         return RedirectResponse("/", HTTPStatus.SEE_OTHER)
     if not is_token(given.get("token", [""])[-1].strip().encode("utf-8", "replace"), token):
-        return _login(leads_to, "This is not the daemon's token.", HTTPStatus.UNAUTHORIZED)
+        return await _login(service, leads_to, "This is not the daemon's token.", HTTPStatus.UNAUTHORIZED)
     response = RedirectResponse(leads_to, HTTPStatus.SEE_OTHER)
     # Behind a proxy that ends TLS the request itself is plain.
     is_secure = "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}
@@ -165,8 +166,8 @@ async def login(request: Request, service: ServiceDep) -> Response:
     return response
 
 
-def _login(leads_to: str, problem: str = "", status: int = HTTPStatus.OK) -> HTMLResponse:
-    return HTMLResponse(render("login.html", {"next": leads_to, "problem": problem}), status)
+async def _login(service: Service, leads_to: str, problem: str = "", status: int = HTTPStatus.OK) -> HTMLResponse:
+    return HTMLResponse(await service.in_thread(render, "login.html", {"next": leads_to, "problem": problem}), status)
 
 
 @router.post("/logout")

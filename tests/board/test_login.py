@@ -131,7 +131,7 @@ addEventListener("load", async () => {{
 )
 def test_a_page_of_another_origin_orders_nothing(library: RealDaemon, window: Window, host: str, status: int) -> None:
     page, api = window.log_in().page, f"{window.url}/api/v1/sprints/SP-001/orders"
-    window.allowed += ["request to another host", "CORS", "ERR_", str(status), "401"]
+    window.allowed += ["request to another host", "CORS", "ERR_", str(status), "401", "frame-ancestors"]
     answers: list[int] = []
     page.on("response", lambda answer: answers.append(answer.status) if answer.request.method == "POST" else None)
     with other_site(ORDER.format(api=api, url=window.url)) as port:
