@@ -153,7 +153,7 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
     mended = [one for one in gate.mended if one not in found]
     editable = Choice.EDIT in gate.choices
     return {
-        "plan": _plan(written, found, branch) | {
+        "plan": show_plan(written, found, branch) | {
             "is_written": written is not gate.plan,
             "mended": [_finding(one) for one in mended],
             "changes": _diff(plan_text(written, ()), plan_text(gate.plan, ())) if written is not gate.plan else [],
@@ -198,7 +198,8 @@ class _Placed:
         return (part, "") if part in PLAN_PARTS else ("", "")
 
 
-def _plan(plan: Breakdown, findings: Sequence[Finding], branch: Branch) -> dict[str, Any]:
+def show_plan(plan: Breakdown, findings: Sequence[Finding], branch: Branch) -> dict[str, Any]:
+    """Returns a plan with these findings, each at the part that it is about, as `plan_parts` of _plan.html shows it."""
     placed = _Placed(plan, findings)
     there = None if branch.files is None else frozenset(branch.files)
     return {
