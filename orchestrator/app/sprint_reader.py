@@ -28,7 +28,7 @@ from orchestrator.core.story import Story
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
 from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.reports.markdown import Places, render_report
-from orchestrator.reports.report import budget_states, build_report, with_facts
+from orchestrator.reports.report import HEALINGS, budget_states, build_report, with_facts
 from orchestrator.settings import Environment
 from orchestrator.sprint.state import Board
 from orchestrator.storage.event_reader import EventReader
@@ -202,19 +202,19 @@ class Reader:
 
     def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
         """Returns the latest sprints (with `story`), oldest first. Raises UnknownName for a story that none has."""
-        records = [record for record in self._folder.records() if not record.cleared]
+        records = self.records()
         if story is not None and records:
             records = _having(records, story)
         return [self._view(record) for record in records[-most:]]
 
     def latest_name(self) -> str | None:
         """Returns the id of the latest sprint; None while there is none."""
-        names = [record.sprint for record in self._folder.records() if not record.cleared]
-        return names[-1] if names else None
+        records = self.records()
+        return records[-1].sprint if records else None
 
     def all(self) -> list[SprintView]:
         """Returns every sprint, oldest first."""
-        return [self._view(record) for record in self._folder.records() if not record.cleared]
+        return [self._view(record) for record in self.records()]
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Yields the events after a sequence number."""
@@ -267,7 +267,7 @@ class Reader:
             return f"no branch yet ({error.message})"
 
     def _records(self) -> list[SprintRecord]:
-        records = [record for record in self._folder.records() if not record.cleared]
+        records = self.records()
         if not records:
             raise UnknownName(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
         return records
@@ -303,7 +303,7 @@ def make_view(
 class FollowedSprint:
     """A sprint that is looked at again and again: each look reads only what was recorded since the one before.
 
-    Of a story's events only the questions and the last one are kept. Blocks; one thread at a time.
+    Of a story's events only the questions, the healings and the last one are kept. Blocks; one thread at a time.
     """
 
     def __init__(self, environment: Environment, record: SprintRecord) -> None:
@@ -312,7 +312,7 @@ class FollowedSprint:
         self._begin(record)
 
     def _begin(self, record: SprintRecord) -> None:
-        self._record, self._fold = record, SprintFold(record, keeps={GATE_OPENED, GATE_ANSWERED})
+        self._record, self._fold = record, SprintFold(record, keeps={GATE_OPENED, GATE_ANSWERED, *HEALINGS})
         self._events: list[Event] = []
         self.place = 0
         """Up to this number of the log everything was seen."""

@@ -1,9 +1,9 @@
 """The page of all sprints: what each came to, and how they go over time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ KINDS = {
 }
 """Event about a healed answer → its kind."""
 SENT_BACK, FLAKY = "answer_sent_back", "test.flaky"
-MOST_DAYS, MOST_SPRINTS, MOST_FLAKY = 60, 60, 50
+MOST_DAYS, MOST_SPRINTS, MOST_FLAKY = 60, 60, 20
 """What charts and the list of flaky tests show: the latest."""
 NARROW = 24
 """Columns that a chart has room for at least: few sprints make no bars of the width of the page."""
@@ -179,10 +179,9 @@ class Throughput:
     def values(self) -> dict[str, Any]:
         """Returns what sprints.html shows."""
         figures = self.figures()
-        running = {
-            one.record.sprint for one in figures if not one.is_over and self._reader.is_running(one.record.sprint)
-        }
-        return page(figures, running)
+        open_ones = [one.record.sprint for one in figures if not one.is_over]
+        running = {sprint for sprint in open_ones if self._reader.is_running(sprint)}
+        return {"now": datetime.now(UTC).isoformat(), **page(figures, running)}
 
     def _current(
         self, record: SprintRecord, head: int, log: EventReader | None
@@ -217,7 +216,7 @@ def _is_told(event: Event, report: SprintReport) -> bool:
 # ---- the page
 
 
-def page(figures: Sequence[SprintFigures], running: frozenset[str] | set[str]) -> dict[str, Any]:
+def page(figures: Sequence[SprintFigures], running: Set[str]) -> dict[str, Any]:
     """Returns what sprints.html shows; `running`: the sprints that a process works on."""
     usd, done = sum(one.usd for one in figures), sum(one.done for one in figures)
     flaky = [
@@ -243,7 +242,7 @@ def page(figures: Sequence[SprintFigures], running: frozenset[str] | set[str]) -
     }
 
 
-def _row(one: SprintFigures, running: frozenset[str] | set[str]) -> dict[str, Any]:
+def _row(one: SprintFigures, running: Set[str]) -> dict[str, Any]:
     record = one.record
     state = (
         "ended" if one.is_over else "running" if record.sprint in running else "paused" if one.paused else "not running"

@@ -11,9 +11,11 @@ from urllib.parse import parse_qs, quote
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from orchestrator.board import logs
 from orchestrator.board.cards import Cards
 from orchestrator.board.templates import read_static, render
 from orchestrator.core.errors import OrchestratorError, UnknownName
+from orchestrator.core.event import Level
 from orchestrator.core.secrets import redacted
 from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
@@ -71,6 +73,20 @@ async def sprint_page(sprint: Id, service: ServiceDep) -> Response:
         return Cards(view).page(followed.place)
 
     return await page(service, "sprint.html", build)
+
+
+@router.get("/sprints")
+async def sprints_page(service: ServiceDep) -> Response:
+    """All sprints, and how they go over time."""
+    return await page(service, "sprints.html", service.throughput.values)
+
+
+@router.get("/logs")
+async def logs_page(request: Request, service: ServiceDep) -> Response:
+    """Lines of the log."""
+    settings, given = service.served.settings.log, dict(request.query_params)
+    level, cap = Level(settings.level), settings.text_cap
+    return await page(service, "logs.html", lambda: logs.values(service.reader, given, level=level, text_cap=cap))
 
 
 @router.get("/static/{name}")

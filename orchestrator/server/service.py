@@ -15,6 +15,7 @@ from fastapi import Depends, FastAPI, Request
 from starlette.responses import Response
 
 from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
+from orchestrator.board.throughput import Throughput
 from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
@@ -108,6 +109,7 @@ class Service:
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
         self.boards = Boards(self.reader)
+        self.throughput = Throughput(self.reader, lambda sprint: self.boards.look(sprint)[1])
         self.most_streams = count_connections() * 3 // 4
         """Streams of events at a time; other requests need connections too."""
         self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)

@@ -91,24 +91,24 @@ class EventReader:
             if len(rows) < READ_CHUNK:
                 return
 
-    def start_of_last(
-        self, count: int, sprint: str | None, wants: Callable[[Event], bool], *, before: int = HIGHEST
-    ) -> int:
-        """Returns the number behind which the last `count` events lie that are wanted; 0 where there are fewer.
-
-        `before`: only events with lower numbers count.
-        """
+    def backwards(self, sprint: str | None = None, before: int = HIGHEST) -> Iterator[tuple[int, Event]]:
+        """Yields (sequence number, event) of what lies before a number, the newest first."""
         where = "seq < :before" if sprint is None else "seq < :before AND sprint = :sprint"
         query = f"SELECT seq, body FROM orchestrator_events WHERE {where} ORDER BY seq DESC LIMIT {READ_CHUNK}"
         while True:
             rows = self._look(query, before=before, sprint=sprint)
-            for seq, body in rows:
-                count -= wants(event_of(body))
-                if not count:
-                    return int(seq) - 1
-                before = seq
+            for before, body in rows:
+                yield before, event_of(body)
             if len(rows) < READ_CHUNK:
-                return 0
+                return
+
+    def start_of_last(self, count: int, sprint: str | None, wants: Callable[[Event], bool]) -> int:
+        """Returns the number behind which the last `count` events lie that are wanted; 0 where there are fewer."""
+        for seq, event in self.backwards(sprint):
+            count -= wants(event)
+            if not count:
+                return seq - 1
+        return 0
 
     def of_sprint(self, sprint: str) -> list[Event]:
         """Returns the events that are about the sprint itself and none of its stories, in order."""
