@@ -55,7 +55,15 @@ function onFragment(event) {
   const found = parse(event.data);
   for (const card of found.querySelectorAll("li.card")) place(document.adoptNode(card));
   for (const one of found.querySelectorAll("[data-fragment]")) swap(one);
+  tell();
 }
+
+// How many stories wait for a person stands in the title, for tabs in the background.
+function tell() {
+  const count = document.querySelectorAll(".card.state-waiting").length;
+  document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+}
+tell();
 
 // Replaces what has the id of `next`, where that shows something else and nobody is at work in it.
 function swap(next) {
