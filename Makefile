@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help picture demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
+.PHONY: help docs picture demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
 	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
 	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
 	@echo "make test-board   the board in a Chromium of this machine: each page, orders, reconnects, accessibility"
+	@echo "make docs      the documentation as a site, in site/"
 	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
@@ -73,6 +74,10 @@ sbom: $(VENV)/.run
 		--output-reproducible -o sbom.json requirements.txt
 	@echo "sbom.json: what the daemon needs from PyPI, as CycloneDX"
 
+# The documentation as a site; a link that leads nowhere is an error.
+docs: $(VENV)/.run
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/uv tool run -q --from mkdocs-material==9.8.2 mkdocs build -q $(ARGS)
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -114,4 +119,4 @@ contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool
 
 clean:
-	rm -rf $(VENV) .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist sbom.json *.egg-info
+	rm -rf $(VENV) site .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist sbom.json *.egg-info

@@ -28,7 +28,6 @@ _RUNS = frozenset({"tests_finished", "older_tests_failed"})
 _AMENDED = frozenset({"contract_amended", "amendment_refused"})
 
 
-
 class StoryPage:
     """A story at one moment, as values for templates. Blocks.
 
