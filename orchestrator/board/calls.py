@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.board.deliveries import show_finding
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
@@ -167,7 +168,7 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
         "verdict": verdict,
         "told": [_tell(event) for event in told],
         "repairs": _repairs(told),
-        "findings": [one for event in told for one in event.data.get("findings") or ()],
+        "findings": [show_finding(one) for event in told for one in event.data.get("findings") or ()],
         "error": {"kind": failure.kind, "message": failure.message, "said": failure.original_message}
         if failure
         else None,
@@ -199,7 +200,7 @@ def _open_row(turn: _Turn, *, is_running: bool) -> dict[str, Any]:
         "verdict": verdict,
         "told": [_tell(event) for event in turn.told],
         "repairs": _repairs(turn.told),
-        "findings": [one for event in turn.told for one in event.data.get("findings") or ()],
+        "findings": [show_finding(one) for event in turn.told for one in event.data.get("findings") or ()],
         "error": None,
         "model": data.get("model", ""),
         "provider": data.get("provider", ""),

@@ -50,12 +50,12 @@ class StoryChanges:
             "head": between.head,
         }
 
-    async def patch(self) -> str:
-        """Returns the same as git's patch, without secrets. Raises WorkspaceError."""
+    async def patch(self, secrets: Iterable[str]) -> str:
+        """Returns the same as git's patch, without what looks like a secret and these. Raises WorkspaceError."""
         view: SprintView = await self._in_thread(self._reader.story, self._sprint, self._story)
         mirror, between = await self._find_range(view)
         text = await read_patch(mirror, between, self._file)
-        redacted: str = await self._in_thread(redact, text)
+        redacted: str = await self._in_thread(redact, text, secrets)
         return redacted
 
     async def _find_range(self, view: SprintView) -> tuple[Mirror, Range]:

@@ -134,8 +134,8 @@ class _File:
         return self._colours.read(self._new, self._changed.path)
 
     def _comment_rows(self, new: int | None) -> Iterator[dict[str, Any]]:
-        for one in self._comments.get(-1 if new is None else new + 1, ()):
-            yield {"kind": "comment", **one}
+        for number, one in enumerate(self._comments.get(-1 if new is None else new + 1, ())):
+            yield {**one, "kind": "comment", "is_first": not number}
 
 
 def _why_not_shown(changed: ChangedFile) -> str:

@@ -58,7 +58,7 @@ class StoryPage:
             "tasks": [self._task(task) for task in self._task_ids],
             "reviews": list_reviews(self._events),
             "tests": self._tests,
-            "findings": [*map(show_finding, self._shown["findings"])],
+            "findings_of_story": [*map(show_finding, self._shown["findings"])],
             "stages": add_up(self._events, self._report.stages),
             "calls": calls,
         }

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from orchestrator.board import logs
 from orchestrator.board.cards import Cards
+from orchestrator.board.changes_page import StoryChanges
+from orchestrator.board.story_page import StoryPage
 from orchestrator.board.templates import read_static, render
 from orchestrator.core.errors import OrchestratorError, UnknownName
 from orchestrator.core.event import Level
@@ -26,6 +28,7 @@ from orchestrator.server.service import Service, ServiceDep
 
 router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
+Part = Annotated[str, Query(max_length=4096)]
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 GAP_S = 0.2
 """Between two fragments: what comes meanwhile is drawn once."""
@@ -87,6 +90,47 @@ async def logs_page(request: Request, service: ServiceDep) -> Response:
     settings, given = service.served.settings.log, dict(request.query_params)
     level, cap = Level(settings.level), settings.text_cap
     return await page(service, "logs.html", lambda: logs.values(service.reader, given, level=level, text_cap=cap))
+
+
+@router.get("/sprints/{sprint}/stories/{story}")
+async def story_page(sprint: Id, story: Id, service: ServiceDep) -> Response:
+    """A story with all that is recorded of it."""
+
+    def build() -> Values:
+        followed, view = service.boards.look(sprint)
+        place = followed.place  # what is recorded from here on is told as a change
+        return StoryPage(service.reader, view, story).values(place)
+
+    return await page(service, "story.html", build)
+
+
+@router.get("/sprints/{sprint}/stories/{story}/calls/{call}")
+async def call_page(sprint: Id, story: Id, call: Id, service: ServiceDep) -> Response:
+    """One call of a model: prompt and answer whole."""
+
+    def build() -> Values:
+        _, view = service.boards.look(sprint)
+        return StoryPage(service.reader, view, story).call(call)
+
+    return await page(service, "call.html", build)
+
+
+@router.get("/sprints/{sprint}/stories/{story}/diff")
+async def diff_page(
+    sprint: Id, story: Id, service: ServiceDep, task: Part = "", until: Part = "", file: Part = ""
+) -> Response:
+    """What a story has changed, or one of its tasks; up to a commit, of one file."""
+    changes = StoryChanges(service.reader, service.in_thread, sprint, story, task=task, until=until, file=file)
+    return await page(service, "diff.html", changes.values)
+
+
+@router.get("/sprints/{sprint}/stories/{story}/diff.txt")
+async def diff_text(
+    sprint: Id, story: Id, service: ServiceDep, task: Part = "", until: Part = "", file: Part = ""
+) -> Response:
+    """The same as git's patch."""
+    changes = StoryChanges(service.reader, service.in_thread, sprint, story, task=task, until=until, file=file)
+    return PlainTextResponse((await changes.patch(service.secrets)).encode("utf-8", "replace"))
 
 
 @router.get("/static/{name}")
