@@ -212,6 +212,11 @@ class Reader:
         records = self.records()
         return records[-1].sprint if records else None
 
+    def head(self) -> int:
+        """Returns the number of the last event in the log, 0 without any."""
+        with open_log(self._environment, self._folder) as log:
+            return log.head() if log else 0
+
     def all(self) -> list[SprintView]:
         """Returns every sprint, oldest first."""
         return [self._view(record) for record in self.records()]

@@ -154,7 +154,6 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
     editable = Choice.EDIT in gate.choices
     return {
         "plan": show_plan(written, found, branch) | {
-            "is_written": written is not gate.plan,
             "mended": [_finding(one) for one in mended],
             "changes": _diff(plan_text(written, ()), plan_text(gate.plan, ())) if written is not gate.plan else [],
         },

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
@@ -14,7 +15,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from orchestrator.board import logs
 from orchestrator.board.cards import Cards
 from orchestrator.board.changes_page import StoryChanges
+from orchestrator.board.gates import read_branch, show_gate, show_gates
 from orchestrator.board.story_page import StoryPage
+from orchestrator.board.submit_page import show_backlogs
 from orchestrator.board.templates import read_static, render
 from orchestrator.core.errors import OrchestratorError, UnknownName
 from orchestrator.core.event import Level
@@ -133,13 +136,50 @@ async def diff_text(
     return PlainTextResponse((await changes.patch(service.secrets)).encode("utf-8", "replace"))
 
 
+@router.get("/gates")
+async def gates_page(service: ServiceDep) -> Response:
+    """The open questions of all sprints."""
+
+    def build() -> Values:
+        # First: what is recorded while the sprints are read changes the page once more.
+        place = service.reader.head()
+        return show_gates(service.boards.unfinished(), datetime.now(UTC)) | {"place": place}
+
+    return await page(service, "gates.html", build)
+
+
+@router.get("/sprints/{sprint}/stories/{story}/gate")
+async def gate_page(sprint: Id, story: Id, service: ServiceDep) -> Response:
+    """A story's question, with all that is needed to answer it."""
+
+    async def build() -> Values:
+        place = await service.in_thread(service.reader.head)
+        view = await service.in_thread(service.reader.story, sprint, story)
+        branch = await read_branch(service.environment, view, story)
+        return await service.in_thread(show_gate, view, story, branch, datetime.now(UTC)) | {"place": place}
+
+    return await page(service, "gate.html", build)
+
+
+@router.get("/submit")
+async def submit_page(service: ServiceDep) -> Response:
+    """Where a backlog is handed in, and those that are watched."""
+    limit_kb, state = service.served.settings.serve.body_limit_kb, service.served.state()
+
+    def build() -> Values:
+        return show_backlogs(state.backlogs, service.environment, limit_kb) | {"place": service.reader.head()}
+
+    return await page(service, "submit.html", build)
+
+
 @router.get("/static/{name}")
-async def static(name: str, service: ServiceDep) -> Response:
-    """A file of the board's own."""
+async def static(name: str, service: ServiceDep, v: str = "") -> Response:
+    """A file of the board's own; a module that another one imports is asked for without a version."""
     content = await service.in_thread(read_static, name)
     if content is None:
         return Response(status_code=HTTPStatus.NOT_FOUND)
-    return Response(content, headers=_FOREVER, media_type=_MEDIA.get(name.rpartition(".")[2], "text/plain"))
+    media = _MEDIA.get(name.rpartition(".")[2], "text/plain")
+    return Response(content, headers=_FOREVER if v else None, media_type=media)
 
 
 @router.get("/board/events")
@@ -150,7 +190,7 @@ async def board_events(
     cards: Annotated[bool, Query(description="true: also the cards that change, as HTML")] = False,
     last_event_id: Last = "",
 ) -> Response:
-    """What changes behind a number of the log: `changed` names the stories, `fragment` has their cards as HTML."""
+    """What changes behind a number of the log: `changed` names stories and events, `fragment` has cards as HTML."""
     return EventStream(service, _changes(service, int(last_event_id or after), sprint, cards=cards))
 
 
@@ -171,8 +211,8 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
             was_running = runs
             yield _chunk("fragment", html, place)
         if found.lines:
-            changed = {(line.event.sprint, line.event.story) for line in found.lines}
-            told = [{"sprint": name, "story": story} for name, story in sorted(changed, key=str)]
+            changed = {(line.event.sprint, line.event.story, line.event.name) for line in found.lines}
+            told = [{"sprint": one, "story": story, "name": name} for one, story, name in sorted(changed, key=str)]
             yield _chunk("changed", json.dumps(told), place)
             await asyncio.sleep(GAP_S)
         elif not found.more and not await feed.more(place, LOOK_S):

@@ -16,7 +16,9 @@ from starlette.responses import Response
 
 from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.board.throughput import Throughput
+from orchestrator.core.history import is_finished
 from orchestrator.core.secrets import redacted, secrets_of
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, dump_json
@@ -85,6 +87,8 @@ class Boards:
     def __init__(self, reader: Reader) -> None:
         self._reader, self._lock = reader, Lock()
         self._followed: OrderedDict[str, FollowedSprint] = OrderedDict()
+        self._ended: dict[str, SprintRecord] = {}
+        """Sprints whose stories have all ended; one whose story begins anew has another record."""
 
     def look(self, sprint: str) -> tuple[FollowedSprint, SprintView]:
         """Returns a sprint, as it is now. Raises UnknownName."""
@@ -94,6 +98,19 @@ class Boards:
             while len(self._followed) > MOST_FOLLOWED:
                 self._followed.popitem(last=False)
             return followed, followed.look()
+
+    def unfinished(self) -> list[SprintView]:
+        """Returns the sprints that have a story without an outcome, oldest first."""
+        found = []
+        for record in self._reader.records():
+            if self._ended.get(record.sprint) == record:
+                continue
+            _, view = self.look(record.sprint)
+            if is_finished(view.histories):
+                self._ended[record.sprint] = record
+            else:
+                found.append(view)
+        return found
 
 
 class Service:

@@ -1,6 +1,6 @@
 // What the daemon said to a request, shown in an <output>: its sentence, and its findings as a list. Texts only.
 
-function element(name, text, className = "") {
+export function element(name, text, className = "") {
   const made = document.createElement(name);
   made.textContent = text;
   if (className) made.className = className;

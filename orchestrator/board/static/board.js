@@ -105,13 +105,22 @@ async function refresh() {
 
 let waiting = null;
 
+// Whether one of these changes concerns a region: data-story and data-names (of events) say which ones do.
+function isAbout(region, changes) {
+  const { story, names } = region.dataset;
+  return changes.some((one) => (!story || story === one.story) && (!names || names.split(" ").includes(one.name)));
+}
+
 function onChanged(event) {
   const told = JSON.parse(event.data);
   document.dispatchEvent(new CustomEvent("changed", { detail: told }));
-  if (document.querySelector("[data-region]") && !waiting) {
+  if (!waiting && [...document.querySelectorAll("[data-region]")].some((one) => isAbout(one, told))) {
     waiting = setTimeout(() => { waiting = null; refresh(); }, REFRESH_MS);
   }
 }
+
+// The daemon takes a backlog over, or drops it, a moment after it has said so, and no event tells of the latter.
+document.addEventListener("ordered", () => setTimeout(refresh, 1000));
 
 // ---- the stream: the browser comes back with the last id by itself; where it gives up, we do
 

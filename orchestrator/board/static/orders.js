@@ -4,6 +4,7 @@
 //   data-type             of a field: "number" or "boolean"; a text without it
 //   data-warning, data-question   of a button: a dialog asks first, and names what is lost
 //   data-done             words for an answer that has none
+//   data-result           the <output> that keeps the words of an accepted order, where the form itself may vanish by it
 //
 // A field named "by" is who gives the order; the name that was given last is kept in the browser.
 
@@ -32,13 +33,18 @@ async function order(form, button) {
   for (const one of buttons) one.disabled = true;
   output.focus();
   const result = await send(output, form.action, { method, ...body }, { done: form.dataset.done, see: form.dataset.see });
-  output.focus();
   for (const one of buttons) one.disabled = false;
-  if (result?.good) {
-    // What was sent is no longer a draft: the page may show what came of it.
-    for (const field of form.querySelectorAll("textarea, input")) field.defaultValue = field.value;
-    document.dispatchEvent(new CustomEvent("ordered", { detail: result.told }));
+  if (!result?.good) {
+    output.focus();
+    return;
   }
+  const kept = form.dataset.result ? document.querySelector(form.dataset.result) : output;
+  if (kept !== output) kept.replaceChildren(...output.childNodes);
+  kept.dataset.state = "done";
+  kept.focus();
+  // What was sent is no longer a draft: the page may show what came of it.
+  for (const field of form.querySelectorAll("textarea, input")) field.defaultValue = field.value;
+  document.dispatchEvent(new CustomEvent("ordered"));
 }
 
 document.addEventListener("submit", (event) => {
@@ -71,11 +77,8 @@ function closeAnswered() {
     const gate = form.elements.gate?.value;
     if (gate === undefined || gate === open || form.dataset.closed || form.dataset.busy) continue;
     form.dataset.closed = "yes";
-    for (const one of form.querySelectorAll("button")) one.hidden = true;
-    const output = form.querySelector("output");
-    if (output.dataset.state !== "done") {
-      say(output, "refused", `Question ${gate} is no longer open; the top of the page says why. What you typed is kept here to be copied.`);
-    }
+    for (const one of form.querySelectorAll(".choices, button")) one.hidden = true;
+    say(form.querySelector("output"), "refused", `Question ${gate} is no longer open; the top of the page says why. What you typed is kept here to be copied.`);
   }
 }
 
