@@ -1,7 +1,9 @@
 """A Chromium of this machine, and windows of it that notice what no page of ours may do."""
 
 import os
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -97,6 +99,14 @@ class Window:
         )
         return found
 
+    def paths(self) -> list[str]:
+        """Returns where the page's links lead within the board: no API, no file, no part of the same page."""
+        found: list[str] = self.page.eval_on_selector_all(
+            "a[href]",
+            "links => links.filter(one => one.origin == location.origin).map(one => one.pathname + one.search)",
+        )
+        return [path for path in dict.fromkeys(found) if not path.startswith(("/api/", "/static/"))]
+
     def look(self, size: dict[str, int], scheme: Scheme) -> None:
         """Shows the same page in another size and colour scheme."""
         self.page.set_viewport_size(size)  # type: ignore[arg-type]
@@ -127,6 +137,28 @@ class Window:
     def _dialog(self, dialog: Any) -> None:
         self.faults.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
+
+
+def crawl(window: Window, *begin: str, most: int) -> Iterator[str]:
+    """Opens every page that links lead to, and yields its path: of those that differ by names alone, `most`."""
+    seen, left = Counter[str](), [*begin]
+    known = set(left)
+    while left:
+        path = left.pop(0)
+        window.open(path)
+        found = [one for one in window.paths() if one not in known]
+        known.update(found)
+        yield path
+        for one in found:
+            kind = kind_of(one)
+            seen[kind] += 1
+            if seen[kind] <= most:
+                left.append(one)
+
+
+def kind_of(path: str) -> str:
+    """Returns a path without what differs from one sprint, story, task and call to another."""
+    return re.sub(r"=[^&]*", "=", re.sub(r"(?<=/)[^/?]*\d[^/?]*", "N", path))
 
 
 OpenWindow = Callable[..., Window]
