@@ -3,9 +3,11 @@
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from orchestrator.board.deliveries import show_finding
+from orchestrator.board.fit import cut_text
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
@@ -13,6 +15,7 @@ from orchestrator.core.spending import PersonaSpending, amount_in
 from orchestrator.core.sprint import SprintRecord, StageTime, Tokens
 from orchestrator.reports.report import STAGE_OF_PURPOSE
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
+from orchestrator.storage.state_folder import StateFolder
 
 EXCERPT = 600
 """Characters of an answer in a list of calls."""
@@ -53,8 +56,8 @@ class _Turn:
 class StoryCalls:
     """The calls of a story in its present generation. Blocks while it is built."""
 
-    def __init__(self, journal: ReplyJournal, record: SprintRecord, story: str, events: Iterable[Event]) -> None:
-        self._journal, self._sprint = journal, record.sprint
+    def __init__(self, folder: StateFolder, record: SprintRecord, story: str, events: Iterable[Event]) -> None:
+        self._journal, self._sprint = ReplyJournal(folder.replies, folder.shared), record.sprint
         self._workflow = record.workflow_id(story).removeprefix(f"{record.sprint}/")
         self._folders = {"": self._workflow}
         """Beginning of a call's id → the workflow whose journal has it."""
@@ -62,7 +65,7 @@ class StoryCalls:
             self._folders["plan-"] = record.plan_workflow_id(story).removeprefix(f"{record.sprint}/")
         self._turns = _read_turns(events)
         self._kept = self._read_journal()
-        if any(turn.finished and not turn.calls for turn in self._turns) and journal.fetch(
+        if any(turn.finished and not turn.calls for turn in self._turns) and self._journal.fetch(
             self._sprint, self._workflow
         ):
             self._kept = self._read_journal()
@@ -97,6 +100,13 @@ class StoryCalls:
             "unconstrained": reply.unconstrained if reply else "",
             "schema": entry.schema_name or "",
         }
+
+    def find_answer(self, persona: str, task: str, until: datetime) -> str:
+        """Returns the answer of a persona about a task that came last before a time; "" where it is not kept."""
+        for turn in reversed(self._turns):
+            if (turn.asked.persona, turn.asked.task or "") == (persona, task) and turn.asked.time <= until:
+                return next((entry.reply.text for _, entry in turn.calls if entry.reply), "")
+        return ""
 
     def _read_journal(self) -> dict[str, str]:
         """Gives each turn its calls; returns call → the workflow that it belongs to."""
@@ -181,7 +191,7 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
         "reasoning": usage.reasoning if usage else 0,
         "usd": call.cost_usd if call else 0.0,
         "duration_ms": reply.duration_ms if reply else 0,
-        "excerpt": _begin(reply.text) if reply else "",
+        "excerpt": cut_text(reply.text, EXCERPT) if reply else "",
         "is_cut": reply is not None and len(reply.text) > EXCERPT,
     }
 
@@ -236,15 +246,6 @@ def _repairs(told: Iterable[Event]) -> list[dict[str, Any]]:
             places = [one["offset"] for one in first if one.get("kind") == kind]
             found[kind] = {"kind": kind.replace("_", " "), "count": count, "offsets": places}
     return [*found.values()]
-
-
-def _begin(text: str) -> str:
-    """Returns how a text begins, up to the end of a word: half a secret would not be seen as one."""
-    if len(text) <= EXCERPT:
-        return text
-    head = text[:EXCERPT]
-    blank = max(head.rfind(" "), head.rfind("\n"))
-    return f"{head[:blank] if blank > 0 else ''} …"
 
 
 def add_up(events: Iterable[Event], stages: Iterable[StageTime]) -> list[dict[str, Any]]:

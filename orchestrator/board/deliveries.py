@@ -1,22 +1,28 @@
 """What the events of a story tell of its tasks: their commits, and the reviews of each."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from orchestrator.answers.review import parse_review
+from orchestrator.core.delivery import ReviewIssue
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 
+Answers = Callable[[str, str, datetime], str]
+"""Reviewer, task, time → the answer that the reviewer gave last before; "" where it is not kept."""
 
-def list_deliveries(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
+
+def list_deliveries(events: Iterable[Event], task: str) -> Iterator[dict[str, Any]]:
     """Yields the commits of a task, in order, each once."""
-    made = {event.data["commit"]: event for event in events if event.name == "task_committed"}
+    own = (event for event in events if event.name == "task_committed" and event.task == task)
+    made = {event.data["commit"]: event for event in own}
     for number, (commit, event) in enumerate(made.items(), start=1):
         files, removed = event.data.get("files") or [], event.data.get("removed") or []
         yield {"number": number, "commit": commit, "time": iso(event.time), "files": files, "removed": removed}
 
 
-def list_reviews(events: Iterable[Event]) -> list[dict[str, Any]]:
+def list_reviews(events: Iterable[Event], answers: Answers) -> list[dict[str, Any]]:
     """Returns each review of a task with its comments, and the commit that was read."""
     commits: dict[str | None, str] = {}
     reviews = []
@@ -24,23 +30,40 @@ def list_reviews(events: Iterable[Event]) -> list[dict[str, Any]]:
         if event.name == "task_committed":
             commits[event.task] = event.data["commit"]
         elif event.name == "review_judged":
-            data = event.data
-            reviews.append(
-                {
-                    "task": event.task or "",
-                    "time": iso(event.time),
-                    "number": data.get("attempt") or 0,
-                    "verdict": str(data.get("verdict") or "").replace("_", " "),
-                    "message": event.message,
-                    "commit": commits.get(event.task, ""),
-                    "by": [
-                        {**one, "verdict": str(one.get("verdict", "")).replace("_", " ")}
-                        for one in data.get("reviews") or ()
-                    ],
-                    "comments": [_comment(one) for one in data.get("findings") or ()],
-                }
-            )
+            reviews.append({**_review(event, answers), "commit": commits.get(event.task, "")})
     return reviews
+
+
+def _review(event: Event, answers: Answers) -> dict[str, Any]:
+    data, task = event.data, event.task or ""
+    by = [{**one, "verdict": str(one.get("verdict", "")).replace("_", " ")} for one in data.get("reviews") or ()]
+    comments = [_comment(raw) for raw in data.get("findings") or ()]
+    for one in by:
+        # Events have the comments that are to be mended; those of who approves stand in the answer alone.
+        if one.get("approved") and one.get("issues"):
+            review, _ = parse_review(answers(one["by"], task, event.time))
+            comments += [_remark(issue, one["by"]) for issue in review.issues]
+    return {
+        "task": task,
+        "time": iso(event.time),
+        "number": data.get("attempt") or 0,
+        "verdict": str(data.get("verdict") or "").replace("_", " "),
+        "by": by,
+        "comments": comments,
+    }
+
+
+def _remark(issue: ReviewIssue, by: str) -> dict[str, Any]:
+    """Returns a comment of a reviewer who approves."""
+    return {
+        "code": "",
+        "severity": issue.severity.value,
+        "message": f"{by}: {issue.title}{f': {issue.issue}' if issue.issue else ''}",
+        "fix": issue.fix,
+        "place": issue.file,
+        "file": issue.file,
+        "line": issue.line,
+    }
 
 
 def _comment(raw: Mapping[str, Any]) -> dict[str, Any]:

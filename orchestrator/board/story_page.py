@@ -1,5 +1,6 @@
 """The page of a story: its path, plan, contract, tasks, reviews, tests, calls and cost; and the page of one call."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property
@@ -10,14 +11,14 @@ from orchestrator.app.views import begun_by, plan_json, story_json
 from orchestrator.board.calls import StoryCalls, add_up
 from orchestrator.board.cards import Cards
 from orchestrator.board.deliveries import iso, list_deliveries, list_reviews, show_finding
+from orchestrator.board.fit import fit
 from orchestrator.board.gates import Branch, show_plan
 from orchestrator.board.orders import list_story_orders
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
-from orchestrator.core.sprint import StoryStatus, TaskStatus
+from orchestrator.core.sprint import CaseOutcome, JudgedCase, StoryStatus, TaskStatus
 from orchestrator.reports.path import Mark, PathStep, of_story, span
-from orchestrator.storage.reply_journal import ReplyJournal
 
 SIGNS = {Mark.BEGIN: "○", Mark.GOOD: "✓", Mark.AGAIN: "↻", Mark.WAIT: "?", Mark.BAD: "✗", Mark.NOW: "▸"}
 LONG = timedelta(minutes=1)
@@ -44,8 +45,7 @@ class StoryPage:
 
     def values(self, place: int) -> dict[str, Any]:
         """Returns what story.html shows; `place`: up to where the log was read."""
-        calls = self._calls.rows(is_running=self._view.is_running)
-        return {
+        values = {
             "place": place,
             "sprint": self._whole.record.sprint,
             "story": self._story,
@@ -56,27 +56,32 @@ class StoryPage:
             "plan": self._plan,
             "contract": self._contract,
             "tasks": [self._task(task) for task in self._task_ids],
-            "reviews": list_reviews(self._events),
+            "reviews": list_reviews(self._events, self._calls.find_answer),
             "tests": self._tests,
             "findings_of_story": [*map(show_finding, self._shown["findings"])],
             "stages": add_up(self._events, self._report.stages),
-            "calls": calls,
+            "calls": self._calls.rows(is_running=self._view.is_running),
         }
+        return fit(values)
 
     def call(self, name: str) -> dict[str, Any]:
         """Returns what call.html shows. Raises UnknownName."""
-        return {
+        values = {
             "sprint": self._whole.record.sprint,
             "story": self._story,
             "title": self._shown["title"],
             "call": self._calls.call(name),
         }
+        return fit(values)
+
+    def call_text(self, name: str, part: str) -> str:
+        """Returns the prompt or the answer of a call, whole. Raises UnknownName."""
+        call = self._calls.call(name)
+        return str(call["prompt_text"] if part == "prompt" else call["answer"])
 
     @cached_property
     def _calls(self) -> StoryCalls:
-        folder = self._reader.folder
-        journal = ReplyJournal(folder.replies, folder.shared)
-        return StoryCalls(journal, self._view.record, self._story, self._events)
+        return StoryCalls(self._reader.folder, self._view.record, self._story, self._events)
 
     @cached_property
     def _report(self) -> Any:
@@ -197,7 +202,7 @@ class StoryPage:
             "title": words,
             "status": status,
             "deliveries": len(finished),
-            "commits": [*list_deliveries(own)],
+            "commits": [*list_deliveries(own, task)],
             "commands": [
                 {"message": event.message, "level": event.level.value}
                 for event in own
@@ -217,16 +222,8 @@ class StoryPage:
             "passed": report.tests.passed,
             "failed": report.tests.failed,
             "run": report.tests.run,
-            "criteria": [
-                {
-                    "criterion": row.criterion,
-                    "tests": [
-                        {"name": case.name, "result": case.result, "shown_by": case.shown_by} for case in row.tests
-                    ],
-                }
-                for row in report.criteria
-            ],
-            "others": [{"name": one.name, "result": one.result} for one in others],
+            "criteria": [{"criterion": row.criterion, "tests": _fold_cases(row.tests)} for row in report.criteria],
+            "others": _fold_cases(others),
             "runs": [_run(event) for event in runs],
             "analyses": [
                 {
@@ -239,6 +236,15 @@ class StoryPage:
             ],
             "rewritten": [one.model_dump() for one in report.rewritten],
         }
+
+
+def _fold_cases(cases: Sequence[CaseOutcome]) -> list[dict[str, Any]]:
+    """Returns tests by name and result; those of one function with different parameters are counted."""
+    found = Counter((case.name, case.result, case.shown_by if isinstance(case, JudgedCase) else "") for case in cases)
+    return [
+        {"name": name, "result": result, "shown_by": shown_by, "count": count}
+        for (name, result, shown_by), count in found.items()
+    ]
 
 
 def _draw(steps: Sequence[PathStep]) -> Iterator[dict[str, Any]]:

@@ -96,31 +96,37 @@ def _commit(record: str) -> StoryCommit:
     return StoryCommit(commit, tuple(parents), commits.trailer_of(message, "Task"), message.partition("\n")[0])
 
 
-async def find_task_range(mirror: Mirror, made: Sequence[StoryCommit], task: str, until: str = "") -> Range:
+async def find_task_range(
+    mirror: Mirror, made: Sequence[StoryCommit], task: str, *, since: str = "", until: str = ""
+) -> Range:
     """Returns what a task has changed, as its reviewers are shown it: from before its first commit to its last one, and
     of that the files that its commits touch.
 
-    `until`: the last commit that counts. Raises WorkspaceError when there is none of the task.
+    `since`, `until`: only what its commits behind the one have changed, up to the other. Raises WorkspaceError when
+    there are none.
     """
     own = [one for one in made if one.task == task and len(one.parents) == 1]
-    if until:
-        last = next((number for number, one in enumerate(own, start=1) if one.commit == until), 0)
-        own = own[:last]
+    places = {one.commit: number for number, one in enumerate(own, start=1)}
+    if unknown := next((name for name in (since, until) if name and name not in places), None):
+        raise WorkspaceError(f"{unknown[:10]} is no commit of {task} on the story's branch")
+    base = own[0].parents[0] if own and not since else since
+    own = own[places[since] if since else 0 : places[until] if until else None]
     if not own:
-        raise WorkspaceError(f"{task} has no commit{f' {until[:10]}' if until else ''} on the story's branch")
+        raise WorkspaceError(f"{task} has no commit on the story's branch")
     names = await mirror.git(
         "diff-tree", "-r", "-z", "--name-only", "--no-commit-id", "--no-renames", "--stdin",
         stdin="".join(f"{one.commit}\n" for one in own).encode(),
     )  # fmt: skip
     paths = dict.fromkeys(path.decode("utf-8", "surrogateescape") for path in names.stdout.split(b"\0") if path)
-    return Range(own[0].parents[0], own[-1].commit, tuple(paths))
+    return Range(base, own[-1].commit, tuple(paths))
 
 
-async def read_changed_files(mirror: Mirror, between: Range, *, limit: int) -> list[ChangedFile]:
-    """Returns the files that differ, in git's order, with texts of at most `limit` bytes each and their hunks."""
+async def read_changed_files(mirror: Mirror, between: Range, *, limit: int, path: str = "") -> list[ChangedFile]:
+    """Returns the files that differ, in git's order, with texts of at most `limit` bytes each and their hunks; with a
+    `path` that one alone."""
     if between.paths == ():
         return []
-    entries = await _list_entries(mirror, between)
+    entries = [one for one in await _list_entries(mirror, between) if path in ("", commits.shown(one.path))]
     sizes = await _sizes(mirror, {oid for entry in entries for oid in entry.oids})
     wanted, total = [], 0
     for entry in entries:

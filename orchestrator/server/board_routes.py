@@ -6,22 +6,22 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from orchestrator.board import logs
 from orchestrator.board.cards import Cards
-from orchestrator.board.changes_page import StoryChanges
+from orchestrator.board.changes_page import Asked, StoryChanges
 from orchestrator.board.gates import read_branch, show_gate, show_gates
 from orchestrator.board.story_page import StoryPage
 from orchestrator.board.submit_page import show_backlogs
 from orchestrator.board.templates import read_static, render
 from orchestrator.core.errors import OrchestratorError, UnknownName
 from orchestrator.core.event import Level
-from orchestrator.core.secrets import redacted
+from orchestrator.core.secrets import redact, redacted
 from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
 from orchestrator.server.login import COOKIE, LASTS_S, is_same_origin, is_token, make_session, path_within
@@ -31,7 +31,6 @@ from orchestrator.server.service import Service, ServiceDep
 
 router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
-Part = Annotated[str, Query(max_length=4096)]
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 GAP_S = 0.2
 """Between two fragments: what comes meanwhile is drawn once."""
@@ -118,22 +117,41 @@ async def call_page(sprint: Id, story: Id, call: Id, service: ServiceDep) -> Res
     return await page(service, "call.html", build)
 
 
-@router.get("/sprints/{sprint}/stories/{story}/diff")
-async def diff_page(
-    sprint: Id, story: Id, service: ServiceDep, task: Part = "", until: Part = "", file: Part = ""
+@router.get("/sprints/{sprint}/stories/{story}/calls/{call}/{part}.txt")
+async def call_text(
+    sprint: Id, story: Id, call: Id, part: Literal["prompt", "answer"], service: ServiceDep
 ) -> Response:
-    """What a story has changed, or one of its tasks; up to a commit, of one file."""
-    changes = StoryChanges(service.reader, service.in_thread, sprint, story, task=task, until=until, file=file)
-    return await page(service, "diff.html", changes.values)
+    """The prompt or the answer alone, however long."""
+
+    def build() -> bytes:
+        _, view = service.boards.look(sprint)
+        text = StoryPage(service.reader, view, story).call_text(call, part)
+        return redact(text, service.secrets).encode("utf-8", "replace")
+
+    return PlainTextResponse(await service.in_thread(build))
+
+
+Part = Annotated[str, Query(max_length=4096)]
+
+
+async def _asked(sprint: Id, story: Id, task: Part = "", since: Part = "", until: Part = "", file: Part = "") -> Asked:
+    return Asked(sprint=sprint, story=story, task=task, since=since, until=until, file=file)
+
+
+ChangesAsked = Annotated[Asked, Depends(_asked)]
+
+
+@router.get("/sprints/{sprint}/stories/{story}/diff")
+async def diff_page(asked: ChangesAsked, service: ServiceDep) -> Response:
+    """What a story has changed, or one of its tasks."""
+    return await page(service, "diff.html", StoryChanges(service.reader, service.in_thread, asked).values)
 
 
 @router.get("/sprints/{sprint}/stories/{story}/diff.txt")
-async def diff_text(
-    sprint: Id, story: Id, service: ServiceDep, task: Part = "", until: Part = "", file: Part = ""
-) -> Response:
+async def diff_text(asked: ChangesAsked, service: ServiceDep) -> Response:
     """The same as git's patch."""
-    changes = StoryChanges(service.reader, service.in_thread, sprint, story, task=task, until=until, file=file)
-    return PlainTextResponse((await changes.patch(service.secrets)).encode("utf-8", "replace"))
+    patch = await StoryChanges(service.reader, service.in_thread, asked).patch(service.secrets)
+    return PlainTextResponse(patch.encode("utf-8", "replace"))
 
 
 @router.get("/gates")
