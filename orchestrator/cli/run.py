@@ -3,7 +3,9 @@
 import asyncio
 import signal
 import sys
+import threading
 from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -147,19 +149,42 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T | None:
 def demo_command(
     context: Context,
     folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Parent of the fresh folder.")] = Path(),
+    board: Annotated[bool, typer.Option("--board", help="Serve its board from the start until Ctrl-C.")] = False,
     log_format: FormatOption = None,
 ) -> int:
     """Run the packaged example from its backlog to a tested application. The team is scripted: no model is asked.
 
-    Example: orchestrator demo
+    Example: orchestrator demo --board
     """
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.app.init import check_out, fresh_copy, run_suite
+    from orchestrator.app.init import fresh_copy
+    from orchestrator.cli.board import board_in_thread
 
     place = fresh_copy(folder)
     settings, environment = load(place / "config.yaml", context.overrides)
-    as_json = context.as_json
-    printer = make_printer(settings, as_json=as_json, log_format=log_format)
+    printer = make_printer(settings, as_json=context.as_json, log_format=log_format)
+    told = sys.stderr if context.as_json else sys.stdout
+    with board_in_thread(settings, environment) if board else nullcontext() as link:
+        if link is not None:
+            print(f"Watch it in a browser: {link}", file=told, flush=True)
+        code = _run_demo(place, settings, environment, printer, as_json=context.as_json)
+        if code == Exit.INTERRUPTED:
+            return code
+        if link is None:
+            printer.say(f"Its board, for a browser: `cd {place} && orchestrator board`")
+            return code
+        print(f"The board stays open until Ctrl-C: {link}", file=told, flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        return code
+
+
+def _run_demo(
+    place: Path, settings: Settings, environment: Environment, printer: EventPrinter, *, as_json: bool
+) -> int:
+    # Imported here: the engine takes a second to import, and --help must not.
+    from orchestrator.app.init import check_out, run_suite
+
     printer.say(f"A scripted team (recorded answers, no model is asked) works through {place / 'backlog.csv'}.")
     options = RunOptions(
         backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT

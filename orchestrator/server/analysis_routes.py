@@ -35,7 +35,7 @@ Asked = Annotated[AnalysisRequest, Depends(read_body(AnalysisRequest))]
 async def analyse(body: Asked, service: ServiceDep) -> Response:
     """It is kept first, then carried out beside the sprints, also over restarts. 409: another one is at work."""
     try:
-        state = await service.served.analyses.begin(body)
+        state = await service.daemon.analyses.begin(body)
     except ConfigError as error:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
     return await service.answer(lambda: state.model_dump(mode="json"), HTTPStatus.ACCEPTED)
@@ -64,7 +64,7 @@ async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
 async def cancel(analysis: AnalysisId, service: ServiceDep) -> Response:
     """Paid results are kept: a request with its id resumes it. 409: it is not running."""
     try:
-        state = await service.served.analyses.cancel(analysis)
+        state = await service.daemon.analyses.cancel(analysis)
     except UnknownName as error:
         raise Refused(HTTPStatus.NOT_FOUND, error.message, error.findings) from error
     return await service.answer(lambda: state.model_dump(mode="json"))

@@ -26,7 +26,7 @@ from orchestrator.server.metrics import Metrics
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
 from orchestrator.server.openapi import WRITES, describe
 from orchestrator.server.problems import Refused, handle_problems
-from orchestrator.server.service import Service, ServiceDep
+from orchestrator.server.service import Service, ServiceDep, Viewer
 
 if TYPE_CHECKING:
     from orchestrator.daemon.serve import Daemon
@@ -35,8 +35,8 @@ ANSWERS = ("/api/v1/extract", "/api/v1/check/")
 """Paths where a model's text is read: slow by the megabyte, and meanwhile everything else is slower."""
 
 
-def build_app(served: "Daemon", metrics: Metrics | None = None) -> FastAPI:
-    """Returns everything the daemon answers; `metrics` are those that its events are fed to.
+def build_app(served: "Daemon | Viewer", metrics: Metrics | None = None) -> FastAPI:
+    """Returns everything that is answered over HTTP; `metrics` are those that the daemon's events are fed to.
 
     Requests need the token of `served.environment`, if it has one. Needs no start: what it begins in the background
     ends with `listen.serve_http`, or with `get_service(app).close()`.
@@ -51,7 +51,7 @@ def build_app(served: "Daemon", metrics: Metrics | None = None) -> FastAPI:
     return app
 
 
-def _body_limit(served: "Daemon", path: str) -> tuple[int, str]:
+def _body_limit(served: "Daemon | Viewer", path: str) -> tuple[int, str]:
     """Returns the bytes that a body for this path may have, and the setting that says so."""
     limits = served.settings.serve
     whole = (limits.body_limit_kb * 1024, "serve.body_limit_kb")

@@ -47,7 +47,7 @@ async def readiness(request: Request, service: ServiceDep) -> Response:
     told: dict[str, Any] = {"ready": ready, "components": found}
     if request.scope.get(AUTHORIZED):
         # A waiting sprint does not make the daemon unready: everything else continues.
-        told["waiting"] = {one.sprint: one.reason for one in service.served.state().sprints if one.reason}
+        told["waiting"] = {one.sprint: one.reason for one in service.daemon.state().sprints if one.reason}
     else:
         told["components"] = {name: "not ready" if why else "" for name, why in found.items()}
     return Response(dump_json(told), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, media_type=JSON)
@@ -59,7 +59,7 @@ async def readiness(request: Request, service: ServiceDep) -> Response:
 )  # fmt: skip
 async def metrics(service: ServiceDep) -> Response:
     """In its text format; counters begin at zero with each process."""
-    return Response(service.metrics.text(service.served.state(), service.feed.streams), media_type=CONTENT_TYPE)
+    return Response(service.metrics.text(service.daemon.state(), service.feed.streams), media_type=CONTENT_TYPE)
 
 
 @router.get(
@@ -74,7 +74,7 @@ async def openapi(request: Request, service: ServiceDep) -> Response:
 @router.get("/daemon", **describe("daemon", "The daemon at this moment", DaemonState, *GUARDED))
 async def daemon(service: ServiceDep) -> Response:
     """Its phase, backlogs, sprints, and how much is at work."""
-    state = service.served.state()
+    state = service.daemon.state()
     return await service.answer(lambda: state.model_dump(mode="json"))
 
 
@@ -82,7 +82,7 @@ async def daemon(service: ServiceDep) -> Response:
 async def reload(service: ServiceDep) -> Response:
     """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
     try:
-        message = await service.served.reload()
+        message = await service.daemon.reload()
     except UserError as error:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
     return await service.answer(lambda: {"message": message})
@@ -91,7 +91,7 @@ async def reload(service: ServiceDep) -> Response:
 @router.get("/backlogs", **describe("backlogs", "The backlogs that are watched", list[BacklogState], *GUARDED))
 async def backlogs(service: ServiceDep) -> Response:
     """With what is wrong where the present content is refused."""
-    state = service.served.state()
+    state = service.daemon.state()
     return await service.answer(lambda: [backlog.model_dump(mode="json") for backlog in state.backlogs])
 
 
@@ -114,7 +114,7 @@ async def submit(
     if wrong:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} cannot be a backlog's name: {wrong}")
     try:
-        submitted = await service.served.submit(name, f".{form}", await request.body())
+        submitted = await service.daemon.submit(name, f".{form}", await request.body())
     except ConfigError as error:
         raise Refused(HTTPStatus.CONFLICT, error.message, error.findings) from error
     status = HTTPStatus.OK if submitted.replaced else HTTPStatus.CREATED
@@ -147,7 +147,7 @@ async def dry_run(
 async def withdraw(name: BacklogName, service: ServiceDep) -> Response:
     """Sprints that it has started continue."""
     try:
-        await service.served.withdraw(name)
+        await service.daemon.withdraw(name)
     except ConfigError as error:
         raise Refused(HTTPStatus.NOT_FOUND, error.message, error.findings) from error
     return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -120,7 +120,7 @@ async def prune(body: Prune, service: ServiceDep) -> Response:
     """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
     limits: dict[str, float | None] = {"days": body.days, "max_mb": body.max_mb}
     limits = {name: limit for name, limit in limits.items() if name in body.model_fields_set}
-    done = await service.served.prune(limits, dry_run=body.dry_run)
+    done = await service.daemon.prune(limits, dry_run=body.dry_run)
     return await service.answer(lambda: done.model_dump(mode="json"))
 
 
@@ -132,6 +132,6 @@ async def doctor(service: ServiceDep, sandbox: Sandbox = False) -> Response:
     if service.alone["doctor"].locked():
         raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "somebody is having a look already")
     async with service.alone["doctor"]:
-        rows = await service.served.examine(sandbox=sandbox)
+        rows = await service.daemon.examine(sandbox=sandbox)
     told = [row.model_dump(mode="json") for row in rows]
     return await service.answer(lambda: {"ok": all(row.ok for row in rows), "rows": told})

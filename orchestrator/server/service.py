@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from threading import Lock
@@ -21,8 +22,8 @@ from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
-from orchestrator.server.problems import JSON, dump_json
-from orchestrator.settings import Environment
+from orchestrator.server.problems import JSON, Refused, dump_json
+from orchestrator.settings import Environment, Settings
 
 if TYPE_CHECKING:
     from orchestrator.daemon.serve import Daemon
@@ -33,10 +34,18 @@ FRESH_S = 1.0
 """Seconds that a look at the components counts: requests for it need no token."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Viewer:
+    """What is served where no daemon is: a state folder, to look at and to record orders in."""
+
+    settings: Settings
+    environment: Environment
+
+
 class Readiness:
     """Latest state of the components; concurrent requests share one check."""
 
-    def __init__(self, served: "Daemon") -> None:
+    def __init__(self, served: "Daemon | Viewer") -> None:
         self._served = served
         self._look: asyncio.Task[Mapping[str, str]] | None = None
         self._until = 0.0
@@ -50,11 +59,12 @@ class Readiness:
         return await asyncio.shield(self._look)
 
     async def _looked(self) -> Mapping[str, str]:
+        daemon = expect_daemon(self._served)
         try:
-            found = dict(await asyncio.wait_for(self._served.readiness(), ANSWER_S))
+            found = dict(await asyncio.wait_for(daemon.readiness(), ANSWER_S))
         except TimeoutError:
             found = {"components": f"they did not answer within {ANSWER_S:g} s"}
-        phase = self._served.state().phase
+        phase = daemon.state().phase
         return {"daemon": "" if phase == "ready" else f"it is {phase}", **found}
 
     async def close(self) -> None:
@@ -63,6 +73,14 @@ class Readiness:
             self._look.cancel()
             with suppress(asyncio.CancelledError):  # our own cancellation
                 await self._look
+
+
+def expect_daemon(served: "Daemon | Viewer") -> "Daemon":
+    """Returns the daemon. Raises Refused where none is served."""
+    if isinstance(served, Viewer):
+        told = "no daemon runs here: this is `orchestrator board`, which shows sprints and records orders to them"
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{told}; for all else start `orchestrator serve`")
+    return served
 
 
 P = ParamSpec("P")
@@ -116,7 +134,7 @@ class Boards:
 class Service:
     """One per app; `close` ends what it started."""
 
-    def __init__(self, served: "Daemon", metrics: Metrics) -> None:
+    def __init__(self, served: "Daemon | Viewer", metrics: Metrics) -> None:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
@@ -132,8 +150,13 @@ class Service:
         self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)
 
     @property
+    def daemon(self) -> "Daemon":
+        """The daemon. Raises Refused where none is served."""
+        return expect_daemon(self.served)
+
+    @property
     def environment(self) -> Environment:
-        """Of the daemon."""
+        """Of the daemon, or of the viewer."""
         return self.served.environment
 
     async def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -62,10 +62,8 @@ class EventReader:
 
     def heads(self) -> dict[str, int]:
         """Sprint → the sequence number of its last event."""
-        return {
-            sprint: head
-            for sprint, head in self._look("SELECT sprint, max(seq) FROM orchestrator_events GROUP BY sprint")
-        }
+        found = self._look("SELECT sprint, max(seq) FROM orchestrator_events GROUP BY sprint")
+        return {sprint: seq for sprint, seq in found}
 
     def read(
         self, sprint: str | None = None, after: int = 0, *, story: str | None = None
