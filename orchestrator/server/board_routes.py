@@ -26,7 +26,7 @@ from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
 from orchestrator.server.login import COOKIE, LASTS_S, is_same_origin, is_token, make_session, path_within
 from orchestrator.server.models import Id
-from orchestrator.server.problems import status_of
+from orchestrator.server.problems import Refused, status_of
 from orchestrator.server.service import Service, ServiceDep
 
 router = APIRouter(include_in_schema=False)
@@ -54,6 +54,9 @@ async def page(
     try:
         values = await build() if inspect.iscoroutinefunction(build) else await service.in_thread(build)
         html = await service.in_thread(lambda: render(template, redacted(values, service.secrets)))
+    except Refused as error:
+        status = error.status
+        html = await service.in_thread(render, "problem.html", {"title": "Not here", "problem": error.error})
     except OrchestratorError as error:
         status = status_of(error)
         title = "Not found" if isinstance(error, UnknownName) else "This cannot be shown"
@@ -182,10 +185,11 @@ async def gate_page(sprint: Id, story: Id, service: ServiceDep) -> Response:
 @router.get("/submit")
 async def submit_page(service: ServiceDep) -> Response:
     """Where a backlog is handed in, and those that are watched."""
-    limit_kb, state = service.served.settings.serve.body_limit_kb, service.served.state()
+    limit_kb = service.served.settings.serve.body_limit_kb
 
-    def build() -> Values:
-        return show_backlogs(state.backlogs, service.environment, limit_kb) | {"place": service.reader.head()}
+    async def build() -> Values:
+        place, backlogs = await service.in_thread(service.reader.head), service.daemon.state().backlogs
+        return show_backlogs(backlogs, service.environment, limit_kb) | {"place": place}
 
     return await page(service, "submit.html", build)
 
