@@ -226,7 +226,7 @@ def _changed(
 
     old, new = text(entry.old, entry.old_mode), text(entry.new, entry.new_mode)
     own = hunks.get((entry.old.encode(), entry.new.encode()), ())
-    if old is not None and new is not None and len(entry.oids) == 1:
+    if (old or new) and old is not None and new is not None and len(entry.oids) == 1:
         own = (Hunk(0, _count_lines(old), 0, _count_lines(new)),)
     return ChangedFile(
         path=commits.shown(entry.path),
