@@ -265,6 +265,12 @@ def _draw(steps: Sequence[PathStep]) -> Iterator[dict[str, Any]]:
         }
 
 
+def _failing(case: Any) -> dict[str, str]:
+    """Returns name and message of a test that failed; of older tests the log holds the name alone."""
+    known = case if isinstance(case, dict) else {"name": str(case)}
+    return {"name": str(known.get("name", "")), "message": str(known.get("message") or "")}
+
+
 def _run(event: Event) -> dict[str, Any]:
     data = event.data
     return {
@@ -275,7 +281,7 @@ def _run(event: Event) -> dict[str, Any]:
         "message": event.message,
         "verdict": str(data.get("verdict") or "").replace("_", " "),
         "problem": data.get("problem") or "",
-        "failing": [str(one) for one in data.get("failing") or ()],
+        "failing": [_failing(one) for one in data.get("failing") or ()],
         "flaky": [str(one) for one in data.get("flaky") or ()],
         "ran_with": data.get("ran_with") or [],
         "duration_s": (data.get("duration_ms") or 0) / 1000,
