@@ -100,12 +100,13 @@ class Window:
         return found
 
     def paths(self) -> list[str]:
-        """Returns where the page's links lead within the board: no API, no file, no part of the same page."""
+        """Returns to which other pages of the board its links lead."""
         found: list[str] = self.page.eval_on_selector_all(
             "a[href]",
             "links => links.filter(one => one.origin == location.origin).map(one => one.pathname + one.search)",
         )
-        return [path for path in dict.fromkeys(found) if not path.startswith(("/api/", "/static/"))]
+        pages = [path for path in dict.fromkeys(found) if not path.startswith(("/api/", "/static/"))]
+        return [path for path in pages if not path.partition("?")[0].endswith(".txt")]
 
     def look(self, size: dict[str, int], scheme: Scheme) -> None:
         """Shows the same page in another size and colour scheme."""
@@ -140,9 +141,9 @@ class Window:
 
 
 def crawl(window: Window, *begin: str, most: int) -> Iterator[str]:
-    """Opens every page that links lead to, and yields its path: of those that differ by names alone, `most`."""
-    seen, left = Counter[str](), [*begin]
-    known = set(left)
+    """Opens pages and every page that their links lead to, and yields the path: of each kind that links lead to `most`
+    at most."""
+    left, known, kinds = [*begin], set(begin), Counter[str]()
     while left:
         path = left.pop(0)
         window.open(path)
@@ -150,15 +151,14 @@ def crawl(window: Window, *begin: str, most: int) -> Iterator[str]:
         known.update(found)
         yield path
         for one in found:
-            kind = kind_of(one)
-            seen[kind] += 1
-            if seen[kind] <= most:
+            kinds[kind_of(one)] += 1
+            if kinds[kind_of(one)] <= most:
                 left.append(one)
 
 
 def kind_of(path: str) -> str:
-    """Returns a path without what differs from one sprint, story, task and call to another."""
-    return re.sub(r"=[^&]*", "=", re.sub(r"(?<=/)[^/?]*\d[^/?]*", "N", path))
+    """Returns a path without the names of sprint, story and call, and without its query."""
+    return re.sub(r"(?<=/)[^/]*\d[^/]*", "N", path.partition("?")[0])
 
 
 OpenWindow = Callable[..., Window]

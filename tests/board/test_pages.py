@@ -2,10 +2,17 @@
 
 import pytest
 
-from tests.board.browser import DESK, PHONE, OpenWindow, Window, crawl
+from tests.board.browser import DESK, PHONE, OpenWindow, Window, crawl, kind_of
 from tests.daemon_server import RealDaemon
 
 pytestmark = pytest.mark.board
+SPRINT = "/sprints/SP-001"
+STORY = "/sprints/N/stories/N"
+KINDS = {
+    *("/", "/sprints", "/sprints/N", "/gates", "/submit", "/logs", "/login"),
+    *(STORY, f"{STORY}/gate", f"{STORY}/diff", f"{STORY}/calls/N"),
+}
+"""Every page."""
 LOOKS = ((PHONE, "dark"), (DESK, "light"), (PHONE, "light"), (DESK, "dark"))
 
 
@@ -16,14 +23,17 @@ def window(library: RealDaemon, window_at: OpenWindow) -> Window:
 
 
 def test_no_page_shuts_anybody_out_and_each_fits_every_screen(window: Window) -> None:
-    problems: list[str] = []
-    for path in crawl(window, "/", "/login", most=2):
+    problems, kinds = list[str](), set[str]()
+    done, plan, conflict = (f"{SPRINT}/stories/{story}" for story in ("US-004", "US-003", "US-006"))
+    given = (f"{plan}/gate", f"{conflict}/gate", f"{done}/diff", f"{SPRINT}/stories/US-005", "/logs?at=50")
+    for path in crawl(window, "/", done, *given, "/login", most=1):
+        kinds.add(kind_of(path))
         for size, scheme in LOOKS:
             window.look(size, scheme)
             problems += [f"{path} ({scheme}, {size['width']} px): {one}" for one in window.violations()]
             problems += [f"{path} ({size['width']} px): too wide: {one}" for one in window.overflow()]
-        print(path, len(problems))
     assert problems == []
+    assert kinds == KINDS
 
 
 def test_a_sprint_shows_its_stories_by_state(window: Window) -> None:
