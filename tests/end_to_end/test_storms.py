@@ -50,7 +50,9 @@ def storm(stream: Callable[..., str]) -> Iterator[Answer]:
 
 
 @pytest.mark.parametrize(("name", "good", "stream"), [
-    ("anthropic", claude, message_stream), ("openai", gpt, completion_stream)
+    ("anthropic", claude, message_stream),
+    # What each SDK makes of each of these is shown in tests/providers.
+    pytest.param("openai", gpt, completion_stream, marks=pytest.mark.soak),
 ])  # fmt: skip
 def test_no_story_fails_for_what_passes(
     tmp_path: Path, name: str, good: Callable[[Asked], Answer], stream: Callable[..., str]
