@@ -280,33 +280,11 @@ def test_who_leaves_the_second_time_keeps_what_was_written(unanswered: Waiting) 
 
 SOUND = json.dumps(breakdown("US-1", ["app.py"]))
 HOSTILE: dict[str, str | bytes] = {
-    "bomb": "a: &a [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join(['*a'] * 9)}]\n" for n in range(9)),
     "tag": "tasks: !!python/object/apply:os.system ['touch pwned']",
-    "tag of a text": "tasks: !!python/name:os.system ''",
-    "twice": f"{BAD}tasks: []\n",
-    "twice in JSON": SOUND[:-1] + ', "tasks": []}',
-    "tabs": "tasks:\n\t- task_id: T-US-1-01\n",
-    "two megabytes": "tasks:\n" + "- {task_id: T-US-1-01, description: x, files_to_create: [app.py]}\n" * 33_000,
-    "two megabytes of brackets": "[" * 2_000_000,
     "NUL": "tasks: \0",
-    "a list": "- tasks",
-    "a number": "5",
-    "tasks of a wrong type": "tasks: {T-US-1-01: x}",
-    "a task of a wrong type": "tasks: [5, null, [a]]",
-    "files of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: {a: 1}}",
-    "paths of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [[a], 5]}",
-    "a command of a wrong type": "tasks:\n- {id: T-US-1-01, title: x, files_to_create: [], command_to_run: [ls]}",
-    "needs of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], dependencies: 5}",
-    "a cycle": json.dumps({"tasks": [task("US-1", 1, ["app.py"], dependencies=["T-US-1-01"])]}),
-    "a misspelt field": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], comand_to_run: ls}",
-    "no work": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: []}",
+    "two megabytes of brackets": "[" * 2_000_000,
     "a path out": HARD,
-    "another's task": "tasks:\n- {task_id: T-US-2-01, description: x, files_to_create: [a.py]}",
-    "a source": SOUND.replace('"dependencies": {}, "dev', '"dependencies": {"x": "git+https://x.y/z"}, "dev'),
-    "a conflict": "architectural_conflict: {detected: true, current_architecture: a, story_requirement: b, "
-    "conflict_reason: c, recommended_action: d}",
-    "half a pair": '{"tasks": "\\ud800"}',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

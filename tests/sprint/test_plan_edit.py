@@ -1,7 +1,9 @@
 """A plan survives its way to an editor and back, whatever stands in it and above it."""
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,9 @@ from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.core.finding import blocking
 from orchestrator.sprint.plan_edit import body_of, commented, plan_text, read_edit
 from tests.support import breakdown, task
+
+SOUND = json.dumps(breakdown("US-1", ["app.py"]))
+BAD = "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [app.py, tests/test_app.py]}\n"
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 PATHS = st.lists(st.sampled_from(["src/a.py", "b b.txt", "ü/ö.js", "no", "1.10", "*.md", "a: b", "#c"]), unique=True)
@@ -46,3 +51,38 @@ def test_a_plan_that_nobody_changed_comes_back(answer: dict[str, Any], head: lis
 @given(st.text() | st.recursive(TEXT, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner)).map(str))
 def test_no_text_raises_and_none_is_taken_by_chance(text: str) -> None:
     assert not read_edit(text, "US-1", frozenset(), frozenset()).accepted(force=True)
+
+
+HOSTILE: dict[str, str] = {
+    "bomb": "a: &a [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join(['*a'] * 9)}]\n" for n in range(9)),
+    "tag": "tasks: !!python/object/apply:os.system ['touch pwned']",
+    "tag of a text": "tasks: !!python/name:os.system ''",
+    "twice": f"{BAD}tasks: []\n",
+    "twice in JSON": SOUND[:-1] + ', "tasks": []}',
+    "tabs": "tasks:\n\t- task_id: T-US-1-01\n",
+    "two megabytes": "tasks:\n" + "- {task_id: T-US-1-01, description: x, files_to_create: [app.py]}\n" * 33_000,
+    "two megabytes of brackets": "[" * 2_000_000,
+    "NUL": "tasks: \0",
+    "a list": "- tasks",
+    "a number": "5",
+    "tasks of a wrong type": "tasks: {T-US-1-01: x}",
+    "a task of a wrong type": "tasks: [5, null, [a]]",
+    "files of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: {a: 1}}",
+    "paths of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [[a], 5]}",
+    "a command of a wrong type": "tasks:\n- {id: T-US-1-01, title: x, files_to_create: [], command_to_run: [ls]}",
+    "needs of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], dependencies: 5}",
+    "a cycle": json.dumps({"tasks": [task("US-1", 1, ["app.py"], dependencies=["T-US-1-01"])]}),
+    "a misspelt field": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], comand_to_run: ls}",
+    "no work": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: []}",
+    "a path out": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [../x.py]}\n",
+    "another's task": "tasks:\n- {task_id: T-US-2-01, description: x, files_to_create: [a.py]}",
+    "a source": SOUND.replace('"dependencies": {}, "dev', '"dependencies": {"x": "git+https://x.y/z"}, "dev'),
+    "a conflict": "architectural_conflict: {detected: true, current_architecture: a, story_requirement: b, "
+    "conflict_reason: c, recommended_action: d}",
+    "half a pair": '{"tasks": "\\ud800"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_and_broken_texts_are_no_plan(name: str) -> None:
+    assert not read_edit(HOSTILE[name], "US-1", frozenset(), frozenset()).accepted(force=False)
