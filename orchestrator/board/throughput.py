@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ from orchestrator.git.mirror import RESULT, branch_name
 from orchestrator.storage.event_reader import EventReader
 
 KINDS = {
-    "answer_healed": "read all the same",
+    "answer_healed": "read without a guess",
     "answer_repaired_by_model": "repaired by a model",
-    "breakdown_completed": "rest asked for",
-    "delivery_completed": "rest asked for",
-    "plan_mended": "plan mended by rules",
+    "breakdown_completed": "rest came on request",
+    "delivery_completed": "rest came on request",
+    "plan_mended": "plan mended",
 }
 """Event about a healed answer → its kind."""
 SENT_BACK, FLAKY = "answer_sent_back", "test.flaky"
@@ -178,10 +178,11 @@ class Throughput:
 
     def values(self) -> dict[str, Any]:
         """Returns what sprints.html shows."""
+        place = self._reader.head()  # first: what is recorded meanwhile changes the page once more
         figures = self.figures()
         open_ones = [one.record.sprint for one in figures if not one.is_over]
         running = {sprint for sprint in open_ones if self._reader.is_running(sprint)}
-        return {"now": datetime.now(UTC).isoformat(), **page(figures, running)}
+        return {"place": place, **page(figures, running)}
 
     def _current(
         self, record: SprintRecord, head: int, log: EventReader | None

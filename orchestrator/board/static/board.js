@@ -78,8 +78,10 @@ function swap(next) {
   // What the daemon said to an order stays to be read.
   const said = [...before.querySelectorAll("output")], places = [...node.querySelectorAll("output")];
   said.forEach((one, number) => places[number]?.replaceChildren(...one.childNodes));
+  const scrolled = [...before.querySelectorAll(".scroll")].map((one) => one.scrollTop);
   const focus = before.contains(document.activeElement) ? document.activeElement : null;
   before.replaceWith(node);
+  node.querySelectorAll(".scroll").forEach((one, number) => { one.scrollTop = scrolled[number] ?? 0; });
   if (focus) (node.querySelector(focus.id ? `#${CSS.escape(focus.id)}` : focus.localName) ?? node.querySelector("output, a, button"))?.focus();
   tick(node);
 }

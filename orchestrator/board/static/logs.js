@@ -60,7 +60,7 @@ function follow() {
     const gone = source;
     say("The daemon does not answer: lines may be missing until it does. Trying again …");
     if (gone.readyState !== EventSource.CLOSED) return;
-    const answer = await fetch("/healthz").then(() => fetch(address, { method: "HEAD" })).catch(() => null);
+    const answer = await fetch("/api/v1/daemon", { method: "HEAD" }).catch(() => null);
     if (answer?.status === 401) {
       location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
     } else if (source === gone) {
