@@ -27,7 +27,7 @@ from orchestrator.server.feed import HEARTBEAT
 from orchestrator.server.login import COOKIE, LASTS_S, is_same_origin, is_token, make_session, path_within
 from orchestrator.server.models import Id
 from orchestrator.server.problems import Refused, status_of
-from orchestrator.server.service import Service, ServiceDep
+from orchestrator.server.service import Service, ServiceDep, Viewer
 
 router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
@@ -67,9 +67,10 @@ async def page(
 
 @router.get("/")
 async def root(service: ServiceDep) -> Response:
-    """The latest sprint; without any, where a backlog is submitted."""
+    """The latest sprint; without any, where a backlog is submitted, or where the first sprint appears."""
     latest = await service.in_thread(service.reader.latest_name)
-    return RedirectResponse(f"/sprints/{quote(latest)}" if latest else "/submit", HTTPStatus.SEE_OTHER)
+    empty = "/sprints" if isinstance(service.served, Viewer) else "/submit"
+    return RedirectResponse(f"/sprints/{quote(latest)}" if latest else empty, HTTPStatus.SEE_OTHER)
 
 
 @router.get("/sprints/{sprint}")
