@@ -11,13 +11,15 @@ from typing import Any
 from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.app.sprints import workspace_of
 from orchestrator.app.views import begun_by, list_answer_commands, plan_json, question_json, waiting_json
+from orchestrator.board.diffs import build_files
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Choice, Gate, GateKind
-from orchestrator.core.delivery import Sides
+from orchestrator.core.delivery import Conflict, Sides
 from orchestrator.core.errors import ContractViolation, WorkspaceError
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import StoryHistory, conflict_of
+from orchestrator.git.changed_files import ChangedFile, Hunk
 from orchestrator.settings import Environment
 from orchestrator.sprint.gate_answers import explain_choice, time_over
 from orchestrator.sprint.plan_edit import body_of, plan_text, write_data
@@ -37,8 +39,7 @@ WARNINGS = {
 MERGE_WARNING = (
     "The story ends unmerged and needs attention; what depends on it is blocked. Its work stays on its branch."
 )
-MOST_LINES = 3_000
-"""Of a side of a conflict that is shown line beside line."""
+REGULAR = "100644"
 DESIGN = ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes")
 """Fields of a plan that hold free words or data, in the order of their headings."""
 PLAN_PARTS = ("dependencies", "acceptance_tests", "tests_to_change", "todos", "architectural_conflict", *DESIGN)
@@ -277,36 +278,21 @@ def _sides(sides: Sides) -> dict[str, Any]:
     return {
         "merged": [{"story": one.story, "subjects": [*one.subjects]} for one in sides.merged],
         "unreadable": [*sides.unreadable],
-        "conflicts": [
-            {"path": one.path, "is_added_twice": one.base is None, "rows": pair_lines(one.result, one.story)}
-            for one in sides.conflicts
-        ],
+        "files": build_files([_changed(one) for one in sides.conflicts], {}),
         "result_diff": sides.result_diff,
         "story_diff": sides.story_diff,
     }
 
 
-def pair_lines(left: str, right: str) -> list[dict[str, Any]]:
-    """Returns two texts line beside line, three lines around what differs; a row of kind `gap` stands for the others.
-
-    Texts with very many lines are cut.
-    """
-    ours, theirs = left.splitlines()[:MOST_LINES], right.splitlines()[:MOST_LINES]
-    rows: list[dict[str, Any]] = []
-    for group in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_grouped_opcodes(3):
-        if rows or group[0][1] or group[0][3]:
-            rows.append({"kind": "gap", "left": None, "right": None})
-        for kind, left_from, left_to, right_from, right_to in group:
-            for step in range(max(left_to - left_from, right_to - right_from)):
-                rows.append(
-                    {
-                        "kind": "same" if kind == "equal" else "differs",
-                        "left": _numbered(ours, left_from + step, left_to),
-                        "right": _numbered(theirs, right_from + step, right_to),
-                    }
-                )
-    return rows
-
-
-def _numbered(lines: Sequence[str], place: int, end: int) -> dict[str, Any] | None:
-    return {"number": place + 1, "text": lines[place]} if place < end else None
+def _changed(one: Conflict) -> ChangedFile:
+    compared = difflib.SequenceMatcher(None, *(text.removesuffix("\n").split("\n") for text in (one.result, one.story)))
+    hunks = [
+        Hunk(ours_from, ours_to - ours_from, theirs_from, theirs_to - theirs_from)
+        for kind, ours_from, ours_to, theirs_from, theirs_to in compared.get_opcodes()
+        if kind != "equal"
+    ]
+    old, new = one.result.encode(), one.story.encode()
+    return ChangedFile(
+        path=one.path, old_path=one.path, old_mode=REGULAR, new_mode=REGULAR, size=max(len(old), len(new)), old=old,
+        new=new, hunks=tuple(hunks),
+    )  # fmt: skip
