@@ -140,9 +140,13 @@ class Window:
         dialog.dismiss()
 
 
-def crawl(window: Window, *begin: str, most: int) -> Iterator[str]:
-    """Opens pages and every page that their links lead to, and yields the path: of each kind that links lead to `most`
-    at most."""
+def kind_of(path: str) -> str:
+    """Returns a path without the names of sprint, story and call, and without its query."""
+    return re.sub(r"(?<=/)[^/]*\d[^/]*", "N", path.partition("?")[0])
+
+
+def crawl(window: Window, *begin: str, most: int = 1, kind: Callable[[str], str] = kind_of) -> Iterator[str]:
+    """Opens pages and every page that links lead to, of each kind `most` at most; yields the path of each."""
     left, known, kinds = [*begin], set(begin), Counter[str]()
     while left:
         path = left.pop(0)
@@ -151,14 +155,9 @@ def crawl(window: Window, *begin: str, most: int) -> Iterator[str]:
         known.update(found)
         yield path
         for one in found:
-            kinds[kind_of(one)] += 1
-            if kinds[kind_of(one)] <= most:
+            kinds[kind(one)] += 1
+            if kinds[kind(one)] <= most:
                 left.append(one)
-
-
-def kind_of(path: str) -> str:
-    """Returns a path without the names of sprint, story and call, and without its query."""
-    return re.sub(r"(?<=/)[^/]*\d[^/]*", "N", path.partition("?")[0])
 
 
 OpenWindow = Callable[..., Window]
