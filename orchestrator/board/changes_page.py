@@ -63,9 +63,14 @@ class StoryChanges:
         }
 
     async def patch(self, secrets: Iterable[str]) -> str:
-        """Returns the same as git's patch, without what looks like a secret and these. Raises WorkspaceError."""
-        mirror, between = await self._find_range(await self._look())
-        text: str = await self._in_thread(redact, await read_patch(mirror, between, self._asked.file), secrets)
+        """Returns the same as git's patch, without what looks like a secret and these. Raises UnknownName for what is
+        not there."""
+        try:
+            mirror, between = await self._find_range(await self._look())
+            patch = await read_patch(mirror, between, self._asked.file)
+        except WorkspaceError as error:
+            raise UnknownName(error.message) from error
+        text: str = await self._in_thread(redact, patch, secrets)
         return text
 
     async def _look(self) -> SprintView:
