@@ -8,14 +8,17 @@ from typing import Any
 
 from orchestrator.board.deliveries import show_finding
 from orchestrator.board.fit import cut_text
+from orchestrator.core.command import Verdict
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
 from orchestrator.core.spending import PersonaSpending, amount_in
 from orchestrator.core.sprint import SprintRecord, StageTime, Tokens
+from orchestrator.reports.path import verdict_of
 from orchestrator.reports.report import STAGE_OF_PURPOSE
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story.routing import PlanRoute
 
 EXCERPT = 600
 """Characters of an answer in a list of calls."""
@@ -37,6 +40,7 @@ _ABOUT = frozenset(
     {*_VERDICTS, "answer_healed", "delivery_completed", "breakdown_completed", "review_read", "schema_left_out"}
 )
 """Events that tell what became of the answer before them."""
+_GOOD_PLANS = frozenset({PlanRoute.VALID, Verdict.APPROVED})
 _BEFORE = frozenset({"secret_masked"})
 """Events that tell of the request behind them."""
 
@@ -142,6 +146,10 @@ def _read_turns(events: Iterable[Event]) -> list[_Turn]:
             turns.append(open_turns[who])
         elif event.name in _BEFORE:
             before[who].append(event)
+        elif event.name == "plan_judged":
+            planned = [one for one in turns if str(one.asked.data.get("purpose")).startswith("breakdown")]
+            if planned:  # else it is a person's plan
+                planned[-1].told.append(event)
         elif (turn := open_turns.get(who)) is not None:
             if event.name == "turn_finished":
                 turn.finished = event
@@ -192,6 +200,7 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
         "usd": call.cost_usd if call else 0.0,
         "duration_ms": reply.duration_ms if reply else 0,
         "excerpt": cut_text(reply.text, EXCERPT) if reply else "",
+        "is_over": True,
         "is_cut": reply is not None and len(reply.text) > EXCERPT,
     }
 
@@ -222,6 +231,7 @@ def _open_row(turn: _Turn, *, is_running: bool) -> dict[str, Any]:
         "usd": data.get("cost_usd", 0.0),
         "duration_ms": data.get("duration_ms", 0),
         "excerpt": "its text was not kept on this machine" if done else "",
+        "is_over": turn.is_over,
         "is_cut": False,
     }
 
@@ -230,7 +240,14 @@ def _judge(told: Sequence[Event], entry: JournalEntry | None, *, is_last: bool) 
     """Returns a mark and a word for how a call went."""
     if entry is not None and entry.failure is not None:
         return ("bad", "failed") if is_last and told else ("again", "failed, asked again")
-    return next((_VERDICTS[event.name] for event in reversed(told) if event.name in _VERDICTS), ("good", "answered"))
+    return next((verdict for event in reversed(told) if (verdict := _read_verdict(event))), ("good", "answered"))
+
+
+def _read_verdict(event: Event) -> tuple[str, str] | None:
+    if event.name != "plan_judged":
+        return _VERDICTS.get(event.name)
+    route = verdict_of(event)
+    return None if route in _GOOD_PLANS else ("again" if route == PlanRoute.REVISE else "bad", route.replace("_", " "))
 
 
 def _tell(event: Event) -> dict[str, Any]:

@@ -100,6 +100,10 @@ def test_each_call_says_what_became_of_it_retries_and_failures_too(kept: Kept) -
     kept.tell("answer_sent_back", "mike", findings=missing)
     kept.ask(5, "mike", Purpose.BREAKDOWN, "{ }")
     kept.tell("answer_accepted", "mike", findings=[])
+    kept.tell("plan_judged", "", verdict="revise", findings=missing)
+    kept.ask(6, "mike", Purpose.BREAKDOWN, "{  }")
+    kept.tell("answer_accepted", "mike", findings=[])
+    kept.tell("plan_judged", "", verdict="valid", findings=[])
     kept.ask(7, "alex", Purpose.DELIVERY, "READ a.py", "T-1")
     kept.tell("files_shown", "alex", "T-1", files=["a.py"], only=True)
     kept.ask(8, "alex", Purpose.DELIVERY, "{", "T-1")
@@ -110,7 +114,8 @@ def test_each_call_says_what_became_of_it_retries_and_failures_too(kept: Kept) -
     assert rows(kept) == [
         ("2-1", "mike breakdown", "again", "failed, asked again"),
         ("2-2", "mike breakdown", "again", "sent back"),
-        ("5-3", "mike breakdown", "good", "accepted"),
+        ("5-3", "mike breakdown", "again", "revise"),
+        ("6-4", "mike breakdown", "good", "accepted"),
         ("7-1", "alex delivery", "now", "asked for files"),
         ("8-2", "alex delivery", "bad", "unreadable"),
         ("9-1", "alex repair", "good", "repaired on request"),
