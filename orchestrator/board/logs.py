@@ -24,7 +24,9 @@ MOST_NAMED = 100
 """Sprints that the page proposes."""
 
 
-def values(reader: Reader, given: Mapping[str, str], *, level: Level, text_cap: int) -> dict[str, Any]:
+def values(
+    reader: Reader, given: Mapping[str, str], *, level: Level, text_cap: int, most_read: int = MOST_READ
+) -> dict[str, Any]:
     """Returns what logs.html shows for an address's query; `level` counts where it names none.
 
     A filter that means nothing is told beside its field, and no line is shown.
@@ -37,7 +39,7 @@ def values(reader: Reader, given: Mapping[str, str], *, level: Level, text_cap: 
     if not problems and (log := reader.log()) is not None:
         try:
             shown["place"] = log.head()  # first: what is recorded meanwhile is followed
-            lines = _Lines(log, query)
+            lines = _Lines(log, query, most_read)
             end = at or before or shown["place"] + 1
             found, shown["older"], shown["is_partial"] = lines.before(end, AROUND if at else MOST_LINES)
             if at:
@@ -103,8 +105,8 @@ def _local(query: LogQuery) -> str:
 class _Lines:
     """The lines of a log that fit a query, as [(number, event)]."""
 
-    def __init__(self, log: EventReader, query: LogQuery) -> None:
-        self._log, self._query = log, query
+    def __init__(self, log: EventReader, query: LogQuery, most_read: int) -> None:
+        self._log, self._query, self._most_read = log, query, most_read
 
     def before(self, number: int, most: int) -> tuple[list[tuple[int, Event]], int | None, bool]:
         """Returns the last `most` lines before a number; before which number older ones are (None: there are none),
@@ -118,7 +120,7 @@ class _Lines:
                 if len(found) == most:  # there is one more
                     return found[::-1], found[-1][0], False
                 found.append((seq, event))
-            if read == MOST_READ:
+            if read == self._most_read:
                 return found[::-1], seq, True
         return found[::-1], None, False
 
@@ -128,7 +130,7 @@ class _Lines:
         for read, (seq, event) in enumerate(self._log.read(self._query.sprint, number), start=1):
             if self._query.wants(event):
                 found.append((seq, event))
-            if len(found) == most or read == MOST_READ:
+            if len(found) == most or read == self._most_read:
                 return found, seq
         return found, None
 
