@@ -1,0 +1,96 @@
+"""`board` as a process of its own: it shows a state folder to who has its link, takes orders, and ends on Ctrl-C."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from orchestrator.app.sprint_reader import Reader
+from orchestrator.settings import load
+from tests.board.past import keep, make_record, story_events
+from tests.support import plain_environment
+
+DAEMONS = "a-token-of-the-daemon-that-is-not-told"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A state folder with a sprint of one story that is done and one to come."""
+    _, environment = load(None, (), plain_environment(), tmp_path)
+    record = make_record(1, 2)
+    asyncio.run(keep(environment, record, [*story_events(record, "US-1", 1)], report=False))
+    return tmp_path
+
+
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """The process, its address and its token."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "board", *words], cwd=folder, text=True,
+        env=plain_environment(ORCHESTRATOR_TOKEN=DAEMONS), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            first, link = process.stdout.readline(), process.stdout.readline().strip()
+            assert first == f"The board of {folder / '.orchestrator'}, until Ctrl-C:\n"
+            url, _, token = link.partition("/login#")
+            yield process, url, token
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_shows_sprints_to_who_has_the_link_and_ends_when_it_is_told_to(folder: Path, number: signal.Signals) -> None:
+    with serving(folder) as (process, url, token):
+        assert url.startswith("http://127.0.0.1:")
+        page = {"accept": "text/html", "origin": url}
+        with httpx2.Client(base_url=url, trust_env=False) as client:
+            assert client.get("/api/v1/sprints").status_code == 401
+            assert client.get("/api/v1/sprints", headers={"authorization": f"Bearer {DAEMONS}"}).status_code == 401
+            led = client.get("/", headers=page)
+            assert (led.status_code, led.headers["location"]) == (303, "/login?next=/")
+            assert client.post("/login", data={"token": DAEMONS}, headers=page).status_code == 401
+            assert client.post("/login", data={"token": token}, headers=page).status_code == 303
+            assert client.get("/", headers=page).headers["location"] == "/sprints/SP-001"
+            for path in ("/sprints", "/sprints/SP-001", "/sprints/SP-001/stories/US-1", "/gates", "/logs"):
+                answer = client.get(path, headers=page)
+                assert (answer.status_code, "SP-001" in answer.text or path == "/gates") == (200, True), path
+        process.send_signal(number)
+        assert process.communicate(timeout=60) == ("", "")
+        assert process.returncode == 0
+
+
+def test_orders_are_recorded_and_what_needs_a_daemon_says_so(folder: Path) -> None:
+    with (
+        serving(folder, "--port", "0") as (_, url, token),
+        httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, trust_env=False) as client,
+    ):
+        order = client.post("/api/v1/sprints/SP-001/orders", json={"verb": "pause", "by": "anna"})
+        assert (order.status_code, order.json()["done"]) == (200, True)
+        for method, path in (
+            ("GET", "/api/v1/daemon"), ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/api/v1/doctor"),
+            ("PUT", "/api/v1/backlogs/b"), ("DELETE", "/api/v1/backlogs/b"), ("GET", "/submit"),
+        ):  # fmt: skip
+            answer = client.request(method, path, content=b"Story_ID\n" if method == "PUT" else None)
+            assert (answer.status_code, "no daemon runs here" in answer.text) == (503, True), (method, path)
+        assert client.get("/healthz").status_code == 200
+    _, environment = load(None, (), plain_environment(), folder)
+    assert "is paused by anna" in Reader(environment).sprint("SP-001").paused
+
+
+def test_an_address_that_is_taken_is_a_users_error(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "orchestrator", "board", "--host", "127.0.0.1", "--port", port], cwd=folder,
+            env=plain_environment(), capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
