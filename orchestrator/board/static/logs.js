@@ -9,11 +9,17 @@ const blank = document.getElementById("line");
 const button = document.getElementById("follow");
 const state = document.getElementById("state");
 
-// ---- a line: every text is set as text
+// ---- a line: every text is set as text, with its control characters as signs (as core/value.py, draw_controls)
+
+const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|\r(?!\n)/g;
+
+function draw(text) {
+  return text.replace(CONTROLS, (one) => `[U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+}
 
 function makeLine(told) {
   const row = blank.content.firstElementChild.cloneNode(true);
-  const set = (name, text) => { row.querySelector(name).textContent = text; };
+  const set = (name, text) => { row.querySelector(name).textContent = draw(text); };
   row.id = `L${told.seq}`;
   row.className = `level-${told.level}`;
   row.querySelector("a").href = `${log.dataset.here}at=${Number(told.seq)}#L${Number(told.seq)}`;
