@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 pytestmark = pytest.mark.docs
@@ -39,3 +40,25 @@ def test_an_interrupted_demo_goes_on_with_the_command_it_prints_until_all_is_don
     again = [sys.executable, "-m", "orchestrator", *shlex.split(command[2])]
     done = subprocess.run(again, cwd=command[1], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, "8 done" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.timeout(400)
+def test_the_board_of_the_demo_is_there_from_the_start_until_ctrl_c(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "demo", "--board"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as demo:
+        assert demo.stdout is not None
+        link = demo.stdout.readline().removeprefix("Watch it in a browser: ").strip()
+        url, _, token = link.partition("/login#")
+        with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, trust_env=False) as client:
+
+            def done() -> int:
+                answer = client.get("/api/v1/sprints/SP-001")
+                return int(answer.json()["totals"]["done"]) if answer.status_code == 200 else 0
+
+            assert client.get("/").headers["location"] in {"/sprints", "/sprints/SP-001"}
+            assert "There is no sprint yet" in client.get("/sprints").text or done() < 8
+            lines = [*iter(demo.stdout.readline, f"The board stays open until Ctrl-C: {link}\n")]
+            assert (done(), "40 passed" in "".join(lines)) == (8, True)
+        demo.send_signal(signal.SIGINT)
+        assert (demo.wait(PATIENCE_S), demo.stdout.read()) == (0, "")
