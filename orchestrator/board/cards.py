@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +12,14 @@ from orchestrator.board.orders import list_sprint_orders
 from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import waves
+from orchestrator.core.suite import BASE_TRIED
 
-WAITING, OPEN = "waiting", "open"
-"""States besides a story's status: it waits for a person; it was begun and nothing works on it."""
+WAITING, PAUSED, OPEN = "waiting", "paused", "open"
+"""States besides a story's status: it waits for a person's answer, or for the end of a pause; it was begun and nothing
+works on it."""
 COLUMNS = {
     "Waiting for a person": (WAITING,),
-    "At work": (StoryStatus.EXECUTING.value, OPEN),
+    "At work": (StoryStatus.EXECUTING.value, PAUSED, OPEN),
     "To come": (StoryStatus.PENDING.value,),
     "Not done": ("failed", "needs_attention", "conflicted", "blocked", "cancelled"),
     "Done": (StoryStatus.DONE.value,),
@@ -59,14 +61,17 @@ class Cards:
             "ended_at": _iso(max(ends, default=None)) if is_over else "",
             "pruned": view.record.pruned is not None,
             "paused": "" if is_over else view.paused,
+            "base": _base(view),
+            "result": f"orchestrator/{view.record.sprint}/result" if counts[StoryStatus.DONE.value] else "",
             "counts": {state: counts[state] for state in _COLUMN_OF if counts[state]},
             "total": len(view.histories),
             "ended": sum(history.outcome is not None for history in histories),
+            "done": counts[StoryStatus.DONE.value],
             "budgets": [one.model_dump() for one in view.budgets if one.limit is not None],
             "calls": sum(history.calls for history in histories),
             "tokens": sum(history.tokens.input + history.tokens.output for history in histories),
             "orders": list_sprint_orders(view),
-            "usd": sum(price for price in prices if price is not None),
+            "usd": sum(price for price in prices if price is not None) if any(prices) or None not in prices else None,
             "unpriced": prices.count(None),
         }
 
@@ -82,7 +87,9 @@ class Cards:
             doing = view.held[story]
         elif state == StoryStatus.PENDING:
             doing = "waits for others" if any(not one["done"] for one in needs) else view.paused or "waits for a slot"
-        call = last.data if last and last.name == CALL_PROGRESS and view.is_running else {}
+        elif last and last.name == CALL_PROGRESS:
+            lasts = timedelta(milliseconds=last.data.get("duration_ms", 0))
+            doing, since = last.message.removesuffix(f" ({lasts.total_seconds():.0f} s)"), last.time - lasts
         return {
             "sprint": view.record.sprint,
             "id": story,
@@ -92,13 +99,12 @@ class Cards:
             "column": _COLUMN_OF[state],
             "doing": doing,
             "since": "" if history.outcome else _iso(since),
-            "call_s": call.get("duration_ms", 0) // 1000,
             "lasts_s": history.duration_s,
             "calls": history.calls,
             "tokens": history.tokens.input + history.tokens.output,
             "usd": history.cost_usd,
             "needs": needs,
-            "wave": self._waves.get(story, 1),
+            "wave": self._waves.get(story, 1) if state == StoryStatus.PENDING else 0,
         }
 
     def state(self, story: str) -> str:
@@ -106,9 +112,12 @@ class Cards:
         history = self.view.histories[story]
         if history.waits_for:
             return WAITING
-        if history.status is StoryStatus.EXECUTING and not self.view.is_running:
-            return OPEN
+        if history.status is StoryStatus.EXECUTING and (not self.view.is_running or self._is_paused(story)):
+            return PAUSED if self._is_paused(story) else OPEN
         return history.status.value
+
+    def _is_paused(self, story: str) -> bool:
+        return bool(self.view.paused or self.view.held.get(story))
 
     def _is_done(self, story: str) -> bool:
         history = self.view.histories.get(story)
@@ -122,6 +131,12 @@ class Cards:
     def _waves(self) -> dict[str, int]:
         layers, _ = waves(self.view.histories, self.view.record.needs)
         return {story: number for number, layer in enumerate(layers, 1) for story in layer}
+
+
+def _base(view: SprintView) -> str:
+    """Returns what the tests did before the sprint changed anything; "" while that is not known."""
+    told = [event.message for event in view.events if event.name == BASE_TRIED]
+    return told[-1] if told else ""
 
 
 def _iso(time: datetime | None) -> str:

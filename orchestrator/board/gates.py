@@ -29,7 +29,7 @@ LABELS = {
     Choice.APPROVE: "Approve",
     Choice.REJECT: "Reject",
     Choice.REPLAN: "Replan",
-    Choice.CANCEL: "Cancel",
+    Choice.CANCEL: "Cancel the story",
 }
 """Choice → its button; an edit has a form of its own."""
 WARNINGS = {

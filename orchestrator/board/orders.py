@@ -33,12 +33,12 @@ def list_story_orders(view: SprintView, story: str) -> list[dict[str, Any]]:
 
 def list_sprint_orders(view: SprintView) -> list[dict[str, Any]]:
     """Returns the orders that the sprint takes now, as `sprint_orders` of _orders.html shows them."""
-    return _list_orders(view, None, _idle(bool(view.paused or view.held)))
+    return _list_orders(view, None, _idle(bool(view.paused), bool(view.held)))
 
 
-def _idle(is_paused: bool) -> set[Verb]:
-    """Returns what would change nothing: a second pause, or the end of none."""
-    return {Verb.PAUSE} if is_paused else {Verb.RESUME}
+def _idle(is_paused: bool, others_are: bool = False) -> set[Verb]:
+    """Returns what would change nothing: a second pause, or the end of none; a sprint's ends those of stories, too."""
+    return {Verb.PAUSE} if is_paused else set() if others_are else {Verb.RESUME}
 
 
 def _list_orders(view: SprintView, story: str | None, left_out: set[Verb]) -> list[dict[str, Any]]:
@@ -53,7 +53,9 @@ def _list_orders(view: SprintView, story: str | None, left_out: set[Verb]) -> li
         decision = decide(order, status, blocked_by, view.record.sprint)
         if verb in left_out or decision.refused or not decision.stories:
             continue
-        told.append({"verb": verb.value, "label": LABELS[verb], "warning": _warn(view, order, decision)})
+        # A dialog names the button again, and there a lone "Cancel" would read as "leave it".
+        label = f"Cancel the {'story' if story else 'sprint'}" if verb is Verb.CANCEL else LABELS[verb]
+        told.append({"verb": verb.value, "label": label, "warning": _warn(view, order, decision)})
     return told
 
 
@@ -67,7 +69,8 @@ def _warn(view: SprintView, order: Order, decision: Decision) -> str:
     if order.verb is Verb.CANCEL:
         waiting = _dependents(view, decision.stories)
         blocked = f" Blocked by that: {listed(waiting, _NAMED)}." if waiting else ""
-        what = f"{whom} ends as cancelled" if order.story else f"{listed(decision.stories, _NAMED)} end as cancelled"
+        ends = "ends" if len(decision.stories) == 1 else "end"
+        what = f"{listed(decision.stories, _NAMED)} {ends} as cancelled"
         return f"{what} at once. A call under way is cut and was paid for. Branches are kept.{blocked}"
     if order.verb is Verb.REPLAN:
         return f"The branch of {whom} is deleted, and it is planned from the start.{others} What was spent stays spent."

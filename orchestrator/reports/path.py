@@ -150,6 +150,13 @@ def _tests(event: Event) -> tuple[Mark, str]:
     return mark, f"tests{counted_attempt(event)}: {_short(result)}{goes_on}"
 
 
+def _proof(event: Event) -> tuple[Mark, str]:
+    """A run that had to fail: it shows something where a test was judged by it."""
+    results = event.data.get("results")
+    judged = isinstance(results, dict) and any(one != "not judged" for one in results.values())
+    return Mark.GOOD if judged else Mark.BEGIN, _short(event.message)
+
+
 def other(event: Event) -> tuple[Mark, str] | None:
     """What no other teller knows is shown when it weighs something."""
     return (Mark.BAD, _short(event.message)) if event.level.rank >= Level.WARN.rank else None
@@ -206,8 +213,8 @@ STEPS: dict[str, Teller] = {
     "tests_finished": _tests,
     "older_tests_failed": _tests,
     "failure_repeated": _by_message(Mark.AGAIN),
-    "tests_run_before": _by_message(Mark.GOOD),
-    "tests_run_hollow": _by_message(Mark.GOOD),
+    "tests_run_before": _proof,
+    "tests_run_hollow": _proof,
     "suite_kept": _by_message(Mark.AGAIN),
     "suite_replaced": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),
@@ -398,7 +405,8 @@ def _with_now(
         text = "nobody works on it: the command that began the sprint goes on"
         return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=text))
     if events[-1].name == CALL_PROGRESS:
-        return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=events[-1].message))
+        began = events[-1].time - timedelta(milliseconds=events[-1].data.get("duration_ms", 0))
+        return (*steps, PathStep(time=began, mark=Mark.NOW, text=events[-1].message))
     asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
     open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
     last = open_turn or events[-1]

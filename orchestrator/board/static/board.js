@@ -4,6 +4,7 @@ const RETRY_MS = 2000;
 const REFRESH_MS = 300;
 const main = document.getElementById("main");
 const rendered = new WeakMap(); // what may be replaced → its HTML as the server sent it, before clocks ran in it
+const late = new Map(); // id → the newest of what could not be replaced
 for (const one of document.querySelectorAll("[data-region], [data-fragment]")) rendered.set(one, one.outerHTML);
 
 // ---- clocks: seconds since a moment, as text
@@ -68,7 +69,12 @@ tell();
 // Replaces what has the id of `next`, where that shows something else and nobody is at work in it.
 function swap(next) {
   const before = document.getElementById(next.id);
-  if (!before || next.outerHTML === rendered.get(before) || isEdited(before)) return;
+  if (!before || next.outerHTML === rendered.get(before)) return;
+  if (isEdited(before)) {
+    late.set(next.id, next);
+    return;
+  }
+  late.delete(next.id);
   const node = document.adoptNode(next);
   rendered.set(node, node.outerHTML);
   for (const one of before.querySelectorAll("details[open][id]")) {
@@ -85,6 +91,13 @@ function swap(next) {
   if (focus) (node.querySelector(focus.id ? `#${CSS.escape(focus.id)}` : focus.localName) ?? node.querySelector("output, a, button"))?.focus();
   tick(node);
 }
+
+// What could not be replaced then is replaced once the order is answered, or the field is left.
+function swapLate() {
+  setTimeout(() => [...late.values()].forEach(swap));
+}
+document.addEventListener("ordered", swapLate);
+document.addEventListener("focusout", swapLate);
 
 function isEdited(region) {
   const fields = [...region.querySelectorAll("textarea, input:not([type=hidden]), select")];
@@ -161,4 +174,11 @@ document.addEventListener("input", (event) => {
   if (!list) return;
   const wanted = event.target.value.trim().toLowerCase();
   for (const one of document.querySelectorAll(list)) one.hidden = !one.textContent.toLowerCase().includes(wanted);
+});
+
+// ---- what is typed and not sent is not lost by a slip
+
+addEventListener("beforeunload", (event) => {
+  const typed = [...document.querySelectorAll("form[data-order] textarea")].some((one) => one.value !== one.defaultValue);
+  if (typed) event.preventDefault();
 });

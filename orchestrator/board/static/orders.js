@@ -19,7 +19,7 @@ function read(form, button) {
     const type = field?.dataset?.type;
     body[name] = type === "number" ? Number(value) : type === "boolean" ? true : value;
   }
-  if ("by" in body) body.by = (body.by || localStorage.getItem(NAME) || "").slice(0, 80);
+  if ("by" in body) body.by = (body.by || localStorage.getItem(NAME) || "somebody at the board").slice(0, 80);
   return body;
 }
 
