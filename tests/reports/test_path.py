@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, decided
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major, minor
 from orchestrator.reports.path import NOTES, STEPS, span, story_path
@@ -46,32 +46,6 @@ def plan(verdict: PlanRoute, attempt: int, left: int, *findings: Any, **more: An
     return event("plan_judged", f"plan {attempt}: {verdict}", plan=PLAN, **{**said, **more})
 
 
-def test_the_plan_loop_and_the_gate() -> None:
-    gate = {"reason": "the plan is invalid: 2 issues", "kind": "plan"}
-    asked = decided(Loop.GATE, Verdict.ASKED, findings=TWO, attempt=2, budget_left=0)
-    told = texts(
-        event("story_started", "A starts: Title"),
-        event("call_retried", "overloaded"),
-        event("call_retried", "overloaded"),
-        event("answer_healed", "healed", repairs={"raw_newline": 2}),
-        plan(PlanRoute.REVISE, 1, 1, *TWO),
-        plan(PlanRoute.ESCALATE, 2, 0, TWO[0]),
-        event("gate_opened", "A waits …", after_s=10, gate=gate, **asked),
-        event("gate_answered", "A: the plan is approved by anna", after_s=11_000, answer={"number": 1}),
-        event("gate_settled", "the plan is approved by anna: go", after_s=11_530, **{**asked, "verdict": "approve"}),
-        event("contract_frozen", "allowed beside what is there: 3 files and 0 new packages", contract={}),
-    )
-    assert told == [
-        "begin: begins",
-        "again: plan 1 of 2 with 2 tasks: revise (2 issues: `../x` is unsafe; `one` is no id) "
-        "['2 retries', 'healed: raw newline']",
-        "bad: plan 2 of 2 with 2 tasks: escalate (`../x` is unsafe)",
-        "wait: waits for a person: the plan is invalid: 2 issues",
-        "good: the plan is approved by anna: go ['after 3 h 12 m']",
-        "good: contract frozen: 3 files and 0 new packages",
-    ]
-
-
 def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
     found = [finding.model_dump(mode="json") for finding in TWO]
     told = texts(
@@ -88,50 +62,6 @@ def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
         "wait: A waits for a person",
         "wait: A: the plan is rejected by bob; it counts when the story goes on",
     ]
-
-
-def test_building_testing_and_merging() -> None:
-    def answer(name: str, verdict: Verdict, attempt: int, *findings: Any) -> Event:
-        said = decided(Loop.ANSWER, verdict, findings=findings, attempt=attempt, budget_left=3 - attempt)
-        return event(name, "…", task="T-A-01", purpose="delivery", **said)
-
-    def task(status: str, attempt: int) -> Event:
-        said = {"stage": "build", "verdict": status, "findings": [], "attempt": attempt, "budget_left": 3 - attempt}
-        return event("task_finished", "…", task="T-A-01", status=status, **said)
-
-    def tests(verdict: Verdict, attempt: int, message: str) -> Event:
-        said = decided(Loop.TEST, verdict, attempt=attempt, budget_left=3 - attempt)
-        return event("tests_finished", f"attempt {attempt}: {message}", green=verdict is Verdict.GREEN, **said)
-
-    merged = decided(Loop.MERGE, Verdict.MERGED, attempt=1, budget_left=0)
-    kept = decided(Loop.MERGE, Verdict.ACCEPTED, attempt=1, budget_left=0)
-    events = [
-        event("command_finished", level=Level.WARN, **decided(Loop.BUILD, Verdict.FAILED, attempt=1, budget_left=2)),
-        answer("answer_sent_back", Verdict.SENT_BACK, 1, major("command.failed", "`make` ended with 2:\nmuch output")),
-        event("command_finished", **decided(Loop.BUILD, Verdict.PASSED, attempt=1, budget_left=2)),
-        answer("answer_accepted", Verdict.ACCEPTED, 2),
-        task("done", 1),
-        event("suite_committed", "tests/test_a.py with 5 tests"),
-        tests(Verdict.MEND, 1, "3 passed, 2 failed"),
-        event("failure_analysed", "the failure was analysed: a.py: wrong"),
-        task("partial", 2),
-        tests(Verdict.GREEN, 2, "5 passed, 0 failed"),
-        event("diff_checked", "the whole diff keeps to the contract", level=Level.DEBUG, **kept),
-        event("story_merged", "merged as 0123456789", **merged),
-        event("story_finished", "A is done", status="done"),
-    ]
-    assert texts(*events) == [
-        "again: T-A-01: delivery 1 of 3 sent back (`make` ended with 2:) ['command failed']",
-        "good: T-A-01 done ['command passed', 'accepted at reply 2 of 3']",
-        "good: suite tests/test_a.py with 5 tests",
-        "again: tests 1 of 3: 3 passed, 2 failed, to be mended",
-        "again: the failure was analysed: a.py: wrong",
-        "again: T-A-01 partial for attempt 2 of 3",
-        "good: tests 2 of 3: 5 passed, 0 failed",
-        "good: merged as 0123456789",
-        "good: A is done",
-    ]
-    assert [step.inner for step in story_path(events)][:2] == [True, False]
 
 
 OLDER = [
