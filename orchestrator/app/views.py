@@ -7,7 +7,7 @@ from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.history import StoryHistory, conflict_of, expect_kept
+from orchestrator.core.history import STARTED, StoryHistory, conflict_of, expect_kept
 from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.sprint.gate_answers import Question, questions, settled
@@ -173,6 +173,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
         **plan_json(history),
+        "texts": story_texts(history),
         "plan_file": _plan_file(view, story, history),
         "contract": _contract(history),
         "refused": _refused(history),
@@ -182,6 +183,12 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
             {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
         ],
     }
+
+
+def story_texts(history: StoryHistory) -> dict[str, str]:
+    """Returns what the story asked for when it began, besides title and criteria: the backlog's field → its text."""
+    told: dict[str, str] = next((event.data.get("texts", {}) for event in history.select({STARTED})), {})
+    return told
 
 
 def read_contract(view: SprintView, story: str) -> ArchitectureContract:

@@ -10,11 +10,11 @@ from typing import Any
 
 from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.app.sprints import workspace_of
-from orchestrator.app.views import begun_by, list_answer_commands, plan_json, question_json, waiting_json
+from orchestrator.app.views import begun_by, list_answer_commands, plan_json, question_json, story_texts, waiting_json
 from orchestrator.board.diffs import build_files
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.command import Choice, Gate, GateKind
+from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
 from orchestrator.core.delivery import Conflict, Sides
 from orchestrator.core.errors import ContractViolation, WorkspaceError
 from orchestrator.core.finding import Finding
@@ -106,6 +106,7 @@ def show_gate(view: SprintView, story: str, branch: Branch, now: datetime) -> di
         "sprint": view.record.sprint,
         "story": story,
         "title": view.record.titles.get(story, ""),
+        "texts": story_texts(history),
         "criteria": [*(history.criteria or view.record.criteria.get(story, ()))],
         "status": history.status.value,
         "is_running": view.is_running,
@@ -153,10 +154,13 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
     found += [one for raw in told["found"] if (one := Finding.model_validate(raw)) not in found]
     mended = [one for one in gate.mended if one not in found]
     editable = Choice.EDIT in gate.choices
+    asked = [event.data["gate"] for event in history.select({GATE_OPENED})]
+    before = Breakdown.model_validate(asked[-2]["plan"]) if len(asked) > 1 and asked[-2]["plan"] else None
     return {
         "plan": show_plan(written, found, branch) | {
             "mended": [_finding(one) for one in mended],
             "changes": _diff(plan_text(written, ()), plan_text(gate.plan, ())) if written is not gate.plan else [],
+            "revised": _diff(plan_text(before, ()), plan_text(gate.plan, ())) if before is not None else [],
         },
         "contract": _contract(gate.plan, branch) if gate.kind is GateKind.PLAN else None,
         "edit": {"text": body_of(plan_text(gate.plan, ()))} if editable else None,
@@ -285,7 +289,8 @@ def _sides(sides: Sides) -> dict[str, Any]:
 
 
 def _changed(one: Conflict) -> ChangedFile:
-    compared = difflib.SequenceMatcher(None, *(text.removesuffix("\n").split("\n") for text in (one.result, one.story)))
+    ours, theirs = (text.removesuffix("\n").split("\n") for text in (one.result, one.story))
+    compared = difflib.SequenceMatcher(None, ours, theirs)
     hunks = [
         Hunk(ours_from, ours_to - ours_from, theirs_from, theirs_to - theirs_from)
         for kind, ours_from, ours_to, theirs_from, theirs_to in compared.get_opcodes()

@@ -108,6 +108,8 @@ class StoryPage:
             "branch": self._report.branch or "",
             "commit": self._report.commit or "",
             "changed": [{"path": path, "kind": kind} for path, kind in (self._report.changed or {}).items()],
+            "texts": self._shown["texts"],
+            "criteria": [*(history.criteria or record.criteria.get(self._story, ()))],
             "conflict": self._shown["conflict"],
             "replan": self._shown["replan"],
             "generation": record.generations.get(self._story, 1),

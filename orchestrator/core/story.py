@@ -19,6 +19,16 @@ class Priority(IntEnum):
     LOW = 3
 
 
+_TEXTS = (
+    "user_story",
+    "functional_requirements",
+    "non_functional_requirements",
+    "integrations",
+    "constraints",
+    "notes",
+)
+
+
 class Story(Value):
     """One backlog row, typed. Texts are as written; `dependencies` holds ids of other rows only."""
 
@@ -54,6 +64,12 @@ class Story(Value):
     def completed(self) -> bool:
         """Whether the backlog itself says this story is done already."""
         return self.execution_status.strip().lower() == "completed"
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What it asks for besides title and criteria: field → text."""
+        told = {name: getattr(self, name).strip() for name in _TEXTS}
+        return {name: text for name, text in told.items() if text}
 
 
 class BacklogContent(Value):

@@ -120,6 +120,8 @@ class StoryShown(StoryReport):
     """What was found in the plan as it was written."""
     mended: tuple[Finding, ...]
     """What its mended form changes."""
+    texts: dict[str, str]
+    """What the story asked for when it began, besides title and criteria: the backlog's field → its text."""
     plan_file: str | None
     contract: dict[str, Any] | None
     refused: tuple[Finding, ...]

@@ -109,7 +109,7 @@ class SprintState:
             story.id,
             STARTED,
             f"{story.id} starts: {story.title}",
-            data={"criteria": list(story.acceptance_criteria)},
+            data={"criteria": list(story.acceptance_criteria), "texts": story.texts},
             known=self.began.get(story.id),
         )
         cells = story_cells(self.record, story.id, StoryStatus.EXECUTING, STARTED, {"Execution_Started_At": time})

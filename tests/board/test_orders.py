@@ -50,7 +50,9 @@ def test_what_is_paused_offers_its_end_in_place_of_another_pause(waiting: Waitin
     view = view_of(waiting)
     assert [one["verb"] for one in list_story_orders(view, "US-2")] == ["resume", "cancel", "reset"]
     assert next(one["verb"] for one in list_story_orders(view, "US-4")) == "pause"
-    assert [one["verb"] for one in list_sprint_orders(view)][:2] == ["pause", "resume"], "a story's pause is no sprint's"
+    assert [one["verb"] for one in list_sprint_orders(view)][:2] == ["pause", "resume"], (
+        "a story's pause is no sprint's"
+    )
 
 
 def test_each_dangerous_order_names_what_is_lost_and_the_others_ask_nothing(waiting: Waiting) -> None:

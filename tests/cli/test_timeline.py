@@ -145,7 +145,7 @@ PATH = (
     "↻ tests 1 of 2: 0 passed, 1 failed, to be mended",
     "  ↻ the failure was analysed: walk.py: it is wrong",
     "✓ T-WALK-01 done for attempt 2 of 2 [command passed, approved in review 2]",
-    "✓ tests without the story's change: 1 not judged",
+    "○ tests without the story's change: 1 not judged",
     "✓ tests 2 of 2: 1 passed, 0 failed",
     "✓ merged as HASH",
     "✓ WALK is done",
