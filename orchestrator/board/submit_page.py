@@ -18,7 +18,7 @@ def show_backlogs(backlogs: Iterable[BacklogState], environment: Environment, li
             {
                 **one.model_dump(mode="json"),
                 # The others are watched because the command or the configuration names them.
-                "is_submitted": Path(one.path).absolute().parent == submitted,
+                "submitted_as": Path(one.path).stem if Path(one.path).absolute().parent == submitted else "",
             }
             for one in backlogs
         ],

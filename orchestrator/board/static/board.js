@@ -69,12 +69,12 @@ tell();
 // Replaces what has the id of `next`, where that shows something else and nobody is at work in it.
 function swap(next) {
   const before = document.getElementById(next.id);
+  late.delete(next.id);  // what is newer counts, also where it is as what is shown
   if (!before || next.outerHTML === rendered.get(before)) return;
   if (isEdited(before)) {
     late.set(next.id, next);
     return;
   }
-  late.delete(next.id);
   const node = document.adoptNode(next);
   rendered.set(node, node.outerHTML);
   for (const one of before.querySelectorAll("details[open][id]")) {
