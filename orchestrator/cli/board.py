@@ -2,16 +2,13 @@
 
 import asyncio
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, say
 from orchestrator.cli.run import run_interruptible
-from orchestrator.settings import Environment, Settings, forget_secrets
+from orchestrator.settings import forget_secrets
 
 app = command_group()
 
@@ -31,8 +28,9 @@ def board_command(
 
     Example: orchestrator board --open
     """
-    # Imported here: it brings what connects to daemons.
+    # Imported here: the server takes half a second to import, and --help must not.
     from orchestrator.client.discovery import find_daemon
+    from orchestrator.server.viewer import serve_board
 
     settings, environment = context.settings, context.environment
     if (daemon := find_daemon(environment)) is not None:
@@ -48,36 +46,3 @@ def board_command(
 
     run_interruptible(serve())
     return Exit.GOOD
-
-
-@asynccontextmanager
-async def serve_board(
-    settings: Settings, environment: Environment, *, host: str = "localhost", port: int = 0
-) -> AsyncIterator[str]:
-    """Serves the board for as long as the context lasts. Yields the address that logs a browser in: what stands behind
-    its # is sent to no server. Raises ConfigError for an address that cannot be listened on."""
-    # Imported here: the server takes half a second to import, and --help must not.
-    from orchestrator.server.app import build_app
-    from orchestrator.server.listen import serve_http
-    from orchestrator.server.service import Viewer
-
-    # A token of its own: that of a daemon would stay in the terminal, and be good for more than this.
-    token = token_urlsafe(32)
-    viewer = Viewer(
-        settings=settings.model_copy(update={"serve": settings.serve.model_copy(update={"host": host})}),
-        environment=environment.with_token(token).model_copy(update={"port": port}),
-    )
-    async with serve_http(build_app(viewer), viewer.settings, viewer.environment) as address:
-        yield f"{address.url}/login#{token}"
-
-
-@contextmanager
-def board_in_thread(settings: Settings, environment: Environment) -> Iterator[str]:
-    """Serves the board in a thread of its own, beside what the main thread does. Yields as `serve_board`."""
-    from anyio.from_thread import start_blocking_portal
-
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(serve_board(settings, environment)) as link,
-    ):
-        yield link

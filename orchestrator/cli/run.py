@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -158,13 +158,17 @@ def demo_command(
     """
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.app.init import fresh_copy
-    from orchestrator.cli.board import board_in_thread
 
     place = fresh_copy(folder)
     settings, environment = load(place / "config.yaml", context.overrides)
     printer = make_printer(settings, as_json=context.as_json, log_format=log_format)
     told = sys.stderr if context.as_json else sys.stdout
-    with board_in_thread(settings, environment) if board else nullcontext() as link:
+    shown: AbstractContextManager[str | None] = nullcontext()
+    if board:
+        from orchestrator.server.viewer import board_in_thread
+
+        shown = board_in_thread(settings, environment)
+    with shown as link:
         if link is not None:
             print(f"Watch it in a browser: {link}", file=told, flush=True)
         code = _run_demo(place, settings, environment, printer, as_json=context.as_json)
