@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.backlogs.rows import ReadRows, Row, count_lines, decoded, missing_id, read_source, unusable
+from orchestrator.backlogs.tree import field_name, hint_fields
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, major, minor
@@ -174,6 +175,9 @@ class Sheet:
         for number, name in enumerate(self.names):
             if name:
                 self.columns.setdefault(name.lower(), number)
+        for number, name in enumerate(self.names):  # after those that are named as we write them
+            if column := field_name(name):
+                self.columns.setdefault(column, number)
         self._check_header()
         if len(filled) == 1:
             message = f"{source} has a header and no rows"
@@ -206,6 +210,7 @@ class Sheet:
                 message = f"the header names {name} twice; the first column counts"
                 found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
             seen.add(name.lower())
+        found += hint_fields(dict.fromkeys(filter(None, self.names), self._header.line), self.source)
         for row, record, values in self._filled:
             found += self._row_findings(row, record, values)
         return found

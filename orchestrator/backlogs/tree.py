@@ -5,7 +5,7 @@ YAML is read as nodes, so that no tag builds anything and each value stays as wr
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import yaml
@@ -27,7 +27,11 @@ LISTS = {"dependencies": ", ", "closes": ", ", **dict.fromkeys((*TEXT_FIELDS, *C
 """Fields that may also be lists, with what stands between their entries in the text they make."""
 CRITERIA = "acceptance_criteria"
 TOP = "stories"
-_NAMES = {name.replace("_", ""): name for name in FIELDS} | {"id": "story_id", "dependson": "dependencies"}
+_NAMES = {name.replace("_", ""): name for name in FIELDS} | {
+    "id": "story_id",
+    "dependson": "dependencies",
+    "prio": "priority",
+}
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -181,14 +185,18 @@ def _wrong_kind(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, i
 
 
 def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
-    """Yields a finding for each unknown name that is nearly a field's; ignores other names."""
     seen: dict[str, int] = {}
     for entry in entries:
         for name, _ in entry.pairs if isinstance(entry, Fields) else ():
-            if field_name(name.text) is None:
-                seen.setdefault(name.text, name.line)
-    for text, line in list(seen.items())[:_MAX_HINTS]:
-        near = process.extractOne(_SEPARATORS.sub("", text).lower(), list(_NAMES), score_cutoff=85)
+            seen.setdefault(name.text, name.line)
+    return hint_fields(seen, source)
+
+
+def hint_fields(lines: Mapping[str, int], source: str) -> Iterator[Finding]:
+    """Yields a finding for each unknown name (name → line) that is nearly a field's; other names are the user's own."""
+    unknown = [(text, line) for text, line in lines.items() if field_name(text) is None]
+    for text, line in unknown[:_MAX_HINTS]:
+        near = process.extractOne(_SEPARATORS.sub("", text).lower(), list(_NAMES), score_cutoff=80)
         if near:
             message = f"{source}: the field {text[:60]!r} (line {line}) is not known and not read"
             fix = f"did you mean {_NAMES[near[0]]}?"

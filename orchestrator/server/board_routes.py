@@ -205,6 +205,12 @@ async def static(name: str, service: ServiceDep, v: str = "") -> Response:
     return Response(content, headers=_FOREVER if v else None, media_type=media)
 
 
+@router.get("/board/questions")
+async def count_questions(service: ServiceDep) -> Response:
+    """How many questions wait for a person, in all sprints."""
+    return await service.answer(lambda: {"count": service.boards.count_questions()})
+
+
 @router.get("/board/events")
 async def board_events(
     service: ServiceDep,

@@ -130,6 +130,11 @@ class Boards:
                 found.append(view)
         return found
 
+    def count_questions(self) -> int:
+        """Returns how many stories wait for a person."""
+        views = self.unfinished()
+        return sum(history.waits_for is not None for view in views for history in view.histories.values())
+
 
 class Service:
     """One per app; `close` ends what it started."""

@@ -50,7 +50,7 @@ def test_header_names_match_trimmed_in_any_case_and_foundation_is_marked(tmp_pat
         (b"", "backlog.empty", "is empty"),
         (b"\xef\xbb\xbf\r\n\r\n", "backlog.empty", "is empty"),
         (b"\nStory_ID,Title\n,,\n\n", "backlog.no_rows", "a header and no rows"),
-        (b"Id,Title\n1,x\n", "backlog.columns", "no column Story_ID; the header found is: Id, Title"),
+        (b"Nr,Title\n1,x\n", "backlog.columns", "no column Story_ID; the header found is: Nr, Title"),
         (b"Story_ID;Title\n1;x\n", "backlog.columns", "no column Story_ID and no column Title"),
         (None, "backlog.unreadable", "No such file"),
     ],
@@ -227,3 +227,12 @@ def test_three_thousand_rows(tmp_path: Path) -> None:
     backlog = backlog_of(tmp_path, (HEADER + "\r\n" + rows).encode())
     assert len(backlog.read().stories) == 3_000
     assert backlog.write([update("D-2999", Execution_Status="completed")]) is None
+
+
+def test_columns_are_known_by_the_names_that_people_give_them(tmp_path: Path) -> None:
+    data = b"ID,Title,Depends On,Prio,acceptance criteria,Titel,Team\nA,a,,High,1. x,t,red\nB,b,A,low,,,\n"
+    content = backlog_of(tmp_path, data).read()
+    a, b = content.stories
+    assert (a.id, a.priority.name, a.acceptance_criteria, b.dependencies) == ("A", "HIGH", ("x",), ("A",))
+    (told,) = content.problems
+    assert told.message.endswith("the field 'Titel' (line 1) is not known and not read"), "Team is the user's own"

@@ -56,15 +56,8 @@ function onFragment(event) {
   const found = parse(event.data);
   for (const card of found.querySelectorAll("li.card")) place(document.adoptNode(card));
   for (const one of found.querySelectorAll("[data-fragment]")) swap(one);
-  tell();
 }
 
-// How many stories wait for a person stands in the title, for tabs in the background.
-function tell() {
-  const count = document.querySelectorAll(".card.state-waiting").length;
-  document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
-}
-tell();
 
 // Replaces what has the id of `next`, where that shows something else and nobody is at work in it.
 function swap(next) {
@@ -166,6 +159,26 @@ function listen(address, after) {
 
 if (main.dataset.events) listen(main.dataset.events, main.dataset.after);
 addEventListener("pageshow", (event) => event.persisted && location.reload());
+
+// ---- how many questions wait for a person: in the navigation, and in the title for tabs in the background
+
+const QUESTIONS_MS = 15_000;
+const OF_QUESTIONS = new Set(["gate_opened", "gate_answered", "gate_settled", "story_finished", "control_settled"]);
+const link = document.querySelector("nav a[href='/gates']");
+
+async function countQuestions() {
+  const answer = await fetch("/board/questions").catch(() => null);
+  if (!answer?.ok || answer.redirected) return;
+  const { count } = await answer.json();
+  link.textContent = count ? `Questions (${count})` : "Questions";
+  document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+}
+
+if (link) {
+  countQuestions();
+  setInterval(countQuestions, QUESTIONS_MS);
+  document.addEventListener("changed", (event) => event.detail.some((one) => OF_QUESTIONS.has(one.name)) && countQuestions());
+}
 
 // ---- find: what is typed hides the cards that lack it
 

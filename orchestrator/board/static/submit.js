@@ -29,13 +29,21 @@ function take(chosen) {
   if (!chosen) return;
   const [, stem, ending] = /^(.*?)(?:\.([^.]*))?$/.exec(chosen.name);
   if (FORMATS[ending?.toLowerCase()]) format.value = FORMATS[ending.toLowerCase()];
-  if (!name.value) name.value = stem.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 64);
+  if (!name.dataset.typed) name.value = stem.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 64);
   say(output, "", `${chosen.name}, ${Math.ceil(chosen.size / 1024)} kB`);
 }
 
 file.addEventListener("change", () => { dropped = null; take(file.files[0]); });
 for (const field of [name, format, text]) field.addEventListener("input", forget);
-text.addEventListener("input", () => { dropped = null; file.value = ""; });
+text.addEventListener("input", () => {
+  dropped = null;
+  file.value = "";
+  const start = text.value.trimStart();
+  if (/^[[{]/.test(start)) format.value = "json";
+  else if (/^(stories:|- |---)/.test(start)) format.value = "yaml";
+  else if (/^[^\n]*,/.test(start)) format.value = "csv";
+});
+name.addEventListener("input", () => { name.dataset.typed = "yes"; });
 
 let depth = 0;
 function mark(step) {
