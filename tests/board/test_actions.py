@@ -76,14 +76,14 @@ def test_a_conflict_shows_its_four_texts_and_a_question_before_anything_is_lost(
     about = page.locator("#gate-about")
     for text in ("Loans live in one file", "Every desk sees the same line", "gives one book to two", "Decide first"):
         expect(about).to_contain_text(text)
-    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the story").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("US-006")
     expect(dialog.get_by_role("button", name="Leave it as it is")).to_be_focused()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("region", name="What is asked")).to_contain_text("question 1")
-    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the story").click()
     dialog.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("region", name="What is asked")).to_contain_text("cancelled")
 
