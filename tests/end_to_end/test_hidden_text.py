@@ -1,7 +1,6 @@
 """Text that reads otherwise than it runs: drawn for people and reviewers, and asked about where results are pushed."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,41 +17,31 @@ MODULES = {
 RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def played(folder: Path, push_to: str | None) -> Played:
-    team = Team()
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder, team = tmp_path_factory.mktemp("hidden"), Team()
     team.plan(STORY, [*MODULES])
     team.deliver(STORY, 1, MODULES)
     team.suite(STORY, suite_text(STORY))
     row = {"Story_ID": STORY, "Title": f"A title {BIDI}with \x1b[31mcolour", "Notes": f"see \x9b1m {BIDI}"}
     backlog = write_backlog(folder / "backlog.csv", row)
     repo = make_repo(folder / "repo", {"README.md": "# A project\n"})
-    return play(folder / "run", team, backlog, repo=repo, push_to=push_to)
+    return play(folder / "run", team, backlog, repo=repo, push_to=RESULT)
 
 
-@pytest.fixture(scope="module", params=[None, RESULT], ids=["stays here", "is pushed"])
-def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Played, str | None]:
-    return played(tmp_path_factory.mktemp("hidden"), request.param), request.param
-
-
-def test_a_person_is_asked_where_results_are_pushed_and_nothing_is_refused(ran: tuple[Played, str | None]) -> None:
-    run, pushed = ran
+def test_a_person_is_asked_where_results_are_pushed_and_nothing_is_refused(run: Played) -> None:
+    """Where they stay, nobody is: see tests/story/test_amendment.py and tests/contract/test_contract.py."""
+    assert run.status(STORY) == "needs_attention", [str(one) for one in run.story(STORY).findings]
+    asked = run.finding(STORY, "contract.ci")
+    assert "`us_1.py` holds control characters" in asked.message
+    assert "`extra.pth` runs with every start" in asked.message
+    assert "he.po" not in asked.message
     told = {(finding.code, finding.where.file) for finding in run.story(STORY).findings}
-    assert run.status(STORY) == ("needs_attention" if pushed else "done"), [
-        str(one) for one in run.story(STORY).findings
-    ]
-    if pushed:
-        asked = run.finding(STORY, "contract.ci")
-        assert "`us_1.py` holds control characters" in asked.message
-        assert "`extra.pth` runs with every start" in asked.message
-        assert "he.po" not in asked.message
-    else:
-        assert told >= {("contract.hidden_text", "us_1.py"), ("contract.startup_file", "extra.pth")}
-        assert run.text("result", "us_1.py") == CODE.strip(), "as it was delivered"
     assert {path for code, path in told if code == "delivery.hidden_text"} == {"us_1.py"}
+    assert run.text(STORY, "us_1.py") == CODE.strip(), "as it was delivered"
 
 
-def test_it_is_drawn_wherever_it_is_read(ran: tuple[Played, str | None]) -> None:
-    run, _ = ran
+def test_it_is_drawn_wherever_it_is_read(run: Played) -> None:
     state = run.result.report_path.parents[2]
     prompts = {path.name: path.read_text() for path in state.glob("replies/*/*/*.prompt.md")}
     shown = {name: text for name, text in prompts.items() if "+LEVEL" in text}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Played, Team, breakdown, cells, git, make_repo, play, suite_text, write_backlog
+from tests.support import Played, Team, breakdown, git, make_repo, play, suite_text, write_backlog
 
 OLD_TEST = "def test_old():\n    assert 1 == 2\n\n\ndef test_fine():\n    assert True is not None\n"
 NAMES = """from pathlib import Path
@@ -112,13 +112,3 @@ def test_an_older_test_that_a_story_makes_vanish_keeps_it_from_being_merged(tmp_
     assert "test_first::test_word" in finding.message
     assert "test_other" not in finding.message
     assert played.text("result", "words.py") == "WORDS = ['c']"
-
-
-def test_cells_tell_the_outcomes_in_the_words_of_the_original(played: Played, tmp_path: Path) -> None:
-    rows = cells(played.repo.parent / "backlog.csv")
-    words = {story: row["Execution_Status"] for story, row in rows.items()}
-    assert sorted(words.values()) == [
-        *("blocked", "completed", "completed", "completed_with_failures", "completed_with_failures")
-    ]
-    assert {row["Sprint_ID"] for row in rows.values()} == {played.result.report.sprint}
-    assert all(row["Execution_Completed_At"].endswith("Z") for row in rows.values())

@@ -84,6 +84,7 @@ async def test_a_cut_delivery_keeps_its_whole_files_and_asks_for_the_rest() -> N
     assert "### a.py" in asked
     assert "A = 1" in asked
     assert "- b.py" in asked
+    assert "its whole items are kept" in at.sink.named("answer_truncated")[0].message
 
 
 async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
@@ -139,9 +140,3 @@ async def test_of_a_delivery_that_repeats_itself_without_end_is_kept_what_came_b
     assert at.asked == ["delivery 1", "delivery 2"]
     assert "without end" in at.segment(1, "feedback")
     assert "fits into no answer" not in at.segment(1, "feedback")
-
-
-async def test_what_is_kept_of_a_cut_delivery_is_told() -> None:
-    at = bench(says(CUT), says(delivery(STORY, 1, {"b.py": "B = 3\n"}), "continuation"))
-    await delivered(at)
-    assert "its whole items are kept" in at.sink.named("answer_truncated")[0].message

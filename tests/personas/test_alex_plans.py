@@ -10,7 +10,7 @@ from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Ed
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import Conflict, Delivery
 from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
-from orchestrator.core.finding import Finding, major
+from orchestrator.core.finding import Finding
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
 from orchestrator.settings.model import BuildSettings
@@ -233,13 +233,6 @@ async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None
     assert alone.delivery is not None
     assert alone.delivery.removed == ("a.py",)
     assert alone.delivery.files == ()
-
-
-async def test_the_judges_word_goes_back_with_the_plan() -> None:
-    at = bench(says(plan(A, B)), says(plan(A, B)))
-    assert (await delivered(at, [[major("contract.file", "c.py is not allowed")]])).accepted
-    assert "c.py is not allowed" in at.segment(1, "feedback")
-    assert "`````" in at.segment(1, "feedback") or "````" in at.segment(1, "feedback")
 
 
 PART = {"a.py": "a.py has 2 lines; these are parts of it."}

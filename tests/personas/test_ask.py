@@ -81,6 +81,8 @@ async def test_a_cut_answer_is_not_accepted_for_what_is_left_of_it() -> None:
     assert (await asked(at)).accepted
     assert at.asked == ["analysis 1", "analysis 2"]
     assert "cut off" in at.segment(1, "feedback")
+    assert "wrong sum" not in at.segment(1, "feedback")
+    assert [event.message for event in at.sink.named("answer_truncated")] == ["jordan's analysis was cut off"]
 
 
 @pytest.mark.parametrize(("piece", "told"), [("// so on\n", "`// so on`"), (" \n", "blanks")])
@@ -174,10 +176,3 @@ async def test_what_was_said_of_earlier_answers_and_of_the_work_itself_travels_o
     assert last.index("the file is wrong") < last.index("Said of your earlier answers") < last.index("the sum is wrong")
     assert others[1] in last
     assert others[0] not in last
-
-
-async def test_a_cut_answer_is_not_put_back_into_the_next_request() -> None:
-    at = said(CUT, GOOD)
-    assert (await asked(at)).accepted
-    assert "wrong sum" not in at.segment(1, "feedback")
-    assert [event.message for event in at.sink.named("answer_truncated")] == ["jordan's analysis was cut off"]

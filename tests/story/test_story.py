@@ -114,22 +114,6 @@ async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> N
     assert "T-US-1-01 (done)" in done
 
 
-async def test_a_red_suite_is_analysed_mended_and_run_again(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[RED])
-    stand.team.plan(A, ["us_1.py"])
-    stand.team.deliver(A, 1, good(value=2))
-    stand.team.deliver(A, 1, good())
-    stand.team.suite(A, suite_text(A))
-    stand.team.analyse(A, ("us_1.py", "return 1"))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2)
-    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2"]
-    again = stand.step.prompts[-1].text
-    assert "return 1" in again
-    assert "return 2" in again
-    assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
-
-
 async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     for _ in range(9):
@@ -138,19 +122,6 @@ async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) ->
     assert outcome.status is StoryStatus.FAILED
     assert all(finding.severity.blocks for finding in outcome.findings)
     assert stand.asked == ["breakdown 1", "repair 1", "breakdown 2", "breakdown 3"]
-
-
-async def test_a_violation_that_survives_the_retries_fails_the_story_and_nothing_is_written(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base={"old.py": "X = 1\n"})
-    stand.team.plan(A, ["us_1.py"])
-    for _ in range(3):
-        stand.team.deliver(A, 1, {**good(), "evil.py": "Y = 1\n"})
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.FAILED
-    assert any(code.startswith("contract.") for code in codes(outcome))
-    assert stand.asked == ["breakdown 1", "delivery 1", "amendment 1"]
-    assert "script.missing" in codes(outcome), "the story fails with or without an answer to its last request"
-    assert await stand.workspace.files(A) == ("old.py",)
 
 
 async def test_a_command_that_keeps_failing_leaves_the_task_partial(tmp_path: Path) -> None:
