@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from orchestrator.board.templates import render
 from orchestrator.core.errors import ConfigError
 from orchestrator.server.login import has_session, is_same_origin, is_token
-from orchestrator.server.problems import make_problem
+from orchestrator.server.problems import is_page_wanted, make_problem
 from orchestrator.settings import Environment, Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
@@ -91,7 +91,7 @@ class Access:
             told = "with a session, only pages of this daemon change anything"
             is_ours = scope["method"] in _SAFE or is_same_origin(headers)
             return None if is_ours else make_problem(HTTPStatus.FORBIDDEN, told)
-        if not given and _is_page_wanted(scope):
+        if not given and is_page_wanted(scope):
             return _lead_to_login(scope)
         needed = "a token is needed: Authorization: Bearer TOKEN, with ORCHESTRATOR_TOKEN or what daemon/token holds"
         told = "the token is not the daemon's" if given else needed
@@ -102,13 +102,6 @@ class Access:
 def _is_public(scope: Scope) -> bool:
     path, is_read = scope["path"], scope["method"] in _SAFE
     return path == LOGIN or (is_read and (path in PUBLIC or path.startswith(STATIC)))
-
-
-def _is_page_wanted(scope: Scope) -> bool:
-    """Returns whether a person opens a page."""
-    accepted = [value for name, value in scope["headers"] if name == b"accept"]
-    is_api = scope["path"].startswith("/api/")
-    return scope["method"] in _SAFE and not is_api and any(b"text/html" in value for value in accepted)
 
 
 def _lead_to_login(scope: Scope) -> ASGIApp:

@@ -1,5 +1,6 @@
 """Everything that goes wrong as one JSON object: `{"error": "<one sentence>", "findings": [...]}`."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
+from orchestrator.board.templates import render
 from orchestrator.core.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact, redacted
@@ -85,6 +87,22 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
+def is_page_wanted(scope: Scope) -> bool:
+    """Returns whether a person opens a page."""
+    accepted = [value for name, value in scope["headers"] if name == b"accept"]
+    is_read = scope["method"] in {"GET", "HEAD"} and not scope["path"].startswith("/api/")
+    return is_read and any(b"text/html" in value for value in accepted)
+
+
+async def _tell(request: Request, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Returns the problem as whoever asks reads it: a page, or JSON."""
+    if not is_page_wanted(request.scope):
+        return make_problem(status, error, headers=headers)
+    values = {"title": "Not found" if status == HTTPStatus.NOT_FOUND else "This cannot be shown", "problem": error}
+    html = await asyncio.to_thread(render, "problem.html", redacted(values))
+    return Response(html, status, dict(headers or {}), "text/html")
+
+
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return make_problem(error.status, error.error, error.findings)
@@ -95,9 +113,9 @@ async def _ours(_: Request, error: Exception) -> Response:
     return make_problem(status_of(error), error.message, error.findings)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors()))
+    return await _tell(request, HTTPStatus.UNPROCESSABLE_ENTITY, explain_errors(error.errors()))
 
 
 def explain_errors(details: Sequence[Any]) -> str:
@@ -114,7 +132,7 @@ async def _http(request: Request, error: Exception) -> Response:
         headers["allow"] = ", ".join(_allowed(request.scope))
         return make_problem(error.status_code, f"{headers['allow']} can be asked of this address", headers=headers)
     told = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
-    return make_problem(error.status_code, told, headers=headers)
+    return await _tell(request, error.status_code, told, headers)
 
 
 def _allowed(scope: Scope) -> list[str]:
@@ -131,4 +149,4 @@ def _allowed(scope: Scope) -> list[str]:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     LOG.error("%s %r failed", request.method, request.url.path, exc_info=error)
-    return make_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")
+    return await _tell(request, HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")

@@ -14,7 +14,16 @@ POLICY = {
     "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self'",
     "connect-src": "'self'", "form-action": "'self'", "frame-ancestors": "'none'", "base-uri": "'none'",
 }  # fmt: skip
-PAGES = ("/sprints/S1", "/login", "/sprints/nothing", "/nothing", "/api/v1/daemon", "/static/board.js", "/healthz")
+PAGES = (
+    "/sprints/S1",
+    "/login",
+    "/sprints/nothing",
+    "/nothing",
+    "/api/v1/daemon",
+    "/static/board.js",
+    "/static/board.js?v=1",
+    "/healthz",
+)
 ORDER = "/api/v1/sprints/S1/orders"
 
 
@@ -51,7 +60,7 @@ async def test_every_answer_has_the_headers_that_close_a_page(stand: Stand) -> N
             assert head["referrer-policy"] == "same-origin"
             assert head["cross-origin-resource-policy"] == head["cross-origin-opener-policy"] == "same-origin"
             assert "access-control-allow-origin" not in head
-            is_file = path.startswith("/static")
+            is_file = "?v=" in path
             assert head["cache-control"] == ("public, max-age=31536000, immutable" if is_file else "no-store"), path
             assert is_file or TOKEN not in answer.text
 
@@ -157,3 +166,12 @@ async def test_without_a_token_there_is_no_login(home: Path) -> None:
         assert (await daemon.client.get("/sprints/S1")).status_code == 200
         for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
             assert (await daemon.client.get("/sprints/S1", headers=headers)).status_code == 403
+
+
+async def test_what_is_not_there_is_a_page_for_people_and_an_object_for_programs(stand: Stand) -> None:
+    async with running(stand) as daemon:
+        for path, status in (("/nonsense", 404), ("/sprints/no%20name", 422), ("/sprints/S1/nothing", 404)):
+            page = await daemon.client.get(path, headers={"accept": "text/html"})
+            assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+            assert "<h1>" in page.text
+            assert (await daemon.client.get(path)).json()["error"]
