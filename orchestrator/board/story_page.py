@@ -135,7 +135,7 @@ class StoryPage:
 
     @property
     def _path(self) -> dict[str, Any]:
-        steps = of_story(self._history, running=self._view.is_running)
+        steps = of_story(self._history, running=self._view.is_running, orders=self._view.events)
         left_out = max(0, len(steps) - MOST_STEPS)
         days = bool(steps) and steps[0].time.date() != steps[-1].time.date()
         return {"left_out": left_out, "days": days, "steps": [*_draw(steps)][left_out:]}

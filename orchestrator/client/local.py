@@ -54,7 +54,7 @@ class LocalFolder:
         view = self._reader.story(sprint, story)
         history = view.histories[story]
         stat = asyncio.run(self._reader.diff_stat(view.record, story))
-        drawn = of_story(history, running=view.is_running, full=full)
+        drawn = of_story(history, running=view.is_running, full=full, orders=view.events)
         return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
     def contract(self, sprint: str, story: str) -> dict[str, Any]:

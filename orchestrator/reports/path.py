@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
+from orchestrator.core.command import CONTROL_SETTLED, GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
 from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
 from orchestrator.core.progress import CALL_PROGRESS
@@ -196,6 +196,7 @@ STEPS: dict[str, Teller] = {
     "plan_judged": _plan,
     "plan_mended": _by_message(Mark.AGAIN),
     CONFLICT: _by_message(Mark.BAD),
+    CONTROL_SETTLED: _by_message(Mark.WAIT),
     GATE_OPENED: _gate_opened,
     GATE_ANSWERED: lambda event: (Mark.WAIT, f"{_short(event.message)}; it counts when the story goes on"),
     GATE_SETTLED: lambda event: (_MARKS.get(verdict_of(event), Mark.BAD), _short(event.message)),
@@ -332,10 +333,23 @@ _APPROVED = "approved"
 _ENDED = frozenset({"turn_finished", "turn_failed"})
 
 
-def of_story(history: StoryHistory, *, running: bool, full: bool = False) -> tuple[PathStep, ...]:
-    """The steps to draw of a story as the log tells it now."""
-    finished = history.outcome is not None
-    return timeline(history.events, running=running, now=datetime.now(UTC), finished=finished, full=full)
+def of_story(
+    history: StoryHistory, *, running: bool, full: bool = False, orders: Iterable[Event] = ()
+) -> tuple[PathStep, ...]:
+    """The steps to draw of a story as the log tells it now; `orders`: events of the sprint, which tell of pauses."""
+    events, finished = history.events, history.outcome is not None
+    if events:
+        mine = [one for one in orders if one.time > events[0].time and _concerns(one, events[0].story)]
+        for order in mine:  # before the first event that is later; events of a story keep their order
+            place = next((number for number, one in enumerate(events) if one.time > order.time), len(events))
+            events.insert(place, order)
+    return timeline(events, running=running, now=datetime.now(UTC), finished=finished, full=full)
+
+
+def _concerns(event: Event, story: str | None) -> bool:
+    """Returns whether an order was carried out for the story."""
+    settled = event.data.get("settled") if event.name == CONTROL_SETTLED else None
+    return isinstance(settled, dict) and settled.get("done") is True and story in settled.get("stories", ())
 
 
 def timeline(

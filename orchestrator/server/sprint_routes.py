@@ -68,7 +68,7 @@ async def story_route(sprint: SprintId, story: StoryId, service: ServiceDep, ful
 
 
 def _shown(view: SprintView, story: str, stat: str, full: bool) -> dict[str, Any]:
-    drawn = of_story(view.histories[story], running=view.is_running, full=full)
+    drawn = of_story(view.histories[story], running=view.is_running, full=full, orders=view.events)
     return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
 

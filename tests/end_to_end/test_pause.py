@@ -11,6 +11,7 @@ from orchestrator.cli.run import format_summary
 from orchestrator.core.command import OrderBody, Settled, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.value import counted
+from orchestrator.reports.path import of_story
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions
 from tests.support import Team, plain_environment, write_backlog
@@ -72,6 +73,11 @@ def test_without_a_terminal_a_pause_ends_the_run_which_says_what_to_give(tmp_pat
     done = place.run(waits=False, on={})
     assert ([story.status.value for story in done.report.stories], done.paused) == (["done", "done"], None)
     assert any(line.startswith("Result: git ") for line in format_summary(done))
+
+    view = Reader(place.environment).story(None, "A")
+    path = [step.text for step in of_story(view.histories["A"], running=False, orders=view.events)]
+    assert path[0] == "begins"
+    assert sum("paused" in text for text in path) == 2, path  # the pause and its end
 
 
 def test_at_a_terminal_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
