@@ -101,6 +101,7 @@ def show_gate(view: SprintView, story: str, branch: Branch, now: datetime) -> di
     """Returns what gate.html shows of a story's question. `view` has the whole history of the story."""
     history = find_history(view, story)
     gate, told = history.waits_for, plan_json(history)
+    nothing = {"plan": None, "edit": None, "refused": []}
     conflict = gate.conflict if gate is not None and gate.conflict.detected else conflict_of(history)
     return {
         "sprint": view.record.sprint,
@@ -119,7 +120,7 @@ def show_gate(view: SprintView, story: str, branch: Branch, now: datetime) -> di
         ],
         "branch_problem": branch.problem,
         "sides": None if branch.sides is None else _sides(branch.sides),
-        **(_plan_values(gate, told, history, branch) if gate is not None else {"plan": None, "edit": None}),
+        **(_plan_values(gate, told, history, branch) if gate is not None else nothing),
     }  # fmt: skip
 
 
@@ -150,7 +151,9 @@ def _question(sprint: str, story: str, gate: Gate, now: datetime) -> dict[str, A
 def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, branch: Branch) -> dict[str, Any]:
     """Returns the plan as its author wrote it with the findings in it, what its mended form changes, its contract."""
     written = Breakdown.model_validate(told["written"]) if told["written"] else gate.plan
-    found = [*gate.issues, *gate.notes]
+    merging = gate.kind is GateKind.MERGE
+    # What is wrong with a merge is wrong with both sides, and not with the plan.
+    found = [] if merging else [*gate.issues, *gate.notes]
     found += [one for raw in told["found"] if (one := Finding.model_validate(raw)) not in found]
     mended = [one for one in gate.mended if one not in found]
     editable = Choice.EDIT in gate.choices
@@ -162,6 +165,7 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
             "changes": _diff(plan_text(written, ()), plan_text(gate.plan, ())) if written is not gate.plan else [],
             "revised": _diff(plan_text(before, ()), plan_text(gate.plan, ())) if before is not None else [],
         },
+        "refused": [_finding(one) for one in gate.issues] if merging else [],
         "contract": _contract(gate.plan, branch) if gate.kind is GateKind.PLAN else None,
         "edit": {"text": body_of(plan_text(gate.plan, ()))} if editable else None,
     }  # fmt: skip

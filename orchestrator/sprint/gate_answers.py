@@ -41,6 +41,8 @@ def explain_choice(gate: Gate, choice: Choice) -> str:
         return _OF_A_MERGE.get(choice, _MEANS[choice])
     if gate.conflict.detected and choice is Choice.APPROVE:
         return "override it: planned again with the conflict as settled"
+    if gate.mended and choice is Choice.APPROVE:
+        return "build its mended form"
     return _MEANS[choice]
 
 

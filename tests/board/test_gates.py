@@ -169,6 +169,7 @@ def test_a_conflict_is_shown_as_four_texts_and_offers_no_edit(waiting: Waiting) 
 
 def test_a_merge_is_shown_with_both_sides_and_offers_what_its_question_takes(waiting: Waiting) -> None:
     values = shown(waiting, "US-3")
+    assert [one["code"] for one in values["refused"]] == ["merge.conflict"]
     (file,) = values["sides"]["files"]
     assert file["path"] == "shared.py"
     rows = [(row["old"].get("text"), row["new"].get("text")) for row in file["rows"]]
