@@ -89,3 +89,9 @@ def free_port() -> int:
 def library(start: Callable[[str], RealDaemon]) -> RealDaemon:
     """The example half way through, for tests that change nothing."""
     return start("library")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-screenshots", action="store_true", help="Keep the pictures of docs/board as they are made"
+    )
