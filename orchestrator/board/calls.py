@@ -34,12 +34,16 @@ _VERDICTS = {
     "breakdown_left_short": ("again", "tasks missing"),
     "files_shown": ("now", "asked for files"),
     "turn_failed": ("bad", "failed"),
+    "amendment_refused": ("again", "nothing granted"),
+    "contract_amended": ("good", "granted"),
 }
 """Event about an answer → how it went, in one word; the last one counts."""
 _ABOUT = frozenset(
     {*_VERDICTS, "answer_healed", "delivery_completed", "breakdown_completed", "review_read", "schema_left_out"}
 )
 """Events that tell what became of the answer before them."""
+_JUDGED = {"plan_judged": "breakdown", "amendment_refused": "amendment", "contract_amended": "amendment"}
+"""Events that name no persona → how the purpose begins of the call that they are about."""
 _GOOD_PLANS = frozenset({PlanRoute.VALID, Verdict.APPROVED})
 _BEFORE = frozenset({"secret_masked"})
 """Events that tell of the request behind them."""
@@ -146,10 +150,10 @@ def _read_turns(events: Iterable[Event]) -> list[_Turn]:
             turns.append(open_turns[who])
         elif event.name in _BEFORE:
             before[who].append(event)
-        elif event.name == "plan_judged":
-            planned = [one for one in turns if str(one.asked.data.get("purpose")).startswith("breakdown")]
-            if planned:  # else it is a person's plan
-                planned[-1].told.append(event)
+        elif purpose := _JUDGED.get(event.name):
+            asked = [one for one in turns if str(one.asked.data.get("purpose")).startswith(purpose)]
+            if asked:  # else it is a person's plan
+                asked[-1].told.append(event)
         elif (turn := open_turns.get(who)) is not None:
             if event.name == "turn_finished":
                 turn.finished = event
@@ -159,8 +163,10 @@ def _read_turns(events: Iterable[Event]) -> list[_Turn]:
     return turns
 
 
-def _common(turn: _Turn) -> dict[str, Any]:
+def _common(turn: _Turn, told: Sequence[Event]) -> dict[str, Any]:
+    """Returns what was asked, and what the events tell of the answer."""
     asked = turn.asked
+    findings = [show_finding(one) for event in told for one in event.data.get("findings") or ()]
     return {
         "time": asked.time.isoformat(),
         "persona": asked.persona or "",
@@ -168,6 +174,9 @@ def _common(turn: _Turn) -> dict[str, Any]:
         "purpose": str(asked.data.get("purpose") or ""),
         "prompt": str(asked.data.get("prompt") or ""),
         "prompt_version": str(asked.data.get("prompt_version") or ""),
+        "told": [_tell(event) for event in told],
+        "repairs": _repairs(told),
+        "findings": [one for number, one in enumerate(findings) if one not in findings[:number]],
     }
 
 
@@ -179,17 +188,12 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
     told = turn.told if last else []
     mark, verdict = _judge(told, entry, is_last=last)
     return {
-        **_common(turn),
+        **_common(turn, told),
         "id": name,
         "turn": entry.turn,
         "mark": mark,
         "verdict": verdict,
-        "told": [_tell(event) for event in told],
-        "repairs": _repairs(told),
-        "findings": [show_finding(one) for event in told for one in event.data.get("findings") or ()],
-        "error": {"kind": failure.kind, "message": failure.message, "said": failure.original_message}
-        if failure
-        else None,
+        "error": failure.model_dump(include={"kind", "message", "original_message"}) if failure else None,
         "model": reply.model if reply else "",
         "provider": reply.provider if reply else failure.provider_name if failure else "",
         "stop_reason": str(reply.stop_reason) if reply else "",
@@ -212,14 +216,11 @@ def _open_row(turn: _Turn, *, is_running: bool) -> dict[str, Any]:
     if not turn.is_over:
         mark, verdict = ("now", "under way") if is_running else ("again", "not ended")
     return {
-        **_common(turn),
+        **_common(turn, turn.told),
         "id": "",
         "turn": data.get("turn", ""),
         "mark": mark,
         "verdict": verdict,
-        "told": [_tell(event) for event in turn.told],
-        "repairs": _repairs(turn.told),
-        "findings": [show_finding(one) for event in turn.told for one in event.data.get("findings") or ()],
         "error": None,
         "model": data.get("model", ""),
         "provider": data.get("provider", ""),
