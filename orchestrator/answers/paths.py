@@ -1,6 +1,6 @@
 """Paths as people and models write them: in links, in backticks, plain, with line numbers and remarks behind them.
 
-One path that a field of an action plan must name, and every path in a line of a task plan.
+One path that a field of an action plan must name, every path in a line of a task plan, and the files in a sentence.
 """
 
 import re
@@ -9,8 +9,9 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from orchestrator.answers.markdown import Block, Piece, looks_like_path, pieces_of
+from orchestrator.code.check import language_of
 from orchestrator.core.action_plan import is_url
-from orchestrator.core.paths import tidy
+from orchestrator.core.paths import suffix_of, tidy
 
 
 class Path(NamedTuple):
@@ -139,3 +140,38 @@ def _bare(path: str) -> str:
 def _unlined(path: str) -> str:
     match = _SUFFIX.search(path, max(0, len(path) - MAX_SUFFIX))
     return path[: match.start()].rstrip() if match else path
+
+
+# ---- every file in a sentence
+
+_FILE = re.compile(r"[^/.\s]\.[A-Za-z][A-Za-z0-9_+~-]{0,15}$")
+_TEXTS = (".md", ".mdx", ".rst", ".txt", ".cfg", ".ini", ".sql", ".csv")
+_AROUND_WORD = "([{<*\"'"
+# `Node.js` and `Vue.js` are no files.
+_PRODUCT = re.compile(r"[A-Z][a-z]+\.js")
+
+
+def mentioned_files(lines: Sequence[str]) -> tuple[str, ...]:
+    """Returns what can be nothing but files in sentences: in backticks or links, or words with a folder and a suffix.
+
+    Folders, addresses, commands and names such as `self.budget` are none.
+    """
+    return tuple(dict.fromkeys(path for line in lines for path in _mentioned(line)))
+
+
+def _mentioned(line: str) -> Iterator[str]:
+    for piece in pieces_of(line):
+        if piece.kind == "text":
+            words = (word.lstrip(_AROUND_WORD).rstrip(".,;:!?)]}>*\"'") for word in piece.text.split())
+            found = [word for word in words if "/" in word]
+        else:
+            found = [piece.target.partition("#")[0] if piece.kind == "link" else piece.text]
+        yield from (path for path in map(_bare, found) if _is_file(path))
+
+
+def _is_file(path: str) -> bool:
+    if not looks_like_path(path) or is_url(path) or "(" in path or not _FILE.search(path):
+        return False
+    if "/" in path:
+        return True
+    return not _PRODUCT.fullmatch(path) and (language_of(path) is not None or suffix_of(path) in _TEXTS)

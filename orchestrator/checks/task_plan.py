@@ -2,6 +2,9 @@
 
 What the rules read for certain stands. A model adds what they leave open, and only what stands in the plan: the goal,
 files and commands of tasks for which the rules found none, packages, tasks that another one waits for.
+
+A task with a file or a command is the developer's. What tests a task names are the tester's. A task in which nothing
+was found to be done is a question, and told to the developer beside the others.
 """
 
 import re
@@ -11,6 +14,7 @@ from typing import Any
 from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
 from orchestrator.code.packages import read_packages, requirement
 from orchestrator.core.breakdown import (
+    AcceptanceTest,
     ArchitecturalConflict,
     Breakdown,
     PackageDependencies,
@@ -19,13 +23,12 @@ from orchestrator.core.breakdown import (
     TaskPlan,
     task_name,
 )
-from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.finding import Finding, Where, major, minor, policy
 from orchestrator.core.paths import is_test_file, tidy
 
 _FIXES = {
     "breakdown.no_work": "Name its files as - Create: `src/shop/prices.py` or - Modify: `src/shop/prices.py`, "
     "or give it **Command:** `…`.",
-    "breakdown.test_file": "Write it as - Test: `path`: what tests the story is the tester's.",
     "breakdown.undeclared_package": "Declare it: **Packages:** name>=1, or **Dev packages:** name.",
     "breakdown.package_source": "Give its name and a version only: **Packages:** name>=1",
 }
@@ -46,7 +49,7 @@ _FILLERS = frozenset(
 
 def check_task_plan(plan: TaskPlan, story_id: str) -> list[Finding]:
     """Runs the structural checks except that of its length: tasks, a goal, numbers, what depends on what, packages."""
-    findings = [*_tasks(plan), *_goal(plan, story_id), *_numbers(plan)]
+    findings = [*_tasks(plan), *_goal(plan, story_id), *_numbers(plan), *_unclear(plan)]
     findings += _needs(plan)
     for entry in _packages(plan)[1]:
         message = f"`{entry}` names no package and was left out"
@@ -75,36 +78,60 @@ def is_placeholder(goal: str, story_id: str = "") -> bool:
     return _PUT_OFF.match(said) is not None or all(word in _FILLERS for word in _WORDS.findall(said))
 
 
+def goal_of(plan: TaskPlan, story_id: str = "") -> str:
+    """Returns the plan's goal; where none is named its title, or its first paragraph; "" without tasks."""
+    said = plan.opening if plan.tasks else ()
+    return plan.goal or next((one for one in said if not is_placeholder(one, story_id)), "")
+
+
 def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
-    """The plan as a breakdown: tasks in its order, each told by its name and whole section; nothing is made up."""
-    numbers = _ids(plan, story_id)
+    """The plan as a breakdown: the developer's tasks in its order, each told by its name and whole section, and what
+    is to be tested; nothing is made up."""
+    built = plan.developed
+    ids = {id(task): task_name(story_id, place) for place, task in enumerate(built, start=1)}
+    numbers = _ids(plan, ids)
     tasks = tuple(
         Task(
-            task_id=task_name(story_id, place),
+            task_id=ids[id(task)],
             description=task.told,
             files_to_create=task.files,
             command_to_run=task.command,
-            dependencies=_dependencies(task, task_name(story_id, place), numbers),
+            dependencies=_dependencies(task, ids[id(task)], numbers),
         )
-        for place, task in enumerate(plan.tasks, start=1)
+        for task in built
     )
+    goal = goal_of(plan, story_id)
+    beside = [task.told for task in plan.tasks if task.unclear and task not in built]
     return Breakdown(
         story_id=story_id,
         architectural_conflict=ArchitecturalConflict(detected=False),
         task_count=len(tasks),
         tasks=tasks,
         dependencies=_packages(plan)[0],
-        code_patterns=plan.head or None,
+        acceptance_tests=tuple(_to_test(task, task in built) for task in plan.tasks if task.tests and not task.done),
+        code_patterns="\n\n".join(filter(None, (plan.head, *beside))) or None,
         tech_stack=plan.tech_stack or None,
-        technical_notes=f"Goal: {plan.goal}" if plan.goal else None,
+        technical_notes=f"Goal: {goal}" if goal else None,
     )
+
+
+def _to_test(task: PlannedTask, is_built: bool) -> AcceptanceTest:
+    """What a task asks the tester for: its files, and all that it says where it is nobody else's."""
+    files = ", ".join(f"`{path}`" for path in task.tests)
+    return AcceptanceTest(criterion=task.title or task.name, test=files if is_built else f"{files}: {task.told}")
 
 
 def check_planned(
     plan: TaskPlan, breakdown: Breakdown, existing_files: frozenset[str], known_packages: frozenset[str] = frozenset()
 ) -> list[Finding]:
     """What the rules of a breakdown say about the plan's, in the plan's own words: its file, its lines, its numbers."""
-    tasks = {task.task_id: own for task, own in zip(breakdown.tasks, plan.tasks, strict=True)}
+    left = list(plan.tasks)
+    tasks: dict[str, PlannedTask] = {}
+    for task in breakdown.tasks:  # all of the plan's, or some: those for the developer
+        own = next((one for one in left if one.told == task.description), None)
+        if own is not None:
+            tasks[task.task_id] = own
+            del left[: left.index(own) + 1]
     names = {task_id: task.name for task_id, task in tasks.items()}
     return [
         finding.model_copy(
@@ -124,17 +151,31 @@ def _where(plan: TaskPlan, task: PlannedTask | None = None) -> Where:
 
 def _tasks(plan: TaskPlan) -> Iterator[Finding]:
     if not plan.tasks:
-        fix = "Write at least one task's heading at the start of a line: ### Task 1: Component"
+        fix = (
+            "Begin each task with a heading, ### Task 1: Component, or a box, - [ ] T001 Component in src/component.py"
+        )
         yield major("task_plan.no_tasks", "the plan has no task", where=_where(plan), fix=fix)
 
 
 def _goal(plan: TaskPlan, story_id: str) -> Iterator[Finding]:
     fix = "Say in a sentence what is reached when all is done: **Goal:** Customers see prices with their currency"
-    if not plan.goal:
+    goal = goal_of(plan, story_id)
+    if not goal:
         yield major("task_plan.no_goal", "the plan has no goal", where=_where(plan), fix=fix)
-    elif is_placeholder(plan.goal, story_id):
-        message = f"the goal `{plan.goal[:80]}` is a placeholder"
+    elif is_placeholder(goal, story_id):
+        message = f"the goal `{goal[:80]}` is a placeholder"
         yield major("task_plan.placeholder_goal", message, where=_where(plan), fix=fix)
+
+
+def _unclear(plan: TaskPlan) -> Iterator[Finding]:
+    """One question about all tasks in which nothing was found to be done, unless nothing is to be built at all."""
+    unclear = [task for task in plan.tasks if task.unclear]
+    if not unclear or set(unclear) & set(plan.developed):
+        return
+    names = ", ".join(task.name for task in unclear)
+    message = f"which file or command is meant by {names[:400]}? None was found, so it is no task of its own"
+    fix = "Where it is one, name its files: - Modify: `src/shop/prices.py`, or give it **Command:** `…`."
+    yield policy("task_plan.unclear", message, where=_where(plan, unclear[0]), fix=fix)
 
 
 def _numbers(plan: TaskPlan) -> Iterator[Finding]:
@@ -148,26 +189,35 @@ def _numbers(plan: TaskPlan) -> Iterator[Finding]:
 
 
 def _needs(plan: TaskPlan) -> Iterator[Finding]:
-    known = _ids(plan, "")
+    known = _ids(plan, {})
     for task in plan.tasks:
         for need in task.depends_on:
             if need not in known:
-                named = f"Task {need}" if need[:1].isdigit() else f"`{need[:80]}`"
-                message = f"it depends on {named}, which is no task of the plan"
                 fix = "Name tasks of the plan by their numbers: **Depends on:** Task 1, Task 2"
-                yield major("task_plan.dependency", message, where=_where(plan, task), fix=fix)
+                where = _where(plan, task)
+                if need[:1].isdigit():
+                    message = f"it depends on Task {need}, which is no task of the plan"
+                    yield major("task_plan.dependency", message, where=where, fix=fix)
+                else:
+                    message = f"which task is `{need[:80]}`, on which it depends? The tasks are built in their order"
+                    yield policy("task_plan.dependency", message, where=where, fix=fix)
 
 
-def _ids(plan: TaskPlan, story_id: str) -> Mapping[str, Sequence[str]]:
-    """Number → ids of its tasks: of `1` where there is only 1.1 and 1.2 both; of a number given twice the first."""
+def _ids(plan: TaskPlan, ids: Mapping[int, str]) -> Mapping[str, Sequence[str]]:
+    """Number → ids of its tasks: of `1` where there is only 1.1 and 1.2 both; of a number given twice the first.
+
+    A task without an id of its own, which nobody builds, stands for those that it waits for.
+    """
     own: dict[str, list[str]] = {}
     parts: dict[str, list[str]] = {}
-    for place, task in enumerate(plan.tasks, start=1):
-        name = task_name(story_id, place)
-        own.setdefault(task.number, [name])
+    for task in plan.tasks:
+        name = ids.get(id(task))
+        waits = [one for need in task.depends_on for one in own.get(need, parts.get(need, ()))]
+        meant = waits if name is None else [name]
+        own.setdefault(task.number, meant)
         whole, dot, _ = task.number.partition(".")
         if dot:
-            parts.setdefault(whole, []).append(name)
+            parts.setdefault(whole, []).extend(meant)
     return {**parts, **own}
 
 
@@ -186,9 +236,9 @@ def _packages(plan: TaskPlan) -> tuple[PackageDependencies, list[str]]:
     return read_packages({"dependencies": list(plan.packages), "devDependencies": list(plan.dev_packages)})
 
 
-_NUMBER = re.compile(r"(?:task\s*)?#?(\d{1,6}(?:\.\d{1,6})?)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:task\s*|t)?#?(?:0(?=\d))*(\d{1,6}(?:\.\d{1,6})?)", re.IGNORECASE)
 _MARKS = re.compile(r"[*_`>#\s]+")
-_ITS_NUMBERS = 'Give every heading "### Task N" of the plan once, in order, with its number.'
+_ITS_NUMBERS = "Give every task of the plan once, in order, with its number."
 
 
 def read_plan_extract(value: object, plan: TaskPlan, text: str, story_id: str) -> tuple[TaskPlan | None, list[Finding]]:
@@ -260,7 +310,8 @@ def _task(
 ) -> tuple[PlannedTask, list[Finding]]:
     findings: list[Finding] = []
     where = at.model_copy(update={"task": task.name, "line": task.line})
-    update: dict[str, Any] = {"files": task.files or _files(entry["files"], task, where, findings)}
+    is_sure = len(task.unsure) < len(task.files)
+    update: dict[str, Any] = {"files": (not is_sure and _files(entry["files"], task, where, findings)) or task.files}
     command = entry["command"]
     if isinstance(command, str) and command.strip() and command.strip() != task.command:
         if command.strip() not in task.text:
@@ -278,6 +329,7 @@ def _task(
         findings.append(major("extract.depends", message, where=where, fix=fix))
     added = (number for number in numbers if number in known and number != task.number)
     update["depends_on"] = task.depends_on or tuple(dict.fromkeys(added))
+    update["unclear"] = task.unclear and not (update["files"] or update.get("command"))
     return task.model_copy(update=update), findings
 
 

@@ -126,22 +126,32 @@ class PlannedTask(Value):
 
     number: str
     """`1` or `2.1`."""
+    label: str = ""
+    """What its author calls it where that is not `Task` and the number: `T001`."""
     title: str = ""
-    """What stands behind the number in its heading; may be empty."""
+    """What stands behind the number in its heading or item; may be empty."""
     text: str
     """Its whole section, the heading included, as it was written."""
     files: tuple[str, ...] = ()
-    """What it creates or modifies, each once and in the author's order, as paths and not yet judged."""
+    """What it creates or modifies, each once and in the author's order, as paths and not yet judged; no tests."""
+    unsure: tuple[str, ...] = ()
+    """Those of the files that only a sentence mentions."""
+    tests: tuple[str, ...] = ()
+    """The test files that it names, which are the tester's."""
     command: str | None = None
     depends_on: tuple[str, ...] = ()
     """Numbers of tasks; a text that names none stands as it is."""
     line: int
     """1-based line of the heading."""
+    done: bool = False
+    """Whether its box is ticked."""
+    unclear: bool = False
+    """Whether nothing was found in it that is to be done: no file, test or command."""
 
     @property
     def name(self) -> str:
         """What the author calls it: `Task 2.1`."""
-        return f"Task {self.number}"
+        return self.label or f"Task {self.number}"
 
     @property
     def told(self) -> str:
@@ -164,6 +174,13 @@ class TaskPlan(Value):
     tech_stack: str = ""
     head: str = ""
     """What stands before the first task, as it was written: architecture, conventions, the goal itself."""
+    opening: tuple[str, ...] = ()
+    """Its title and its first paragraph, which say the goal where nothing else does."""
+
+    @property
+    def developed(self) -> tuple[PlannedTask, ...]:
+        """The tasks for the developer; all of them where none has a file or a command."""
+        return tuple(task for task in self.tasks if not task.done and (task.files or task.command)) or self.tasks
 
     @property
     def key_files(self) -> tuple[str, ...]:

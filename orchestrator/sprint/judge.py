@@ -385,11 +385,14 @@ class PlanKind(StrEnum):
 
 
 def kind_of(text: str) -> PlanKind:
-    """Returns the kind of plan in a text; a goal or a near miss of a task's heading makes it a task plan."""
+    """Returns the kind of plan in a text; a goal or a near miss of a task's heading makes it a task plan.
+
+    Beside an action plan only tasks under headings count: its actions may hold lists of their own.
+    """
     found, reading = parse_plan(text), read_task_plan(text)
     acts = found.plan is not None or any(finding.code not in NO_PLAN for finding in found.findings)
     if acts:
-        return PlanKind.BOTH if reading.plan.tasks else PlanKind.ACTIONS
+        return PlanKind.BOTH if reading.headed else PlanKind.ACTIONS
     meant = reading.plan.tasks or reading.plan.goal or reading.findings
     return PlanKind.TASKS if meant else PlanKind.NEITHER
 
