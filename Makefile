@@ -13,7 +13,7 @@ help:
 	@echo "make test-board   the board in a Chromium of this machine: each page, orders, reconnects, accessibility"
 	@echo "make docs      the documentation as a site, in site/"
 	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
-	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, \"fleet --database URL\": what many daemons cost"
+	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, board: the board in a browser, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make picture   draw README's moving picture (docs/demo.svg) from the demo"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
@@ -78,7 +78,7 @@ sbom: $(VENV)/.run
 docs: $(VENV)/.run
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/uv tool run -q --from mkdocs-material==9.8.2 mkdocs build -q $(ARGS)
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev $(if $(findstring board,$(ARGS)),$(VENV)/.board)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 # Gets the other readers into .bench/ by itself; about five minutes, a look within one: ARGS=--quick

@@ -43,7 +43,7 @@ OFFLINE = (
     "sql",
     "syntax",
 )
-NAMES = (*OFFLINE, "environments", "fleet", "refusals", "recall")
+NAMES = (*OFFLINE, "board", "environments", "fleet", "refusals", "recall")
 
 
 def _options() -> argparse.Namespace:
@@ -51,7 +51,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
     parser.add_argument("--docs", action="store_true", help="also write docs/speed.md and docs/speed.svg")
-    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog and fleet")
+    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog, board and fleet")
     parser.add_argument("--replicas", type=int, default=64, metavar="N", help="fleet: simulated daemons")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="engine: calls at once")
@@ -84,11 +84,18 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,
+        "board": partial(_measure_board, **size),
         "environments": environments.run,
         "fleet": partial(fleet.run, fleet.Fleet(**size, replicas=options.replicas), options.database),
         "refusals": partial(refusals.run, options.given),
         "recall": partial(recall.run, options.given),
     }
+
+
+def _measure_board(**size: int) -> Result:
+    from benchmarks import board  # needs the extra of that name, and a Chromium
+
+    return board.run(**size)
 
 
 def _apart(work: Callable[[], Result]) -> Result:

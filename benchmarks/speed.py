@@ -7,15 +7,16 @@ from benchmarks.answers.svg import BAR, LEFT, ROW, STYLE, WIDTH, draw_rect, draw
 from benchmarks.measure import Figure, Result
 
 DOCS = Path(__file__).parents[1] / "docs"
-NAMES = ("engine", "daemon", "cli", "merge", "providers")
+NAMES = ("engine", "daemon", "cli", "merge", "providers", "board")
 PER_CALL = "processor time per call"
 TITLE = "Processor time per call of a model, in milliseconds"
 HEAD = """# What it costs to run
 
-Written by `make bench ARGS="engine daemon cli merge providers --docs"`; do not edit. Bare dbos are the same calls as
+Written by `make bench ARGS="engine daemon cli merge providers board --docs"`; do not edit. Bare dbos are the same calls as
 steps of the durable engine's library alone, in processes before and after the other measurement. The SDKs' streams are
 read without us, as they are offered and as plain JSON, which is what we read. Processor time is user and system time;
-what others did on the machine meanwhile makes it larger.
+what others did on the machine meanwhile makes it larger. The board is a page of a sprint in a Chromium of the same machine,
+of a daemon that runs nothing while another process records events.
 
 ![Processor time per call of a model](speed.svg)
 """
