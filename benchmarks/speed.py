@@ -12,11 +12,11 @@ PER_CALL = "processor time per call"
 TITLE = "Processor time per call of a model, in milliseconds"
 HEAD = """# What it costs to run
 
-Written by `make bench ARGS="engine daemon cli merge providers board --docs"`; do not edit. Bare dbos are the same calls as
-steps of the durable engine's library alone, in processes before and after the other measurement. The SDKs' streams are
-read without us, as they are offered and as plain JSON, which is what we read. Processor time is user and system time;
-what others did on the machine meanwhile makes it larger. The board is a page of a sprint in a Chromium of the same machine,
-of a daemon that runs nothing while another process records events.
+Written by `make bench ARGS="engine daemon cli merge providers board --docs"`; do not edit. Bare dbos are the same calls
+as steps of the durable engine's library alone, in processes before and after the other measurement. The SDKs' streams
+are read without us, as they are offered and as plain JSON, which is what we read. Processor time is user and system
+time; what others did on the machine meanwhile makes it larger. The board is the page of a sprint in a Chromium of the
+same machine, shown by a daemon that runs nothing while another process records events.
 
 ![Processor time per call of a model](speed.svg)
 """
