@@ -348,10 +348,10 @@ def run_cli(
 
 
 @contextmanager
-def full_disk(room: int = 8192) -> Iterator[None]:
-    """Until the end of the context no file of this process can be written behind its first `room` bytes."""
+def full_disk() -> Iterator[None]:
+    """Until the end of the context no file of this process can be written behind its first 8 KiB."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
     try:
         yield
     finally:

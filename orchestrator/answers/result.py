@@ -100,10 +100,10 @@ def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
     return tuple(repairs)
 
 
-def text_place(text: str, offset: int, field: str | None = None) -> Where:
+def text_place(text: str, offset: int) -> Where:
     """1-based line and column of `offset` in `text`."""
     at = min(max(offset, 0), len(text))
-    return Where(line=text.count("\n", 0, at) + 1, column=at - text.rfind("\n", 0, at), field=field)
+    return Where(line=text.count("\n", 0, at) + 1, column=at - text.rfind("\n", 0, at))
 
 
 def too_deep(value: dict[str, Any] | list[Any]) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -209,9 +209,7 @@ def judge_line(line: str) -> dict[str, Any]:
     return dict(redacted(said))
 
 
-def judge_lines(
-    lines: Iterable[str], jobs: int, judge: Callable[[str], dict[str, Any]] = judge_line
-) -> Iterator[dict[str, Any]]:
+def judge_lines(lines: Iterable[str], jobs: int) -> Iterator[dict[str, Any]]:
     """Judges each line that is not blank; returns the results in the order of the lines, an error for a bad line.
 
     A line whose judge crashes, or ends its process, is an error of that line; all others are judged.
@@ -220,7 +218,7 @@ def judge_lines(
     while left:
         workers = _workers(jobs)
         try:
-            for result in [workers.submit(judge, line) for _, line in left]:
+            for result in [workers.submit(judge_line, line) for _, line in left]:
                 error = result.exception()
                 broken = isinstance(error, BrokenProcessPool)
                 # It is unknown which of several processes died, so a single one continues and fails at the bad line.

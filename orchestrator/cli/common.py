@@ -46,11 +46,11 @@ def cut(text: str, most: int = 100) -> str:
     return line if len(line) <= most else f"{line[:most]}…"
 
 
-def plain_line(event: Event, width: int = 400) -> str:
+def plain_line(event: Event) -> str:
     """Returns the event for people: time, story, what happened, with its healing named."""
     healing = HEALINGS.get(event.name)
     story = event.story or event.sprint
-    text = cut(safe(event.message), width)
+    text = cut(safe(event.message), 400)
     return f"{event.time:%H:%M:%S}  {story:<10}  {f'[{healing}] ' if healing else ''}{text}"
 
 

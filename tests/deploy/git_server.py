@@ -14,8 +14,8 @@ class GitServer:
     """Serves the repositories below `root`. `secret` is the password it wants, "" none; `fails` are statuses that the
     next requests get; `elsewhere` is an address they are sent on to."""
 
-    def __init__(self, root: Path, secret: str = "", elsewhere: str = "") -> None:
-        self.root, self.secret, self.elsewhere = root, secret, elsewhere
+    def __init__(self, root: Path, secret: str = "") -> None:
+        self.root, self.secret, self.elsewhere = root, secret, ""
         self.fails: list[int] = []
         self.page = ""
         """What every request gets, with status 200."""
@@ -115,8 +115,8 @@ def command_lines() -> list[str]:
 
 
 @contextmanager
-def git_server(root: Path, secret: str = "", elsewhere: str = "") -> Iterator[GitServer]:
-    server = GitServer(root, secret, elsewhere)
+def git_server(root: Path, secret: str = "") -> Iterator[GitServer]:
+    server = GitServer(root, secret)
     try:
         yield server
     finally:

@@ -84,10 +84,10 @@ def application(folder: Path, files: Mapping[str, str] | None = None) -> Path:
     return folder / "app" if (folder / "app").exists() else make_repo(folder / "app", files or APP)
 
 
-def own_prompts(folder: Path, files: Mapping[str, str] = OWN) -> Path:
+def own_prompts(folder: Path) -> Path:
     """A folder of plain Markdown prompts."""
     (folder / "mine").mkdir(exist_ok=True)
-    for name, text in files.items():
+    for name, text in OWN.items():
         (folder / "mine" / name).write_text(text)
     return folder / "mine"
 

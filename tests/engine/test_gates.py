@@ -65,11 +65,11 @@ async def told(folder: Path, name: str, count: int = 1) -> list[Event]:
         await asyncio.sleep(0.02)
 
 
-async def alive_until(house: House, body: Body, moment: Callable[[], Awaitable[Any]], story: str = "A") -> None:
+async def alive_until(house: House, body: Body, moment: Callable[[], Awaitable[Any]]) -> None:
     """One process's life that ends at `moment`, in the middle of its work."""
 
     async def use(engine: DurableEngine) -> None:
-        task = asyncio.create_task(engine.run_story(f"SP-001/{story}", {"sprint": "SP-001", "story": story}))
+        task = asyncio.create_task(engine.run_story("SP-001/A", {"sprint": "SP-001", "story": "A"}))
         await asyncio.wait_for(moment(), 20)
         task.cancel()
 

@@ -191,7 +191,6 @@ def test_a_folder_swapped_with_a_link_all_the_time_never_leads_outside(tmp_path:
 
 
 NAMES = st.sampled_from(["a", "b", "a/a", "a/b", "b/a/c", "c", "c/d"])
-WRITES = st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4)
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

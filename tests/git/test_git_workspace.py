@@ -33,10 +33,10 @@ def make(tmp_path: Path, base: str, **more: object) -> GitWorkspace:
     )
 
 
-def canary(tmp_path: Path, name: str = "canary") -> tuple[Path, Path]:
+def canary(tmp_path: Path) -> tuple[Path, Path]:
     """A program that leaves a trace when somebody runs it, and the trace."""
-    trace = tmp_path / f"{name}.trace"
-    program = tmp_path / f"{name}.sh"
+    trace = tmp_path / "canary.trace"
+    program = tmp_path / "canary.sh"
     program.write_text(f'#!/bin/sh\ntouch "{trace}"\ncat\n')
     program.chmod(0o755)
     return program, trace

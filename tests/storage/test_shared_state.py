@@ -49,8 +49,8 @@ def folder_of() -> Iterator[Folders]:
         shared.close()
 
 
-def record_of(sprint: str = "S1", **more: Any) -> SprintRecord:
-    return SprintRecord(sprint=sprint, backlog="/b.csv", repo="/r", base="", story_ids=("A",), started_at=NOW, **more)
+def record_of(**more: Any) -> SprintRecord:
+    return SprintRecord(sprint="S1", backlog="/b.csv", repo="/r", base="", story_ids=("A",), started_at=NOW, **more)
 
 
 def test_what_one_machine_writes_another_one_reads(tmp_path: Path, postgres: str, folder_of: Folders) -> None:
