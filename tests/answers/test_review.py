@@ -182,10 +182,10 @@ ISSUE = st.builds(
 
 
 @st.composite
-def a_review(draw: st.DrawFn) -> Review:
+def a_review(draw: st.DrawFn, verdict: Verdict | None = None) -> Review:
     found = sorted(draw(st.lists(ISSUE, max_size=8)), key=lambda one: -one.severity.rank)
     issues = tuple(one.model_copy(update={"number": at}) for at, one in enumerate(found, start=1))
-    says = draw(st.sampled_from([one for one in Verdict if one is not Verdict.NONE]))
+    says = verdict or draw(st.sampled_from([one for one in Verdict if one is not Verdict.NONE]))
     fixes = (
         draw(st.sets(st.sampled_from([one.number for one in issues]))) if issues and says is Verdict.WITH_FIXES else ()
     )
