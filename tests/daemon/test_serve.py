@@ -361,17 +361,6 @@ async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field
     assert "it holds one file" in record.replans["US-001"].overridden_conflict
 
 
-async def test_reset_of_a_sprint_at_work_begins_it_anew(field: Field) -> None:
-    field.slow_delivery("US-001", 60_000)
-    field.rows("US-001")
-    async with field.daemon():
-        await field.until(lambda: field.asked("US-001", "delivery"))
-        assert (await field.order(Verb.RESET, sprint="SP-001")).done
-        await field.until(lambda: len(field.named("story_started")) == 2)
-        started = [event.id for event in field.named("story_started")]
-    assert started == ["SP-001/US-001:story_started", "SP-001/US-001@2:story_started"]
-
-
 async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(field: Field) -> None:
     field.team.good("US-001")
     field.rows("US-001")
@@ -554,6 +543,8 @@ async def test_a_sprint_that_is_reset_as_a_whole_begins_with_all_its_rows_and_wi
         await field.until(lambda: len(field.named("sprint_started")) == 2)
         assert field.named("sprint_started")[1].data["stories"] == ["US-001", "US-002"], "its cells were read again"
         await field.until(lambda: field.report("SP-001")["US-001"] == "done")
+    started = [event.id for event in field.named("story_started") if event.story == "US-001"]
+    assert started == ["SP-001/US-001:story_started", "SP-001/US-001@2:story_started"]
 
 
 async def test_what_cannot_be_used_is_told_and_the_rest_goes_on(field: Field) -> None:
