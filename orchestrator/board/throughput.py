@@ -358,8 +358,7 @@ def draw_bars(
         "rectangles": rectangles,
         "first": columns[0].label if columns else "",
         "last": columns[-1].label if len(columns) > 1 else "",
-        # Where there are fewer columns than places, the last label stands at its bar.
-        "filled": round(100 * len(columns) / max(len(columns), NARROW)),
+        "is_sparse": len(columns) < NARROW,
         "rows": [
             {"label": one.label, "sprint": one.sprint, "values": [form(value) for value in one.values]}
             for one in reversed(columns)

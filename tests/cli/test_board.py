@@ -1,10 +1,13 @@
 """`board` as a process of its own: it shows a state folder to who has its link, takes orders, and ends on Ctrl-C."""
 
 import asyncio
+import json
+import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 
 from orchestrator.app.sprint_reader import Reader
 from orchestrator.settings import load
+from orchestrator.storage.locks import SprintLock
 from tests.board.past import keep, make_record, story_events
 from tests.support import plain_environment
 
@@ -30,11 +34,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+def serving(folder: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """The process, its address and its token."""
     with subprocess.Popen(
         [sys.executable, "-m", "orchestrator", "board", *words], cwd=folder, text=True,
-        env=plain_environment(ORCHESTRATOR_TOKEN=DAEMONS), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=plain_environment(ORCHESTRATOR_TOKEN=DAEMONS, **variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
@@ -83,6 +87,29 @@ def test_orders_are_recorded_and_what_needs_a_daemon_says_so(folder: Path) -> No
         assert client.get("/healthz").status_code == 200
     _, environment = load(None, (), plain_environment(), folder)
     assert "is paused by anna" in Reader(environment).sprint("SP-001").paused
+
+
+async def test_a_browser_is_opened_and_the_daemon_of_the_folder_is_named(folder: Path) -> None:
+    state = folder / ".orchestrator"
+    (folder / "browser").write_text('#!/bin/sh\nprintf %s "$1" > opened.tmp\nmv opened.tmp opened\n')
+    (folder / "browser").chmod(0o755)
+
+    def look() -> tuple[str, str, str]:
+        with serving(folder, "--open", BROWSER=f"{folder / 'browser'} %s") as (process, url, token):
+            while not (folder / "opened").exists():
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            return f"{url}/login#{token}", (folder / "opened").read_text(), process.communicate(timeout=60)[1]
+
+    (state / "daemon").mkdir()
+    async with SprintLock(state / "daemon" / "lock", "it as its daemon"):
+        told = json.dumps({"url": "http://127.0.0.1:1", "pid": os.getpid()})
+        (state / "daemon" / "address.json").write_text(told)
+        link, opened, said = await asyncio.to_thread(look)
+    assert (opened, said) == (
+        link, f"the daemon of {state} has its own board, which takes backlogs, too: http://127.0.0.1:1\n",
+    )  # fmt: skip
 
 
 def test_an_address_that_is_taken_is_a_users_error(folder: Path) -> None:
