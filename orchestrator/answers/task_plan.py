@@ -24,8 +24,6 @@ class TaskPlanReading(NamedTuple):
     plan: TaskPlan
     findings: tuple[Finding, ...] = ()
     """Major where a task is lost, a question where something of it is; `where.file` is the plan's path."""
-    headed: bool = False
-    """Whether its tasks stand under headings `Task N`."""
 
 
 def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
@@ -71,9 +69,9 @@ class _Reader:
             tech_stack=next((_plain(field.values) for field in fields if field.kind == "stack"), ""),
             head=self._text(self._first, begins - 1),
             opening=tuple(_opening(parts.outside)),
+            headed=parts.headed,
         )
-        found = sorted(self._findings, key=lambda one: one.where.line or 0)
-        return TaskPlanReading(plan, tuple(found), parts.headed)
+        return TaskPlanReading(plan, tuple(sorted(self._findings, key=lambda one: one.where.line or 0)))
 
     def _task(self, section: Section, behind: int) -> PlannedTask:
         name = section.label or f"Task {section.number}"
@@ -99,7 +97,7 @@ class _Reader:
             said = [line for field in fields if not field.kind for line in field.said]
             named = dict.fromkeys(path for path in mentioned_files([section.said, *said]) if not _is_read(path))
             runs = [field for field in fields if field.kind == "run" and field.key == "run"]
-            runs_only = bool(runs) and not named and not any(line.strip("*_ ") for line in said)
+            runs_only = bool(runs) and not named and all(_is_heading(line) for line in said)
             for field in runs if runs_only else ():
                 command = self._command(field, name, command)
         paths = list(dict.fromkeys((*sure, *named)))
@@ -185,6 +183,11 @@ class _Reader:
 def _is_read(path: str) -> bool:
     """Returns whether a file is no task's to write: a text among the tests, as a feature's own documents in specs/."""
     return is_test_file(path) and suffix_of(path) in {".md", ".mdx", ".rst", ".txt"}
+
+
+def _is_heading(line: str) -> bool:
+    """Returns whether a line only names what follows: `**Step 1: Build the assets**`."""
+    return not line.strip() or (line.startswith("**") and line.endswith("**"))
 
 
 def _opening(blocks: Sequence[Block]) -> Iterator[str]:

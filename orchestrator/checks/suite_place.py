@@ -8,7 +8,7 @@ from itertools import takewhile
 from posixpath import basename, dirname, join, splitext
 from typing import NamedTuple
 
-from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.paths import is_manifest, is_test_file, unsafe_reason
 
 _FAMILIES = (frozenset({".py"}), frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"}))
 _JS = _FAMILIES[1]
@@ -26,6 +26,7 @@ _OF_TYPES = re.compile(r"[._-](?:test|spec)-d\.[cm]?tsx?$", re.I)
 _WHOLE_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "src", "lib", "unit", "python"})
 """Folders that say nothing of a subject."""
 _PACKAGE_FILES = frozenset({"__init__", "index", "mod", "main", "__main__"})
+_QUOTED = re.compile(r"`([^`\s]+)`")
 _A_TEST = re.compile(r"^\s*(?:async\s+)?def test|^\s*(?:it|test|describe)(?:\.\w+)*\(", re.MULTILINE)
 _NO_NAMES: Mapping[str, Sequence[str]] = {}
 _OF_THE_WHOLE = frozenset({"e2e", "integration", "functional", "acceptance", "perf", "typing"})
@@ -75,8 +76,8 @@ def place_of(
 ) -> Place:
     """Returns the place for tests of the `sources`, the story's files in their order, most telling first.
 
-    A test file that is there and that the plan's words for the tests (`planned`) name goes first, the first of several.
-    `texts` are those of test files, as far as they are known: beside the names it counts which of them import a source
+    A test file that is there and that the plan's words for the tests (`planned`) name goes first, the first of several;
+    then one in backticks that is not there. `texts` are those of test files, as far as they are known: beside the names it counts which of them import a source
     and use what it exports (`exports`).
     """
     family = _family(sources)
@@ -84,12 +85,19 @@ def place_of(
     if not own:
         return Place("", there=False)
     tests = [_parsed(path) for path in sorted(tests_of(files, own, texts))]
+    wanted = (path for path in _QUOTED.findall(planned) if splitext(path)[1].lower() in family and path not in files)
+    wanted_new = next((path for path in wanted if _is_test(path) and not unsafe_reason(path)), "")
+    if not tests and wanted_new:
+        return Place(wanted_new, there=False)
     if not tests:
         return Place(_first(story_id, own[0]), there=False)
     named = [(at, test.path) for test in tests if (at := _first_mention(test.path, planned)) >= 0]
     if named:
         path = min(named)[1]
         return Place(path, there=True, near=(path, *_helpers(path, files, texts)))
+    if wanted_new:
+        near = (min(tests, key=lambda test: -_common(dirname(test.path), dirname(wanted_new))).path,)
+        return Place(wanted_new, there=False, near=(*near, *_helpers(wanted_new, files, texts)))
     modules = {path for path in files if splitext(path)[1].lower() in family and not is_test_file(path)} | {*own}
     ranked = sorted(_ranked(own, tests, modules, texts, exports), key=lambda one: (-one[0], one[1], one[2].path))
     near = [*dict.fromkeys(test.path for _, _, test in ranked[:3])]

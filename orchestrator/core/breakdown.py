@@ -176,6 +176,8 @@ class TaskPlan(Value):
     """What stands before the first task, as it was written: architecture, conventions, the goal itself."""
     opening: tuple[str, ...] = ()
     """Its title and its first paragraph, which say the goal where nothing else does."""
+    headed: bool = False
+    """Whether its tasks stand under headings `Task N`."""
 
     @property
     def developed(self) -> tuple[PlannedTask, ...]:

@@ -140,13 +140,13 @@ class Jordan:
     def _with_own_criteria(self, suite: TestSuite, breakdown: Breakdown) -> TestSuite:
         """Returns the suite with the story's criteria where its cases give their numbers, or repeat the plan's words.
 
-        The plan has one entry per criterion, in order, often in other words, and the prompt shows both.
+        The architect's plan has one entry per criterion, in order, often in other words, and the prompt shows both. A
+        person's has one per task.
         """
         planned = [test.criterion for test in breakdown.acceptance_tests]
         criteria = self._brief.story.acceptance_criteria or planned
-        meant = {
-            words.strip(): own for words, own in zip(planned, criteria, strict=False) if len(planned) == len(criteria)
-        }
+        by_place = len(planned) == len(criteria) and self._brief.plan is None
+        meant = {words.strip(): own for words, own in zip(planned, criteria, strict=False) if by_place}
         meant |= {own.strip(): own for own in criteria}
 
         cases: list[TestCase] = []

@@ -392,7 +392,7 @@ def kind_of(text: str) -> PlanKind:
     found, reading = parse_plan(text), read_task_plan(text)
     acts = found.plan is not None or any(finding.code not in NO_PLAN for finding in found.findings)
     if acts:
-        return PlanKind.BOTH if reading.headed else PlanKind.ACTIONS
+        return PlanKind.BOTH if reading.plan.headed else PlanKind.ACTIONS
     meant = reading.plan.tasks or reading.plan.goal or reading.findings
     return PlanKind.TASKS if meant else PlanKind.NEITHER
 

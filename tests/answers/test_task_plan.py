@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.core.breakdown import PlannedTask
+from orchestrator.core.paths import is_test_file
 from tests.answers.task_plans import WRITTEN, Facts, plans
 from tests.effort import examples
 
@@ -51,7 +52,10 @@ def test_a_plan_as_people_write_it() -> None:
 def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[Facts]]) -> None:
     text, facts = drawn
     plan, findings = read_task_plan(text)
-    assert [Facts(task.number, task.title, task.files, task.depends_on) for task in plan.tasks] == facts
+    read = [Facts(task.number, task.title, task.files, task.depends_on) for task in plan.tasks]
+    own = [fact._replace(files=tuple(path for path in fact.files if not is_test_file(path))) for fact in facts]
+    assert read == own
+    assert all({*fact.files} <= {*task.files, *task.tests} for task, fact in zip(plan.tasks, facts, strict=True))
     assert plan.goal
     assert findings == ()
 
@@ -74,7 +78,7 @@ def test_no_text_is_too_odd(text: str) -> None:
     "heading",
     [
         "### Task 1", "### Task 1: A b", "### Task 1 - A", "### **Task 1: A**", "### `Task 1`: A",
-        "### Task 1: A ###", "### task 01: A", "   ### Task 1", "### Task #1",
+        "### Task 1: A ###", "### task 01: A", "   ### Task 1", "### Task #1", "## Task 1: A", "#### Task 1",
     ],
 )  # fmt: skip
 def test_headings_of_tasks(heading: str) -> None:
@@ -85,7 +89,7 @@ def test_headings_of_tasks(heading: str) -> None:
 @pytest.mark.parametrize(
     "heading",
     [
-        "## Task 1: A", "#### Task 1", "###Task 1", "### Task: A", "### Task 1a", "### Task 1.2.3", "### ✅ Task 1",
+        "##### Task 1", "###Task 1", "### Task: A", "### Task 1a", "### Task 1.2.3", "### ✅ Task 1",
         "### [x] Task 1: A", "**Task 1: A**",
     ],
 )  # fmt: skip
@@ -144,11 +148,11 @@ def test_files(body: str, files: str) -> None:
     assert " ".join(task_of(body).files) == files
 
 
-def test_a_path_that_cannot_be_known_is_told() -> None:
-    text = "### Task 1\n\n- Create: the file src/a.py\n- Create: b.py\n"
+def test_a_path_that_cannot_be_known_is_asked_for() -> None:
+    text = "### Task 1\n\n- Create: the file of prices\n- Create: b.py, the file src/a.py\n"
     plan, findings = read_task_plan(text)
-    assert plan.tasks[0].files == ("b.py",)
-    assert [(f.code, f.where.line, f.severity.blocks) for f in findings] == [("task_plan.path", 3, True)]
+    assert (plan.tasks[0].files, plan.tasks[0].unsure) == (("b.py", "src/a.py"), ("src/a.py",))
+    assert [(f.code, f.where.line, f.severity.blocks, f.ask) for f in findings] == [("task_plan.path", 3, False, True)]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,13 @@ def test_dependencies(body: str, needs: str) -> None:
         ("**Command:** `npm run build`", "npm run build"),
         ("**Command:**\n\n```bash\npython tool.py\n```", "python tool.py"),
         ("Command: $ make assets", "make assets"),
-        ("Run: `make assets`", None),
+        ("Run: `make assets`", "make assets"),
+        ("**Step 1: Assets**\n\nRun:\n\n```\nmake assets\n```\n\nExpected: no error", "make assets"),
+        ("Say so in the page. Run: `make assets`", None),
+        ("Say so in the page.\n\nRun: `make assets`", None),
+        ("- Create: `a.py`\n\nRun: `make assets`", None),
+        ("Run: `pytest -q`", None),
+        ("**Command:** `make a`\n\n**Command:** `make b`", "make a && make b"),
         ("**Command:** `pytest -q`", None),
         ("**Command:** `cd app && npx vitest run && npm test`", None),
         ("**Command:** `uv run python -m pytest tests`", None),

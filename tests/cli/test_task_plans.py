@@ -68,7 +68,7 @@ def test_a_repository_says_which_files_and_packages_there_are(tmp_path: Path) ->
             {"plan.none", "task_plan.no_tasks", "task_plan.no_goal", "task_plan.too_short"},
         ),
         ("# Plan\n\n**Goal:** See prices\n", 1, "task plan", {"task_plan.no_tasks", "task_plan.too_short"}),
-        ("## Task 1: A\n", 1, "task plan", {"task_plan.heading", "task_plan.no_tasks"}),
+        ("### Task 1a\n", 1, "task plan", {"task_plan.heading", "task_plan.no_tasks"}),
         (
             ACTIONS,
             0,
