@@ -48,7 +48,7 @@ def render_feedback(
 
 def render_revision(findings: Sequence[Finding], previous: str | None, earlier: Sequence[Finding] = ()) -> str:
     """Returns the same of an architect's plan."""
-    return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet", earlier=earlier)
+    return _render(findings, previous, "## Plan Revision Required", "plan", "has to be revised", earlier=earlier)
 
 
 def render_refused(findings: Sequence[Finding]) -> str:
