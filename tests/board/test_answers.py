@@ -1,200 +1,165 @@
-"""What people order and answer in the page: the daemon's words, nothing typed is lost, no late answer counts."""
+"""Answers and orders that come too late or twice, or get no reply: nothing typed is lost, the page says what counts."""
 
+import asyncio
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.board.browser import OpenWindow, Window
-from tests.daemon_server import RealDaemon
+from tests.board.browser import DESK, PHONE, Window, open_window
+from tests.board.test_gates import waiting_at
+from tests.cli.waiting import SPRINT, Waiting
+from tests.server.stand import TOKEN, Stand, running
 
 pytestmark = pytest.mark.board
-GATE = "/sprints/SP-001/stories/{}/gate"
 COMMENT = "Use the words that the desk uses."
-BACKLOG = "Story_ID,Title,Dependencies\nN-1,Notices,\nN-2,Letters,N-1\n"
-WRONG = "Story_ID,Title,Dependencies\nN-1,Notices,\nN-2,Letters,N-9\n"
+
+
+def do(function: Callable[..., Any], *words: Any) -> Any:
+    """Runs what blocks in a thread of its own: Playwright's loop runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(function, *words).result()
+
+
+@contextmanager
+def serving(waiting: Waiting) -> Iterator[str]:
+    """Serves a sprint's state folder from a thread; nobody works on the sprint, so that nothing happens by itself."""
+    address, loop = list[str](), asyncio.new_event_loop()
+    ready, ended = threading.Event(), asyncio.Event()
+
+    stand = do(partial(Stand, waiting.state.home, ORCHESTRATOR_TOKEN=TOKEN))
+
+    async def serve() -> None:
+        async with running(stand) as daemon:
+            address.append(daemon.address.url)
+            ready.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield address[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
 
 
 @pytest.fixture
-def daemon(start: Callable[[str], RealDaemon]) -> RealDaemon:
-    """One that a test may change."""
-    return start("library")
+def waiting(tmp_path: Path) -> Waiting:
+    made: Waiting = do(waiting_at, tmp_path)
+    return made
 
 
 @pytest.fixture
-def window(daemon: RealDaemon, window_at: OpenWindow) -> Window:
-    return window_at(daemon).log_in()
+def windows(waiting: Waiting, browser: Browser) -> Iterator[list[Window]]:
+    """Those of two people."""
+    with serving(waiting) as url, ExitStack() as opened:
+        both = [opened.enter_context(open_window(browser, url, TOKEN)).log_in() for _ in range(2)]
+        yield both
+        assert [one.fault() for one in both] == ["", ""]
 
 
-def said(page: Page) -> Locator:
-    """The words of an answer that was accepted."""
-    return page.locator("#answer-said")
+def gate(story: str) -> str:
+    return f"/sprints/{SPRINT}/stories/{story}/gate"
 
 
-def edit_form(page: Page) -> Locator:
-    return page.locator("#gate-edit form")
+def comment(page: Page) -> Locator:
+    return page.get_by_label("Comment for whoever")
 
 
-def test_a_rejection_needs_a_comment_and_counts_with_it(window: Window) -> None:
-    window.allowed.append("422")
-    page = window.open(GATE.format("US-003"))
-    page.get_by_label("Your name").fill("bea")
-    page.get_by_role("button", name="Reject").click()
-    output = page.locator("#gate-answer output")
-    expect(output).to_contain_text("the comment is empty: say what is to change")
-    expect(output).to_be_focused()
-    page.get_by_label("Comment", exact=False).first.fill(COMMENT)
-    page.get_by_role("button", name="Reject").click()
-    expect(said(page)).to_contain_text(f"US-003: the plan is rejected by bea: {COMMENT}")
-    expect(said(page)).to_be_focused()
-    expect(page.locator("#gate-state")).to_contain_text(f"the plan is rejected by bea: {COMMENT}")
-    # The name is kept for the next answer.
-    page = window.open(GATE.format("US-006"))
-    expect(page.get_by_label("Your name")).to_have_value("bea")
+def told(page: Page) -> Locator:
+    """What the form of the answer says."""
+    return page.locator("#gate-answer output")
 
 
-def test_a_conflict_is_overridden_from_the_keyboard(window: Window) -> None:
-    page = window.open("/gates")
-    page.get_by_role("link", name="US-006", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="The conflict that the architect sees")).to_be_visible()
-    page.get_by_role("button", name="Approve").focus()
-    page.keyboard.press("Enter")
-    expect(said(page)).to_contain_text("US-006: the conflict is overridden by somebody over HTTP")
-
-
-def test_an_edited_plan_is_refused_with_its_findings_beside_the_text_and_then_accepted(window: Window) -> None:
-    window.allowed.append("422")
-    page = window.open(GATE.format("US-003"))
-    form, text = edit_form(page), page.get_by_label(re.compile("^Plan that is built"))
-    wrong = text.input_value().replace("shelf/words.py", "../words.py")
-    text.fill(wrong)
-    page.get_by_role("button", name="Check and build this plan").click()
-    expect(form.locator("output")).to_contain_text("Refused")
-    expect(form.locator(".findings li").first).to_be_visible()
-    expect(form.locator("output")).to_contain_text("../words.py")
-    expect(text).to_have_value(wrong)
-    plan = (
-        "tasks:\n- task_id: T-US-003-01\n  description: Find a book\n"
-        "  files_to_create: [shelf/search.py]\ndependencies: {dependencies: {}, devDependencies: {}}\n"
-    )
-    text.fill(plan)
-    page.get_by_role("button", name="Check and build this plan").click()
-    expect(said(page)).to_contain_text("US-003: the plan is edited and approved by")
-    expect(page.locator("#gate-state")).to_contain_text("with a plan of their own")
-
-
-def test_two_people_at_one_question_see_each_other_and_keep_what_they_typed(
-    daemon: RealDaemon, window: Window, window_at: OpenWindow
-) -> None:
-    first, second = window.open(GATE.format("US-003")), window_at(daemon).log_in().open(GATE.format("US-003"))
-    second.get_by_label("Comment", exact=False).first.fill("Mine is half")
-    text = second.get_by_label(re.compile("^Plan that is built"))
-    edited = f"{text.input_value()}# more\n"
-    text.fill(edited)
-    first.get_by_label("Your name").fill("anna")
-    first.get_by_role("button", name="Cancel").click()
-    dialog = first.get_by_role("dialog", name="Cancel US-003?")
-    expect(dialog).to_contain_text("what depends on it is blocked")
-    dialog.get_by_role("button", name="Cancel").click()
-    expect(said(first)).to_contain_text("the plan is given up by anna")
-    expect(second.locator("#gate-state")).to_contain_text("the plan is given up by anna")
-    expect(second.locator("#gate-answer output")).to_contain_text("Question 1 is no longer open")
-    expect(second.get_by_label("Comment", exact=False).first).to_have_value("Mine is half")
-    expect(text).to_have_value(edited)
-    expect(second.locator("#gate-edit button")).to_be_hidden()
-
-
-def test_a_late_answer_learns_what_counts(daemon: RealDaemon, window: Window, window_at: OpenWindow) -> None:
-    late = window_at(daemon).log_in()
+def test_a_late_answer_learns_what_counts_and_keeps_its_words(windows: list[Window], waiting: Waiting) -> None:
+    first, late = windows
     late.allowed += ["409", "net::ERR"]
-    page = late.page
-    page.route("**/board/events*", lambda route: route.abort())  # it hears of nothing
-    late.open(GATE.format("US-006"))
-    window.open(GATE.format("US-006")).get_by_role("button", name="Approve").click()
-    expect(said(window.page)).to_contain_text("overridden")
-    page.get_by_label("Comment", exact=False).first.fill(COMMENT)
+    late.page.route("**/board/events*", lambda route: route.abort())  # it hears of nothing
+    page = late.open(gate("US-2"))
+    conflict = first.open(gate("US-2"))
+    conflict.get_by_label("Your name").fill("anna")
+    conflict.get_by_role("button", name="Approve").press("Enter")
+    expect(conflict.locator("#answer-said")).to_contain_text("US-2: the conflict is overridden by anna")
+    expect(conflict.locator("#answer-said")).to_be_focused()
+    comment(page).fill(COMMENT)
     page.get_by_role("button", name="Reject").click()
-    expect(page.locator("#gate-answer output")).to_contain_text("question 1 of US-006 was answered already")
-    expect(page.get_by_label("Comment", exact=False).first).to_have_value(COMMENT)
+    expect(told(page)).to_contain_text("question 1 of US-2 was answered already")
+    expect(told(page)).to_contain_text("overridden by anna")
+    expect(comment(page)).to_have_value(COMMENT)
+    assert [one.by for one in do(waiting.answers, "US-2")] == ["anna"]
+    # The name is kept for the next answer.
+    expect(first.open(gate("US-3")).get_by_label("Your name")).to_have_value("anna")
 
 
-def test_where_no_answer_comes_it_is_not_known_whether_it_counted(window: Window) -> None:
-    window.allowed.append("net::ERR_FAILED")
-    page = window.page
+def test_an_edit_that_is_half_done_stays_when_the_next_question_opens(windows: list[Window], waiting: Waiting) -> None:
+    page = windows[0].open(gate("US-1"))
+    text = page.get_by_label(re.compile("^Plan that is built"))
+    edited = f"{text.input_value()}# half done\n"
+    text.fill(edited)
+    assert do(waiting.cli, "reject", "US-1", "--comment", COMMENT).exit_code == 0
+    expect(page.locator("#gate-state")).to_contain_text(f"the plan is rejected by anna: {COMMENT}")
+    do(waiting.ask, "US-1")
+    expect(page.locator("#gate-state")).to_contain_text("question 2")
+    expect(page.locator("#gate-answer")).to_contain_text("Answer question 2")
+    expect(text).to_have_value(edited)
+    expect(page.locator("#gate-edit output")).to_contain_text("Question 1 is no longer open")
+    expect(page.locator("#gate-edit").get_by_role("button")).to_have_count(0)
+
+
+def test_where_no_answer_comes_it_is_not_known_whether_it_counted(windows: list[Window], waiting: Waiting) -> None:
+    windows[0].allowed.append("net::ERR_FAILED")
+    page = windows[0].open(gate("US-1"))
     page.route("**/answer", lambda route: route.abort())
-    window.open(GATE.format("US-003"))
-    page.get_by_label("Comment", exact=False).first.fill(COMMENT)
+    comment(page).fill(COMMENT)
     page.get_by_role("button", name="Reject").click()
-    output = page.locator("#gate-answer output")
-    expect(output).to_contain_text("it is not known whether this counted. Load this page again")
-    expect(page.get_by_role("button", name="Reject")).to_be_enabled()
+    expect(told(page)).to_contain_text("it is not known whether this counted. Load this page again")
     page.unroute("**/answer")
     page.get_by_role("button", name="Reject").click()
-    expect(said(page)).to_contain_text("the plan is rejected")
+    expect(page.locator("#answer-said")).to_contain_text("the plan is rejected")
+    assert [one.comment for one in do(waiting.answers, "US-1")] == [COMMENT]
 
 
-def test_orders_to_a_story_ask_before_something_is_lost(window: Window) -> None:
-    page = window.open("/sprints/SP-001/stories/US-007")
-    orders = page.get_by_role("form", name="Orders to US-007")
-    orders.get_by_role("button", name="Cancel").click()
-    dialog = page.get_by_role("dialog", name="Cancel US-007?")
-    expect(dialog).to_contain_text("US-007 ends as cancelled at once")
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    expect(orders.get_by_role("button", name="Cancel")).to_be_focused()
-    orders.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text(re.compile("Done at .*: US-007 is paused"))).to_be_visible()
-    expect(page.get_by_role("button", name="Resume")).to_be_visible()
-    page.get_by_role("button", name="Cancel").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text(re.compile("Done at .*: US-007 is cancelled"))).to_be_visible()
-    page.get_by_text("Plan US-007 again").click()
-    page.get_by_label("What the architect is to do about the story").fill(COMMENT)
-    page.get_by_role("button", name="Replan").click()
-    page.get_by_role("dialog", name="Plan US-007 again?").get_by_role("button", name="Replan").click()
-    expect(page.get_by_text(re.compile("Done at"))).to_be_visible()
+def test_a_session_that_ended_leads_to_login_in_another_tab(windows: list[Window]) -> None:
+    windows[0].allowed += ["401", "net::ERR"]
+    page = windows[0].page
+    page.route("**/board/events*", lambda route: route.abort())
+    windows[0].open(gate("US-1"))
+    page.context.clear_cookies()
+    comment(page).fill(COMMENT)
+    page.get_by_role("button", name="Reject").click()
+    with page.context.expect_page() as opened:
+        told(page).get_by_role("link", name="Log in in another tab").click()
+    expect(opened.value.get_by_label("Token")).to_be_visible()
+    windows[0].log_in()
+    page.get_by_role("button", name="Reject").click()
+    expect(page.locator("#answer-said")).to_contain_text(COMMENT)
 
 
-def test_a_backlog_is_tried_and_then_handed_in_and_withdrawn(window: Window, tmp_path: Path) -> None:
-    page = window.open("/submit")
-    output, hand_in = page.locator("#submit output"), page.get_by_role("button", name="Submit")
-    (tmp_path / "more work.csv").write_text(WRONG)
-    page.get_by_label("CSV, YAML or JSON file").set_input_files(tmp_path / "more work.csv")
-    expect(page.get_by_label("Name of the backlog")).to_have_value("more-work")
-    page.get_by_role("button", name="Dry run").click()
-    expect(output).to_contain_text("this would be refused")
-    expect(page.locator("#dry-run .findings")).to_contain_text("N-9")
-    expect(page.locator("#dry-run .findings")).to_contain_text("To do:")
-    expect(hand_in).to_be_disabled()
-    page.get_by_label("CSV, YAML or JSON file").set_input_files([])
-    page.get_by_text("Paste its text").click()
-    page.get_by_label("Text of the backlog").fill(BACKLOG)
-    page.get_by_role("button", name="Dry run").click()
-    expect(output).to_contain_text("this can be submitted")
-    expect(page.locator("#dry-run")).to_contain_text("2 stories in 2 waves")
-    expect(page.locator("#dry-run .figures")).to_contain_text("at most")
-    hand_in.click()
-    expect(output).to_contain_text("more-work is watched, with 2 stories")
-    row = page.get_by_role("row", name=re.compile("more-work"))
-    expect(row).to_be_visible()
-    row.get_by_role("button", name="Withdraw").click()
-    page.get_by_role("dialog", name="Withdraw more-work?").get_by_role("button", name="Withdraw").click()
-    expect(page.locator("#withdrawn")).to_contain_text("more-work is watched no more")
-    expect(row).to_have_count(0)
+def test_an_order_that_was_given_before_is_refused_in_the_daemons_words(windows: list[Window]) -> None:
+    windows[1].allowed += ["409", "net::ERR"]
+    windows[1].page.route("**/board/events*", lambda route: route.abort())
+    pages = [window.open(f"/sprints/{SPRINT}") for window in windows]
+    pages[0].get_by_role("button", name="Pause").click()
+    expect(pages[0].get_by_text(re.compile("Done at .*sprint S1 .*is paused"))).to_be_visible()
+    pages[1].get_by_role("button", name="Pause").click()
+    expect(pages[1].get_by_text(re.compile("Refused at .*it is paused by"))).to_be_visible()
 
 
-def test_a_file_is_dropped_onto_the_page_and_one_that_is_too_large_is_not_sent(window: Window) -> None:
-    page = window.open("/submit")
-    drop = """(text) => {
-        const carried = new DataTransfer();
-        carried.items.add(new File([text], "dropped.yaml"));
-        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true }));
-    }"""
-    page.evaluate(drop, "- id: D-1\n  title: Dropped\n")
-    expect(page.get_by_label("Format")).to_have_value("yaml")
-    expect(page.locator("#dry-run")).to_contain_text("1 story in 1 wave")
-    page.evaluate(drop, "x" * (9 * 1024 * 1024))
-    expect(page.locator("#submit output")).to_contain_text("at most 8192 kB are taken")
+@pytest.mark.parametrize("story", ["US-1", "US-3", "US-4"])
+def test_a_mended_plan_a_merge_and_an_answered_question_shut_nobody_out(windows: list[Window], story: str) -> None:
+    window, problems = windows[0], list[str]()
+    window.open(gate(story))
+    for size, scheme in ((PHONE, "dark"), (DESK, "light")):
+        window.look(size, scheme)
+        problems += [*window.violations(), *window.overflow()]
+    assert problems == []
