@@ -118,7 +118,7 @@ SHOP = "tests/test_shop.py"
 SHOP_TESTS = "from one import one\n\n\ndef test_one():\n    assert one() == 1\n"
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("there", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_being_asked(
     tmp_path: Path, there: bool
 ) -> None:
