@@ -77,8 +77,8 @@ def place_of(
     """Returns the place for tests of the `sources`, the story's files in their order, most telling first.
 
     A test file that is there and that the plan's words for the tests (`planned`) name goes first, the first of several;
-    then one in backticks that is not there. `texts` are those of test files, as far as they are known: beside the names it counts which of them import a source
-    and use what it exports (`exports`).
+    then one in backticks that is not there. `texts` are those of test files, as far as they are known: beside the names
+    it counts which of them import a source and use what it exports (`exports`).
     """
     family = _family(sources)
     own = [path for path in sources if splitext(path)[1].lower() in family and not is_test_file(path)]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
 
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import Value
@@ -114,8 +115,21 @@ def waves(
 
 def topological(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """One order in which every id comes after its needs, else as given; ids in a cycle come last, as given."""
-    layers, rest = waves(order, needs)
-    return tuple(i for layer in layers for i in layer) + rest
+    ids = list(order)
+    place = {story: number for number, story in enumerate(ids)}
+    sorter = TopologicalSorter({story: [need for need in needs.get(story, ()) if need in place] for story in ids})
+    with suppress(CycleError):
+        sorter.prepare()
+    found: list[str] = []
+    ready = [place[story] for story in sorter.get_ready()]
+    heapify(ready)
+    while ready:
+        found.append(ids[heappop(ready)])
+        sorter.done(found[-1])
+        for story in sorter.get_ready():
+            heappush(ready, place[story])
+    placed = {*found}
+    return (*found, *(story for story in ids if story not in placed))
 
 
 def find_cycle(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:

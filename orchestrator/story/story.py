@@ -11,7 +11,7 @@ from orchestrator.core.delivery import Branch, DiffEntry
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.finding import Finding, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
-from orchestrator.core.story import topological
+from orchestrator.core.story import topological, waves
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
 from orchestrator.story.merging import Merging, ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.story.planning import freeze_contract, plan_story
@@ -48,7 +48,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         contract = await freeze_contract(stage, progress, plan)
         progress.tasks = dict.fromkeys((task.task_id for task in plan.tasks), TaskStatus.PENDING)
         tasks = TaskRun(stage, progress, plan, contract)
-        for task in in_order(plan):
+        for task in await in_order(stage, plan):
             await tasks.run(Order(task=task))
         await stop_without_work(stage, progress, tasks)
         suite = await write_suite(stage, progress, plan, await scan(stage, shown=False))
@@ -102,10 +102,16 @@ async def scan(stage: Stage, *, shown: bool = True) -> Surface:
     return await scan_tree(stage, files, read, shown=shown)
 
 
-def in_order(plan: Breakdown) -> list[Task]:
-    """Returns the tasks with each after its dependencies."""
+async def in_order(stage: Stage, plan: Breakdown) -> list[Task]:
+    """Returns the tasks with each after its dependencies, else as the plan has them."""
     by_id = {task.task_id: task for task in plan.tasks}
-    return [by_id[task_id] for task_id in topological(by_id, {task.task_id: task.dependencies for task in plan.tasks})]
+    needs = {task.task_id: task.dependencies for task in plan.tasks}
+    order = topological(by_id, needs)
+    layers, rest = waves(by_id, needs)
+    by_layers = (*(task_id for layer in layers for task_id in layer), *rest)
+    if order != by_layers and not await stage.step.patched("tasks_keep_their_order"):
+        order = by_layers  # as older records have them
+    return [by_id[task_id] for task_id in order]
 
 
 async def conclude(

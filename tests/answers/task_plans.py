@@ -1,10 +1,13 @@
-"""Task plans as people bring them: one written out, and any number drawn."""
+"""Task plans as people bring them: one written out, those in plans/, and any number drawn."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+PLANS = Path(__file__).parent / "plans"
+"""Plans in the styles of other tools, a file each."""
 WRITTEN = """\
 # Prices Implementation Plan
 

@@ -247,3 +247,62 @@ def test_a_long_plan_is_read(part: str) -> None:
 def test_a_plan_without_an_end_is_told() -> None:
     plan, findings = read_task_plan("#\n" * 20_001, "plan.md")
     assert (plan.tasks, [(f.code, f.where.file) for f in findings]) == ((), [("task_plan.too_long", "plan.md")])
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks"),
+    [
+        (
+            "- [ ] T001 [P] [US1] Add it in src/a.py\n- [x] **T002** Use it in src/b.py (depends on T001)\n",
+            ["T001 1 Add it in src/a.py: src/a.py", "T002 2 Use it in src/b.py (depends on T001): src/b.py <1 done"],
+        ),
+        (
+            "- [ ] 1. Prices\n  - [ ] 1.1 Round in `shop/a.py`\n  - see `src/b.py`: the sums\n\n"
+            "## More\n\n- [ ] 2.1 Page\n",
+            ["Task 1 1 Prices: shop/a.py src/b.py", "Task 2.1 2.1 Page: ?"],
+        ),
+        ("- [ ] Round in shop/a.py\n- [ ] Show\n", ["Task 1 1 Round in shop/a.py: shop/a.py", "Task 2 2 Show: ?"]),
+        (
+            "## Changes\n\n### 1. `src/a.py`\n\nAdd it.\n\n### Step 2: Docs\n\n- `docs/a.md`: say so\n\n"
+            "## Then\n\n`b.py`\n",
+            ["Task 1 1 `src/a.py`: src/a.py", "Task 2 2 Docs: docs/a.md"],
+        ),
+        (
+            "1. **Add it** in `a.py`:\n\n```py\nx\n```\n\n2. **Use it**\n   - in [b](src/b.py#L3)\n\n"
+            "### More\n\n1. **Last** in c/d.py\n",
+            ["Task 1 1 Add it in `a.py`:: a.py", "Task 2 2 Use it: src/b.py", "Task 3 3 Last in c/d.py: c/d.py"],
+        ),
+        ("1. Add it in a.py\n2. Use it\n", []),
+    ],
+)
+def test_a_plan_without_headings_of_tasks_has_boxes_or_numbers(text: str, tasks: list[str]) -> None:
+    read = read_task_plan(text).plan.tasks
+    assert [
+        f"{task.name} {task.number} {task.title}: {' '.join(task.files) or '?'}"
+        + "".join(f" <{need}" for need in task.depends_on)
+        + " done" * task.done
+        for task in read
+    ] == tasks
+    assert all(task.files == task.unsure and task.unclear == (not task.files) for task in read)
+
+
+@pytest.mark.parametrize(
+    ("body", "files", "tests"),
+    [
+        ("**Files:** `a.py`, `tests/test_a.py`; read `docs/a.md` first", "a.py", "tests/test_a.py"),
+        ("**Files:**\n- `src/a.py` (new)\n- src/b.py\n", "src/a.py src/b.py", ""),
+        ("- Update: the loop in `src/a.py`\n- Create: `b.py`", "b.py src/a.py", ""),
+        ("- Create: `a.py`\n- Modify: `tests/test_a.py:3`\n- Test: `spec/a.rb`", "a.py", "tests/test_a.py spec/a.rb"),
+        ("Say so in docs/a.md, `README.md` and [b](docs/b.md).", "docs/a.md README.md docs/b.md", ""),
+        (
+            "As `self.budget`, `Node.js`, and/or https://x.example/a.py; `pytest a.py` in src/ per specs/1/plan.md",
+            "",
+            "",
+        ),
+        ("Run: `python tools/a.py`\nExpected: `b.py` is there", "", ""),
+        ("- Create: `a.py`\n\nAs in `b.py`.", "a.py", ""),
+    ],
+)
+def test_files_behind_other_keys_and_in_sentences(body: str, files: str, tests: str) -> None:
+    task = task_of(body)
+    assert (" ".join(task.files), " ".join(task.tests)) == (files, tests)

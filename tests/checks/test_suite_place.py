@@ -110,6 +110,11 @@ def test_a_test_file_that_the_plan_names_goes_first() -> None:
     assert place_of("US-4", ["src/utils.ts"], there, {}, planned=words).file == "test/utilities.test.ts"
     words = "in test/filter.test.ts, or packages/a/test/query.test.ts"  # not there
     assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/utils.test.ts"
+    words = "`test/unit/filter.test.ts`, `src/new.ts`, `../a.test.ts`"  # as a person's plan names its tests
+    assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words)[:2] == ("test/unit/filter.test.ts", False)
+    assert place_of("US-4", ["src/utils.ts"], files[:1], {}, planned=words)[:2] == ("test/unit/filter.test.ts", False)
+    words += ", `test/query.test.ts`"
+    assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/query.test.ts"
 
 
 def test_of_several_files_the_one_with_tests_decides_and_not_the_manifest() -> None:

@@ -3,7 +3,14 @@
 import pytest
 
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan, is_placeholder
+from orchestrator.checks.task_plan import (
+    breakdown_of,
+    check_length,
+    check_planned,
+    check_task_plan,
+    goal_of,
+    is_placeholder,
+)
 from orchestrator.core.finding import Finding
 from tests.answers.task_plans import WRITTEN
 
@@ -149,3 +156,37 @@ def test_a_whole_stands_for_its_parts() -> None:
     text = "### Task 1.1\n\n### Task 1.2\nDepends on: Task 1\n\n### Task 2\nDepends on: Task 1\n"
     built = breakdown_of(read_task_plan(text).plan, "US-1")
     assert [task.dependencies for task in built.tasks] == [(), ("T-US-1-01",), ("T-US-1-01", "T-US-1-02")]
+
+
+def test_what_a_task_tests_is_the_testers_and_what_nobody_builds_is_waited_through() -> None:
+    text = (
+        "# Prices\n\n- [ ] T001 Round in shop/a.py\n- [ ] T002 Test it in tests/test_a.py (depends on T001)\n"
+        "- [ ] T003 Look at it (depends on T002)\n- [x] T004 Old in shop/old.py\n"
+        "- [ ] T005 Show it in shop/b.py (depends on T003, T004)\n"
+    )
+    plan = read_task_plan(text).plan
+    built = breakdown_of(plan, "US-1")
+    assert [(task.files_to_create, task.dependencies) for task in built.tasks] == [
+        (("shop/a.py",), ()),
+        (("shop/b.py",), ("T-US-1-01",)),
+    ]
+    (test,) = built.acceptance_tests
+    assert test.criterion == "Test it in tests/test_a.py (depends on T001)"
+    assert test.test.startswith("`tests/test_a.py`: T002: Test it")
+    assert built.code_patterns == "# Prices\n\nT003: Look at it (depends on T002)"
+    assert built.technical_notes == "Goal: Prices"
+    (asked,) = [finding for finding in judged(text) if finding.ask]
+    assert (asked.code, asked.where.task, "by T003?" in asked.message) == ("task_plan.unclear", "T003", True)
+
+
+@pytest.mark.parametrize(
+    ("head", "goal"),
+    [
+        ("# Prices are rounded\n\nText.", "Prices are rounded"),
+        ("# Implementation plan\n\n> **For agents:** x\n\nRound\nprices.\n\nMore.", "Round prices."),
+        ("# Plan\n\n**Goal:** Round\n\nText.", "Round"),
+        ("# Plan", ""),
+    ],
+)
+def test_a_goal_that_is_not_named_is_the_title_or_the_first_paragraph(head: str, goal: str) -> None:
+    assert goal_of(read_task_plan(f"{head}\n\n### Task 1\n").plan) == goal
