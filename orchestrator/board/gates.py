@@ -101,7 +101,7 @@ def show_gate(view: SprintView, story: str, branch: Branch, now: datetime) -> di
     """Returns what gate.html shows of a story's question. `view` has the whole history of the story."""
     history = find_history(view, story)
     gate, told = history.waits_for, plan_json(history)
-    nothing = {"plan": None, "edit": None, "refused": []}
+    nothing: dict[str, Any] = {"plan": None, "edit": None, "refused": []}
     conflict = gate.conflict if gate is not None and gate.conflict.detected else conflict_of(history)
     return {
         "sprint": view.record.sprint,

@@ -157,9 +157,9 @@ def test_an_order_that_was_given_before_is_refused_in_the_daemons_words(windows:
 
 @pytest.mark.parametrize("story", ["US-1", "US-3", "US-4"])
 def test_a_mended_plan_a_merge_and_an_answered_question_shut_nobody_out(windows: list[Window], story: str) -> None:
-    window, problems = windows[0], list[str]()
+    window = windows[0]
     window.open(gate(story))
-    for size, scheme in ((PHONE, "dark"), (DESK, "light")):
-        window.look(size, scheme)
-        problems += [*window.violations(), *window.overflow()]
-    assert problems == []
+    window.look(PHONE, "dark")
+    assert [*window.violations(), *window.overflow()] == []
+    window.look(DESK, "light")
+    assert [*window.violations(), *window.overflow()] == []

@@ -20,6 +20,7 @@ from orchestrator.settings import Environment, load
 from orchestrator.sprint.plan_edit import read_edit
 from orchestrator.story.gate import merge_gate, plan_gate
 from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
+from tests.server.stand import Stand, running
 from tests.support import plain_environment, task
 
 FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n", "shared.py": "ONE = 1\nTWO = 2\n"}
@@ -207,3 +208,24 @@ def test_a_question_without_its_branch_says_why_and_can_be_answered(tmp_path: Pa
     page = render("gate.html", values | {"place": 1})
     assert "Approve" in page
     assert "<img" not in page
+
+
+async def test_the_pages_are_there_over_http_and_show_an_answer_at_once(tmp_path: Path) -> None:
+    made = await asyncio.to_thread(waiting_at, tmp_path)
+    stand = await asyncio.to_thread(Stand, made.state.home)
+    async with running(stand) as daemon:
+
+        async def read(path: str, status: int = 200) -> str:
+            answer = await daemon.client.get(path)
+            assert answer.status_code == status, answer.text
+            return str(answer.text)
+
+        assert [story in await read("/gates") for story in ("US-1", "US-2", "US-3", "US-4")] == [True] * 3 + [False]
+        assert "T-US-1-02" in await read(f"/sprints/{SPRINT}/stories/US-1/gate")
+        assert "US-9" in await read(f"/sprints/{SPRINT}/stories/US-9/gate", 404)
+        assert "8,192 kB" in await read("/submit")
+        body = {"choice": "approve", "gate": 1, "by": "bea"}
+        done = await daemon.client.post(f"/api/v1/sprints/{SPRINT}/stories/US-2/answer", json=body)
+        assert done.status_code == 200, done.text
+        assert "US-2" not in await read("/gates")
+        assert "the conflict is overridden by bea" in await read(f"/sprints/{SPRINT}/stories/US-2/gate")
