@@ -3,8 +3,6 @@
 import asyncio
 import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from orchestrator.sprint.dry_run import dry_run
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
 from tests.providers.http_server import Answer, completion, message, model_server
 from tests.support import Team, git, plain_environment, play, run_cli, suite_text
+from tests.zygote import Forked, zygote
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("full_review.jsonl")
@@ -363,10 +362,7 @@ def test_a_kill_between_any_two_calls_repeats_none(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     words = ["analyse", "app", "--stages", ",".join(stages), "--script", "team.jsonl", "--call-log", "calls.jsonl"]
     words += ["--set", "concurrency.turns=1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", *words],
-        cwd=tmp_path, env=plain_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = zygote().start("orchestrator", words, cwd=tmp_path, env=plain_environment())
     while process.poll() is None and not _between_calls(process, log, tmp_path / ".orchestrator" / "replies", least=2):
         time.sleep(0.005)
     process.kill()
@@ -384,7 +380,7 @@ def test_a_kill_between_any_two_calls_repeats_none(tmp_path: Path) -> None:
     assert sorted(calls) == sorted(stages)
 
 
-def _between_calls(process: "subprocess.Popen[str]", log: Path, replies: Path, *, least: int) -> bool:
+def _between_calls(process: Forked, log: Path, replies: Path, *, least: int) -> bool:
     """Whether so many calls are paid for; the process then stands still where each of them is in the journal, too."""
     paid = log.read_text().count("\n") if log.exists() else 0
     if paid < least:
