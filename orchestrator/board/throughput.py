@@ -287,11 +287,11 @@ def _charts(figures: Sequence[SprintFigures]) -> list[dict[str, Any]]:
     priced = [one for one in shown if not one.unpriced]
     kinds = tuple(dict.fromkeys(KINDS.values()))
 
-    def by_sprint(sprints: Iterable[SprintFigures], value: Callable[[SprintFigures], float]) -> list["_Column"]:
-        return [_Column(one.record.sprint, (value(one),), one.record.sprint) for one in sprints]
+    def by_sprint(sprints: Iterable[SprintFigures], value: Callable[[SprintFigures], float]) -> list["Column"]:
+        return [Column(one.record.sprint, (value(one),), one.record.sprint) for one in sprints]
 
-    days = [_Column(day.isoformat(), (done[day],)) for day in _days(done)]
-    healed = [_Column(one.record.sprint, tuple(one.healed[kind] for kind in kinds), one.record.sprint) for one in shown]
+    days = [Column(day.isoformat(), (done[day],)) for day in _days(done)]
+    healed = [Column(one.record.sprint, tuple(one.healed[kind] for kind in kinds), one.record.sprint) for one in shown]
     per_story = by_sprint([one for one in priced if one.done], lambda one: one.usd / one.done)
     return [
         draw_bars("Stories done per day", "Day (UTC)", days),
@@ -312,7 +312,7 @@ def _days(done: Mapping[date, int]) -> list[date]:
     return [last - timedelta(days=back) for back in reversed(range(count))]
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     """One place on the axis of a chart."""
 
     label: str
@@ -329,7 +329,7 @@ HIGH, WIDE = 100, 10
 def draw_bars(
     title: str,
     axis: str,
-    columns: Sequence[_Column],
+    columns: Sequence[Column],
     *,
     series: tuple[str, ...] = ("",),
     form: Callable[[float], str] = number,

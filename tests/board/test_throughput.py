@@ -8,7 +8,8 @@ import pytest
 
 from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.board.templates import render
-from orchestrator.board.throughput import SprintFigures, Throughput, draw_bars, fold_view, page
+from orchestrator.board.throughput import Column, SprintFigures, Throughput, draw_bars, fold_view, page
+from orchestrator.core.event import Event
 from orchestrator.core.sprint import Pruning, SprintRecord, StoryStatus
 from orchestrator.settings import Environment, load
 from orchestrator.storage.event_file import sqlite_url
@@ -25,7 +26,7 @@ def environment(tmp_path: Path) -> Environment:
     return load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state")), tmp_path)[1]
 
 
-def ended(record: SprintRecord) -> list:
+def ended(record: SprintRecord) -> list[Event]:
     """Two stories done on two days, one of them after trouble, and one lost."""
     first, second, third = record.story_ids
     return [
@@ -35,7 +36,7 @@ def ended(record: SprintRecord) -> list:
     ]
 
 
-def begun(record: SprintRecord) -> list:
+def begun(record: SprintRecord) -> list[Event]:
     """One story done and one at work, with an answer that was healed."""
     first, second = record.story_ids
     return [
@@ -123,10 +124,8 @@ def test_the_page_shows_the_newest_first_and_no_text_of_others_as_markup(environ
     assert html.index('href="/sprints/SP-002"') < html.index('href="/sprints/SP-001"')
 
 
-def test_bars_stand_on_each_other_and_the_table_says_the_same(environment: Environment) -> None:
-    from orchestrator.board.throughput import _Column
-
-    columns = [_Column("A", (1, 3), "SP-1"), _Column("B", (0, 0)), _Column("C", (2, 0))]
+def test_bars_stand_on_each_other_and_the_table_says_the_same() -> None:
+    columns = [Column("A", (1, 3), "SP-1"), Column("B", (0, 0)), Column("C", (2, 0))]
     chart = draw_bars("Answers", "Sprint", columns, series=("good", "bad"))
     drawn = [tuple(one[name] for name in ("series", "x", "y", "height", "told")) for one in chart["rectangles"]]
     assert drawn == [(0, 1, 75, 25, "A: 1 good"), (1, 1, 0, 75, "A: 3 bad"), (0, 21, 50, 50, "C: 2 good")]
