@@ -24,7 +24,7 @@ from orchestrator.core.event import Level
 from orchestrator.core.secrets import redact, redacted
 from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
-from orchestrator.server.login import COOKIE, LASTS_S, is_same_origin, is_token, make_session, path_within
+from orchestrator.server.login import LASTS_S, cookie_name, is_same_origin, is_token, make_session, path_within
 from orchestrator.server.models import Id
 from orchestrator.server.problems import Refused, status_of
 from orchestrator.server.service import Service, ServiceDep, Viewer
@@ -290,7 +290,7 @@ async def login(request: Request, service: ServiceDep) -> Response:
     # Behind a proxy that ends TLS the request itself is plain.
     is_secure = "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}
     response.set_cookie(
-        COOKIE, make_session(token), max_age=LASTS_S, httponly=True, samesite="strict", secure=is_secure
+        cookie_name(token), make_session(token), max_age=LASTS_S, httponly=True, samesite="strict", secure=is_secure
     )
     return response
 
@@ -300,8 +300,9 @@ async def _login(service: Service, leads_to: str, problem: str = "", status: int
 
 
 @router.post("/logout")
-async def logout() -> Response:
+async def logout(service: ServiceDep) -> Response:
     """Ends the session in this browser."""
     response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    if (token := service.environment.token) is not None:
+        response.delete_cookie(cookie_name(token), httponly=True, samesite="strict")
     return response

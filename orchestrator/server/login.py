@@ -8,8 +8,13 @@ from urllib.parse import urlsplit
 
 from starlette.requests import cookie_parser
 
-COOKIE = "orchestrator_session"
 LASTS_S = 7 * 24 * 3600
+
+
+def cookie_name(token: str) -> str:
+    """Returns the name of the session's cookie: two boards on one machine, which cookies do not tell apart by their
+    ports, do not log each other out."""
+    return f"orchestrator_{hashlib.sha256(f'cookie of {token}'.encode()).hexdigest()[:8]}"
 
 
 def make_session(token: str, now: float | None = None) -> str:
@@ -39,7 +44,8 @@ def _proof(token: str, ends: str) -> str:
 def has_session(headers: list[tuple[bytes, bytes]], token: str) -> bool:
     """Returns whether a request brings a good session."""
     cookies = [cookie_parser(value.decode("latin-1")) for name, value in headers if name == b"cookie"]
-    return any(is_session(one[COOKIE], token) for one in cookies if COOKIE in one)
+    name = cookie_name(token)
+    return any(is_session(one[name], token) for one in cookies if name in one)
 
 
 def is_same_origin(headers: list[tuple[bytes, bytes]]) -> bool:

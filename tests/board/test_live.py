@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from orchestrator.server.login import COOKIE, LASTS_S, make_session
+from orchestrator.server.login import LASTS_S, cookie_name, make_session
 from tests.board.browser import OpenWindow, Window
 from tests.daemon_server import RealDaemon
 from tests.support import plain_environment, run_cli
@@ -101,7 +101,7 @@ def test_a_session_that_ends_while_a_page_is_open_leads_to_login_and_back(daemon
     window.allowed += ["ERR_", "401"]
     page = window.open(f"{SPRINT}?from=here")
     expired = make_session(window.token, now=time.time() - LASTS_S - 1)
-    page.context.add_cookies([{"name": COOKIE, "value": expired, "url": window.url}])
+    page.context.add_cookies([{"name": cookie_name(window.token), "value": expired, "url": window.url}])
     daemon.end()
     daemon.start()
     page.wait_for_url(f"{window.url}/login?next=*")

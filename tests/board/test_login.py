@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect
 
-from orchestrator.server.login import COOKIE, LASTS_S, make_session
+from orchestrator.server.login import LASTS_S, cookie_name, make_session
 from tests.board.browser import OpenWindow, Window
 from tests.daemon_server import RealDaemon
 
@@ -35,7 +35,12 @@ def test_a_wrong_token_is_refused_and_the_right_one_leads_to_where_one_was(windo
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{window.url}{SPRINT}?from=a%20link")
     (cookie,) = page.context.cookies()
-    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (COOKIE, True, "Strict", "/")
+    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (
+        cookie_name(window.token),
+        True,
+        "Strict",
+        "/",
+    )
     assert 0 < cookie["expires"] - time.time() <= LASTS_S
     assert window.token not in cookie["value"]
     assert page.evaluate("document.cookie") == ""
@@ -70,7 +75,7 @@ def test_a_login_leads_nowhere_else(window: Window, leads_to: str) -> None:
 def test_an_expired_session_leads_to_login_and_back(window: Window) -> None:
     page = window.log_in().open(SPRINT)
     expired = make_session(window.token, now=time.time() - LASTS_S - 1)
-    page.context.add_cookies([{"name": COOKIE, "value": expired, "url": window.url}])
+    page.context.add_cookies([{"name": cookie_name(window.token), "value": expired, "url": window.url}])
     page.reload()
     assert page.url == f"{window.url}/login?next={SPRINT}"
     page.get_by_label("Token").fill(window.token)

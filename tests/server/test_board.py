@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.server.login import COOKIE, LASTS_S, make_session
+from orchestrator.server.login import LASTS_S, cookie_name, make_session
 from tests.server.stand import TOKEN, Daemon, Stand, running
 
 POLICY = {
@@ -35,7 +35,11 @@ def stand(home: Path) -> Stand:
 
 def session(value: str = "") -> dict[str, str]:
     """Headers of a browser that has logged in, and sends no token."""
-    return {"authorization": "", "cookie": f"{COOKIE}={value or make_session(TOKEN)}", "accept": "text/html"}
+    return {
+        "authorization": "",
+        "cookie": f"{cookie_name(TOKEN)}={value or make_session(TOKEN)}",
+        "accept": "text/html",
+    }
 
 
 async def ask(daemon: Daemon, method: str, path: str, headers: dict[str, str], body: str = "") -> tuple[int, str]:
