@@ -91,6 +91,14 @@ def library(start: Callable[[str], RealDaemon]) -> RealDaemon:
     return start("library")
 
 
+@pytest.fixture
+def daemon(start: Callable[[str], RealDaemon]) -> Iterator[RealDaemon]:
+    """The example half way through, for a test that changes it or ends its daemon."""
+    one = start("library")
+    yield one
+    one.end()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-screenshots", action="store_true", help="Keep the pictures of docs/board as they are made"

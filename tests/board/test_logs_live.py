@@ -1,7 +1,6 @@
 """The page of the log follows: each new line once, over pauses and restarts, and never more lines than a page holds."""
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,11 +15,6 @@ from tests.daemon_server import RealDaemon
 
 pytestmark = pytest.mark.board
 LINES = "#lines tr"
-
-
-@pytest.fixture
-def daemon(start: Callable[[str], RealDaemon]) -> RealDaemon:
-    return start("library")
 
 
 @pytest.fixture

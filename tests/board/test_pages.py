@@ -1,6 +1,9 @@
 """Each page of the board shows what it is there for, to everyone, on every screen."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from tests.board.browser import DESK, PHONE, OpenWindow, Window, crawl, kind_of
 from tests.daemon_server import RealDaemon
@@ -49,3 +52,25 @@ def test_a_sprint_shows_its_stories_by_state(window: Window) -> None:
         "To come": ["US-007"],
         "Done": ["NFR-001", "US-001", "US-002", "US-004"],
     }
+
+
+def test_a_card_leads_to_what_was_asked_answered_written_and_criticised(window: Window) -> None:
+    page = window.open(SPRINT)
+    page.locator("#card-US-002 .id").click()
+    for name in ("Path", "Tasks", "Cost per stage", "Plan", "Contract", "Reviews", "Tests"):
+        expect(page.get_by_role("heading", name=re.compile(f"^{name}"), level=2)).to_be_visible()
+    expect(page.locator("#tests")).to_contain_text("10 of 10 passed")
+    expect(page.locator("#contract")).to_contain_text("email-validator")
+    page.locator("#calls").get_by_role("link", name="alex delivery T-US-002-01").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("alex: delivery T-US-002-01")
+    expect(page.locator("#prompt pre")).to_contain_text("T-US-002-01")
+    expect(page.locator("#answer pre")).to_contain_text("Check addresses with a package")
+    page.get_by_role("link", name="US-002").click()
+    page.locator("#tasks").get_by_role("link", name="Changes").first.click()
+    expect(page.get_by_role("heading", level=2).filter(has_text="shelf/members.py")).to_be_visible()
+    word = page.locator("table.diff .new i").first
+    colours = [
+        word.evaluate("one => getComputedStyle(one).color"),
+        page.evaluate("getComputedStyle(document.body).color"),
+    ]
+    assert colours[0] != colours[1], "words of the language are coloured"
