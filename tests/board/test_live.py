@@ -101,30 +101,3 @@ def test_a_session_that_ends_while_a_page_is_open_leads_to_login_and_back(daemon
     page.get_by_label("Token").fill(window.token)
     page.keyboard.press("Enter")
     page.wait_for_url(f"{window.url}{SPRINT}?from=here")
-
-
-def press(page: Page, name: str) -> None:
-    """Reaches a button with the Tab key alone, and presses Enter."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        at = page.evaluate("[document.activeElement.matches('button'), document.activeElement.textContent.trim()]")
-        if at == [True, name]:
-            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-            assert outline != "none", "one sees where one is"
-            page.keyboard.press("Enter")
-            return
-    raise AssertionError(f"no way by keyboard to {name}")
-
-
-def test_a_sprint_is_paused_and_resumed_by_keyboard_alone(window: Window) -> None:
-    page = window.open(SPRINT)
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("#main")).to_be_focused()
-    press(page, "Pause")
-    expect(page.locator("output", has_text="Done at")).to_be_visible()
-    expect(page.locator(".head")).to_contain_text("SP-001 is paused")
-    expect(page.get_by_role("button", name="Resume")).to_be_enabled()
-    press(page, "Resume")
-    expect(page.locator(".head")).not_to_contain_text("is paused")
