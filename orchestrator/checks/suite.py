@@ -12,7 +12,7 @@ from posixpath import basename
 from types import MappingProxyType
 
 from orchestrator.checks.kept_tests import lost_parts
-from orchestrator.checks.suite_place import beside
+from orchestrator.checks.suite_place import beside, is_passed_over, is_suite
 from orchestrator.code.check import check_syntax
 from orchestrator.code.grammar import Node
 from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests, test_names
@@ -22,7 +22,7 @@ from orchestrator.code.python.source import dotted, statements
 from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
-from orchestrator.core.paths import RepoPath, is_test_file, tidy, unsafe_reason
+from orchestrator.core.paths import RepoPath, tidy, unsafe_reason
 from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
 
 
@@ -77,13 +77,6 @@ def check_changed(
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 # As pytest, unittest and Django look for files.
-_PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
-_NODE_TEST = re.compile(
-    r"(^|/)([\w.-]+[._-](test|spec)|test(-[\w.-]+)?|__tests__/([\w.-]+/)*[\w.-]+|tests?/([\w.-]+/)*[\w.-]+)"
-    r"\.[cm]?[jt]sx?$"
-)
-"""By their names as node and the others look for them, or of any name where jest and mocha look for tests."""
-_NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
 
@@ -187,12 +180,6 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
     return tuple(instructions), findings
 
 
-def is_suite(path: str, *, any_language: bool = False) -> bool:
-    """Returns whether a file is named like tests that can be checked and run here, or like tests of any language."""
-    known = _PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path)
-    return bool(known or (any_language and is_test_file(path)))
-
-
 def reason_of(value: object, name: str) -> str:
     """What the analysis says under `suite_fault` or `environment`, "" when it does not."""
     held = value.get(name) if isinstance(value, Mapping) else None
@@ -264,15 +251,8 @@ def _file_name(path: str, any_language: bool) -> Iterator[Finding]:
     elif not is_suite(path, any_language=any_language):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
         yield major("suite.file_name", message, fix=fix)
-    elif any(_is_passed_over(part.lower(), path) for part in path.split("/")[:-1]):
+    elif is_passed_over(path):
         yield major("suite.file_name", f"test runners do not look into the folders of `{path}`", fix=fix)
-
-
-def _is_passed_over(folder: str, path: str) -> bool:
-    """Returns whether the runner that the file is for looks for no tests in folders of this name."""
-    if path.endswith(".py"):
-        return folder.startswith(".") or folder in _NOT_COLLECTED  # pytest's own `norecursedirs`
-    return folder == "node_modules"  # all that the runners of JavaScript have in common: `examples/.test/` is searched
 
 
 def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...]) -> Iterator[Finding]:

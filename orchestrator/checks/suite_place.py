@@ -26,6 +26,13 @@ _OF_TYPES = re.compile(r"[._-](?:test|spec)-d\.[cm]?tsx?$", re.I)
 _WHOLE_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "src", "lib", "unit", "python"})
 """Folders that say nothing of a subject."""
 _PACKAGE_FILES = frozenset({"__init__", "index", "mod", "main", "__main__"})
+_PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
+_NODE_TEST = re.compile(
+    r"(^|/)([\w.-]+[._-](test|spec)|test(-[\w.-]+)?|__tests__/([\w.-]+/)*[\w.-]+|tests?/([\w.-]+/)*[\w.-]+)"
+    r"\.[cm]?[jt]sx?$"
+)
+"""By their names as node and the others look for them, or of any name where jest and mocha look for tests."""
+_NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _QUOTED = re.compile(r"`([^`\s]+)`")
 _A_TEST = re.compile(r"^\s*(?:async\s+)?def test|^\s*(?:it|test|describe)(?:\.\w+)*\(", re.MULTILINE)
 _NO_NAMES: Mapping[str, Sequence[str]] = {}
@@ -86,7 +93,7 @@ def place_of(
         return Place("", there=False)
     tests = [_parsed(path) for path in sorted(tests_of(files, own, texts))]
     wanted = (path for path in _QUOTED.findall(planned) if splitext(path)[1].lower() in family and path not in files)
-    wanted_new = next((path for path in wanted if _is_test(path) and not unsafe_reason(path)), "")
+    wanted_new = next((path for path in wanted if _is_place(path)), "")
     if not tests and wanted_new:
         return Place(wanted_new, there=False)
     if not tests:
@@ -111,9 +118,32 @@ def place_of(
     return Place(new, there=new in files, near=(*near[:1], *_helpers(new, files, texts)))
 
 
+def _is_place(path: str) -> bool:
+    """Returns whether a suite would be taken under a new path: a plan may also quote a pattern, or tools' files."""
+    return (
+        _is_test(path)
+        and is_suite(path, any_language=not _same(splitext(path)[1]))
+        and not (unsafe_reason(path) or is_passed_over(path))
+    )
+
+
 def _first_mention(path: str, text: str) -> int:
     found = re.search(rf"(?<![\w./-]){re.escape(path)}(?!\w)", text)
     return found.start() if found else -1
+
+
+def is_suite(path: str, *, any_language: bool = False) -> bool:
+    """Returns whether a file is named like tests that can be checked and run here, or like tests of any language."""
+    known = _PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path)
+    return bool(known or (any_language and is_test_file(path)))
+
+
+def is_passed_over(path: str) -> bool:
+    """Returns whether the runner that a file is for looks for no tests in its folders."""
+    folders = path.lower().split("/")[:-1]
+    if path.endswith(".py"):
+        return any(name.startswith(".") or name in _NOT_COLLECTED for name in folders)  # pytest's own `norecursedirs`
+    return "node_modules" in folders  # all that the runners of JavaScript have in common: `examples/.test/` is searched
 
 
 def beside(path: str, story_id: str) -> str:

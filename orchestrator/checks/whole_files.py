@@ -8,7 +8,7 @@ from posixpath import basename, splitext
 from typing import Any
 
 from orchestrator.checks.lost_exports import PYTHON, lost_exports
-from orchestrator.checks.suite import is_suite
+from orchestrator.checks.suite_place import is_suite
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.javascript.tree import SUFFIXES as JAVASCRIPT
 from orchestrator.code.python.source import parse_python, walk

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from orchestrator.checks.suite import check_older, is_suite, names_of_tests, without_older
-from orchestrator.checks.suite_place import place_of
+from orchestrator.checks.suite import check_older, names_of_tests, without_older
+from orchestrator.checks.suite_place import is_suite, place_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import Surface
 from orchestrator.core.delivery import FileChange

@@ -113,6 +113,10 @@ def test_a_test_file_that_the_plan_names_goes_first() -> None:
     words = "`test/unit/filter.test.ts`, `src/new.ts`, `../a.test.ts`"  # as a person's plan names its tests
     assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words)[:2] == ("test/unit/filter.test.ts", False)
     assert place_of("US-4", ["src/utils.ts"], files[:1], {}, planned=words)[:2] == ("test/unit/filter.test.ts", False)
+    no_places = "`test/{name}.test.ts`, `node_modules/a/b.test.ts`, `test/types.test-d.ts`, "  # refused there
+    assert place_of("US-4", ["src/utils.ts"], files, {}, planned=no_places + words).file == "test/unit/filter.test.ts"
+    no_places = "`tests/test_{name}.py`, `.venv/test_a.py`, `dist/test_a.py`"
+    assert place_of("US-4", ["a.py"], ["a.py"], {}, planned=no_places).file == "tests/test_us_4.py"
     words += ", `test/query.test.ts`"
     assert place_of("US-4", ["src/utils.ts"], files, {}, planned=words).file == "test/query.test.ts"
 
