@@ -103,8 +103,8 @@ def place_of(
         path = min(named)[1]
         return Place(path, there=True, near=(path, *_helpers(path, files, texts)))
     if wanted_new:
-        near = (min(tests, key=lambda test: -_common(dirname(test.path), dirname(wanted_new))).path,)
-        return Place(wanted_new, there=False, near=(*near, *_helpers(wanted_new, files, texts)))
+        nearest = max(tests, key=lambda test: _common(dirname(test.path), dirname(wanted_new)))
+        return Place(wanted_new, there=False, near=(nearest.path, *_helpers(wanted_new, files, texts)))
     modules = {path for path in files if splitext(path)[1].lower() in family and not is_test_file(path)} | {*own}
     ranked = sorted(_ranked(own, tests, modules, texts, exports), key=lambda one: (-one[0], one[1], one[2].path))
     near = [*dict.fromkeys(test.path for _, _, test in ranked[:3])]

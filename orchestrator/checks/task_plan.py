@@ -151,9 +151,7 @@ def _where(plan: TaskPlan, task: PlannedTask | None = None) -> Where:
 
 def _tasks(plan: TaskPlan) -> Iterator[Finding]:
     if not plan.tasks:
-        fix = (
-            "Begin each task with a heading, ### Task 1: Component, or a box, - [ ] T001 Component in src/component.py"
-        )
+        fix = "Begin each task with a heading, ### Task 1: Component, or a box, - [ ] T001 Component in src/shop.py"
         yield major("task_plan.no_tasks", "the plan has no task", where=_where(plan), fix=fix)
 
 

@@ -172,7 +172,9 @@ def plan_command(
     repo: RepoOption = None,
     context: ShownOption = None,
 ) -> int:
-    """An action plan (`## Action Plan`) or a person's task plan (`### Task N`): nothing is written and nothing run.
+    """An action plan (`## Action Plan`) or a person's task plan (`### Task N`, `- [ ] T001 …`, `1. **…**`).
+
+    Nothing is written and nothing run.
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. `kind` says which it is.
 
@@ -182,7 +184,8 @@ def plan_command(
 
     Not checked: without --repo what the actions would do, and every path of a task plan counts as new; without
     --context whether what is changed was shown before; without --story the contents of files and what the story's
-    contract allows. Pages are not fetched. A task plan is read by rules; in a run a model reads it too.
+    contract allows. Pages are not fetched. A task plan is read by rules; in a run a model reads it too, and may answer
+    what is marked as a question.
 
     Example: orchestrator check plan plan.md --repo ./app
 

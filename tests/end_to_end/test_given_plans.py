@@ -105,7 +105,7 @@ def unread(place: Path, invalid: tuple[Finding, ...]) -> list[set[str]]:
     """More tries: a plan that needs to be read while the model is away, twice, and settings that a good one breaks."""
     unreachable = Team()
     unreachable.say("mike", "US-1", "plan_extract", "", error="auth")
-    goalless = PLAN.replace("**Goal:** The shop", "The shop")
+    goalless = PLAN[PLAN.index("### Task 1") :]
     tries = [refused(place, unreachable, goalless) for _ in range(2)]
     tries.append(refused(place, team(), PLAN, "plan.min_chars=9999"))
     return [{finding.code for finding in findings} for findings in tries]

@@ -13,7 +13,7 @@ from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
-from orchestrator.core.story import Story
+from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.providers.scripted import ScriptedProvider, load_script
 from orchestrator.settings import Policies
@@ -335,3 +335,9 @@ async def test_a_later_request_for_a_task_says_why_its_last_delivery_was_not_tak
     last = [one for one in stand.step.prompts if one.key.purpose == "delivery"][-1].text
     told = last.split("## Why your last delivery for this task was not taken", 1)[1]
     assert "`more.py`" in told
+
+
+def test_tasks_keep_their_order_but_for_what_they_wait_for() -> None:
+    """In waves C, which waits for nothing, came before B."""
+    assert topological("ABC", {"B": "A"}) == ("A", "B", "C")
+    assert topological("ABCD", {"A": "C", "D": "D"}) == ("B", "C", "A", "D")
