@@ -108,6 +108,7 @@ def test_an_edit_that_is_half_done_stays_when_the_next_question_opens(windows: l
     text.fill(edited)
     assert do(waiting.cli, "reject", "US-1", "--comment", COMMENT).exit_code == 0
     expect(page.locator("#gate-state")).to_contain_text(f"the plan is rejected by anna: {COMMENT}")
+    expect(page.locator("#gate-news")).to_contain_text("rejected by anna")  # for who does not see the page
     do(waiting.ask, "US-1")
     expect(page.locator("#gate-state")).to_contain_text("question 2")
     expect(page.locator("#gate-answer")).to_contain_text("Answer question 2")

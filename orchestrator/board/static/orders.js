@@ -4,6 +4,7 @@
 //   data-type             of a field: "number" or "boolean"; a text without it
 //   data-warning, data-question   of a button: a dialog asks first, and names what is lost
 //   data-done             words for an answer that has none
+//   data-see              where to look when no answer came
 //   data-result           the <output> that keeps the words of an accepted order, where the form itself may vanish by it
 //
 // A field named "by" is who gives the order; the name that was given last is kept in the browser.
@@ -69,10 +70,15 @@ function fillNames() {
 
 // ---- a question that somebody else has answered meanwhile: what was typed stays, and says why it cannot be sent
 
+let seen = document.getElementById("gate-state")?.dataset.gate;
+
 function closeAnswered() {
   fillNames();
-  const open = document.getElementById("gate-state")?.dataset.gate;
-  if (open === undefined) return;
+  const state = document.getElementById("gate-state");
+  if (!state) return;
+  const open = state.dataset.gate;
+  if (open !== seen) document.getElementById("gate-news").textContent = state.querySelector(".latest")?.textContent ?? "";
+  seen = open;
   for (const form of document.querySelectorAll("form[data-order]")) {
     const gate = form.elements.gate?.value;
     if (gate === undefined || gate === open || form.dataset.closed || form.dataset.busy) continue;

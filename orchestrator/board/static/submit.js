@@ -81,7 +81,7 @@ function* costs(planned) {
   const { spending } = planned;
   if (!spending) return;
   const basis = spending.measured ? "as in the last sprints" : "as on other projects: no sprint of this one has asked a model yet";
-  yield ["Tokens", `about ${spending.input_tokens.toLocaleString("en")} in, ${spending.output_tokens.toLocaleString("en")} out (${spending.input_per_call} and ${spending.output_per_call} a call, ${basis})`];
+  yield ["Tokens", `about ${spending.input_tokens.toLocaleString("en")} in, ${spending.output_tokens.toLocaleString("en")} out (${spending.input_per_call.toLocaleString("en")} and ${spending.output_per_call.toLocaleString("en")} a call, ${basis})`];
   if (spending.unpriced.length) {
     yield ["Cost", `unknown: no price of ${spending.unpriced.join(", ")}; name it under \`prices\` in config.yaml`];
   } else if (spending.usd !== null) {
