@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"
 CODE = re.compile(r"(?:[a-z]+|task_plan)\.[a-z_]+")
 NO_CODE = re.compile(
-    r".*\.(py|md|txt|json|csv|yaml)|test\.command|backlog\.closes|content\.syntax|manifest\.unreadable"
+    r".*\.(py|md|txt|html|json|csv|yaml)|test\.command|backlog\.closes|content\.syntax|manifest\.unreadable"
 )
 """Files, settings, and the codes that stand only where a caller cares for no code."""
 HOLE = "…"
