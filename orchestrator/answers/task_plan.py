@@ -10,6 +10,9 @@ from orchestrator.answers.markdown import Block, Source, TooManyBlocks, blocks_o
 from orchestrator.answers.paths import mentioned_files, paths_of
 from orchestrator.answers.plan_fields import PlanField, command_of, fields_of, needs_in, packages_of, tasks_of
 from orchestrator.answers.plan_sections import Section, parts_of
+from orchestrator.code.check import language_of
+from orchestrator.code.javascript.tests import test_names
+from orchestrator.code.python.tests import test_functions
 from orchestrator.core.breakdown import PlannedTask, TaskPlan
 from orchestrator.core.finding import Finding, Where, blocking, major, minor, policy
 from orchestrator.core.paths import is_test_file, suffix_of
@@ -111,6 +114,7 @@ class _Reader:
             files=files,
             unsure=tuple(path for path in files if path not in sure),
             tests=tests,
+            test_code=tuple(code for code in _codes(section.blocks) if any(_has_tests(code, path) for path in tests)),
             command=command,
             depends_on=tuple(needs),
             line=section.line,
@@ -178,6 +182,17 @@ class _Reader:
         while lines and (not lines[-1].strip() or not lines[-1].strip("-*_ ")):
             lines.pop()
         return "\n".join(lines).strip("\n")
+
+
+def _codes(blocks: Sequence[Block]) -> Iterator[str]:
+    return (block.text for block in blocks if block.kind == "fence")
+
+
+def _has_tests(code: str, path: str) -> bool:
+    """Returns whether code in the language of this test file defines tests."""
+    if path.endswith(".py"):
+        return bool(test_functions(code))
+    return language_of(path) in {"JavaScript", "TypeScript"} and bool(test_names(code, path))
 
 
 def _is_read(path: str) -> bool:

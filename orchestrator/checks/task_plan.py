@@ -116,9 +116,12 @@ def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
 
 
 def _to_test(task: PlannedTask, is_built: bool) -> AcceptanceTest:
-    """What a task asks the tester for: its files, and all that it says where it is nobody else's."""
+    """What a task asks the tester for: its files with their code, and all that it says where it is nobody else's."""
     files = ", ".join(f"`{path}`" for path in task.tests)
-    return AcceptanceTest(criterion=task.title or task.name, test=files if is_built else f"{files}: {task.told}")
+    codes = "".join(f"\n\n```\n{code.rstrip()}\n```" for code in task.test_code)
+    return AcceptanceTest(
+        criterion=task.title or task.name, test=f"{files}{codes}" if is_built else f"{files}: {task.told}"
+    )
 
 
 def check_planned(

@@ -256,7 +256,9 @@ def _design_lines(plan: Breakdown) -> list[str]:
             lines.append(f"  {kind}: {', '.join(f'{name} {version}'.strip() for name, version in packages.items())}")
     if plan.acceptance_tests:
         lines.append("  Tests:")
-        lines += [f"    {one.criterion} -> {one.test or 'not said how'}" for one in plan.acceptance_tests]
+        # Of a person's plan the first line names the files, the rest is code.
+        shown = ((one.criterion, one.test.split("\n")[0]) for one in plan.acceptance_tests)
+        lines += [f"    {criterion} -> {test or 'not said how'}" for criterion, test in shown]
     for change in plan.tests_to_change:
         lines.append(f"  Older tests to change: {change.file}: {change.reason or 'no reason given'}")
     for name in ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes"):

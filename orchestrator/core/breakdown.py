@@ -138,6 +138,8 @@ class PlannedTask(Value):
     """Those of the files that only a sentence mentions."""
     tests: tuple[str, ...] = ()
     """The test files that it names, which are the tester's."""
+    test_code: tuple[str, ...] = ()
+    """Its code blocks that hold tests, beside those files."""
     command: str | None = None
     depends_on: tuple[str, ...] = ()
     """Numbers of tasks; a text that names none stands as it is."""

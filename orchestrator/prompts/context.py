@@ -213,10 +213,12 @@ def render_missing(story_id: str, known: Sequence[Task], announced: int) -> str:
 
 
 def render_acceptance_tests(tests: Sequence[AcceptanceTest]) -> str:
-    """One numbered entry per acceptance test: the criterion, and below it what the test is to show."""
+    """One numbered entry per acceptance test: the criterion, and below it what the test is to show, code as it is."""
+    told = (test.test.strip() for test in tests)
+    shown = (textwrap.indent(text, "   ").lstrip() if "```" in text else _one_line(text) for text in told)
     return "\n".join(
-        f"{number}. {_one_line(test.criterion)}" + (f"\n   Test: {_one_line(test.test)}" if test.test.strip() else "")
-        for number, test in enumerate(tests, start=1)
+        f"{number}. {_one_line(test.criterion)}" + (f"\n   Test: {text}" if text else "")
+        for number, (test, text) in enumerate(zip(tests, shown, strict=True), start=1)
     )
 
 

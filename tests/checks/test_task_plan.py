@@ -12,7 +12,8 @@ from orchestrator.checks.task_plan import (
     is_placeholder,
 )
 from orchestrator.core.finding import Finding
-from tests.answers.task_plans import WRITTEN
+from orchestrator.prompts.context import render_acceptance_tests
+from tests.answers.task_plans import PLANS, WRITTEN
 
 FILES = frozenset({"shop/page.py", "data", "app/main.py"})
 
@@ -190,3 +191,18 @@ def test_what_a_task_tests_is_the_testers_and_what_nobody_builds_is_waited_throu
 )
 def test_a_goal_that_is_not_named_is_the_title_or_the_first_paragraph(head: str, goal: str) -> None:
     assert goal_of(read_task_plan(f"{head}\n\n### Task 1\n").plan) == goal
+
+
+def test_the_tester_gets_the_code_of_tests_and_no_other() -> None:
+    """The developer gets it with the text of the task, and may write no test."""
+    plan = read_task_plan((PLANS / "superpowers.md").read_text(encoding="utf-8")).plan
+    first, second = breakdown_of(plan, "US-1").acceptance_tests
+    assert first.test.startswith(
+        "`tests/client/test_retry_budget.py`\n\n```\nfrom client.retry_budget import RetryBudget"
+    )
+    assert first.test.endswith("    assert not budget.take()\n```")
+    assert "class RetryBudget" not in first.test
+    assert second.test == "`tests/client/test_http.py`"
+    shown = render_acceptance_tests((first, second))
+    assert "\n       budget = RetryBudget(limit=2)\n" in shown
+    assert shown.endswith("\n2. Client asks the budget\n   Test: `tests/client/test_http.py`")
