@@ -25,6 +25,7 @@ from orchestrator.core.breakdown import (
 )
 from orchestrator.core.finding import Finding, Where, major, minor, policy
 from orchestrator.core.paths import is_test_file, tidy
+from orchestrator.prompts.budget import fence
 
 _FIXES = {
     "breakdown.no_work": "Name its files as - Create: `src/shop/prices.py` or - Modify: `src/shop/prices.py`, "
@@ -101,14 +102,14 @@ def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
         for task in built
     )
     goal = goal_of(plan, story_id)
-    beside = [task.told for task in plan.tasks if task.unclear and task not in built]
+    beside = [task.told for task in plan.tasks if task.unclear and id(task) not in ids]
     return Breakdown(
         story_id=story_id,
         architectural_conflict=ArchitecturalConflict(detected=False),
         task_count=len(tasks),
         tasks=tasks,
         dependencies=_packages(plan)[0],
-        acceptance_tests=tuple(_to_test(task, task in built) for task in plan.tasks if task.tests and not task.done),
+        acceptance_tests=tuple(_to_test(task, id(task) in ids) for task in plan.tasks if task.tests and not task.done),
         code_patterns="\n\n".join(filter(None, (plan.head, *beside))) or None,
         tech_stack=plan.tech_stack or None,
         technical_notes=f"Goal: {goal}" if goal else None,
@@ -118,7 +119,7 @@ def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
 def _to_test(task: PlannedTask, is_built: bool) -> AcceptanceTest:
     """What a task asks the tester for: its files with their code, and all that it says where it is nobody else's."""
     files = ", ".join(f"`{path}`" for path in task.tests)
-    codes = "".join(f"\n\n```\n{code.rstrip()}\n```" for code in task.test_code)
+    codes = "".join(f"\n\n{fence(code)}" for code in task.test_code)
     return AcceptanceTest(
         criterion=task.title or task.name, test=f"{files}{codes}" if is_built else f"{files}: {task.told}"
     )

@@ -8,7 +8,7 @@ from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import counted_tasks
 from orchestrator.checks.paths import copied_plan
-from orchestrator.checks.task_plan import breakdown_of, check_task_plan, read_plan_extract
+from orchestrator.checks.task_plan import breakdown_of, check_task_plan, goal_of, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.core.breakdown import Breakdown, TaskPlan
 from orchestrator.core.command import Loop, Verdict
@@ -48,7 +48,7 @@ async def given_plan(desk: Desk, brief: StoryBrief, path: str, text: str) -> Giv
         + (f": {counted(len(blocked), 'finding')} to be looked at" if blocked else ""),
         level=Level.WARN if blocked else Level.INFO,
         plan_file=path,
-        goal=plan.goal,
+        goal=goal_of(plan, desk.story),
         key_files=list(plan.key_files),
         task_count=plan.task_count,
         findings=[finding.model_dump(mode="json") for finding in findings],

@@ -63,6 +63,7 @@ def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[F
 PIECES = [
     "### Task 1", "#", "- Create:", "`", "```", "\n", "<!--", "-->", "> ", "**Goal:**", "Task 2", " ", "(", "[", "\t",
     "**Depends on:** 1-9", "Modify: ", "a.py", ":1-", "\r", "\0", "\ud800", "<think>", "**Packages:** a>=", "|",
+    "- [ ] T001 ", "1. **", "### 1. ", "(depends on T", "Run: ", "Files: ", "src/a.py",
 ]  # fmt: skip
 
 
@@ -235,6 +236,7 @@ def test_goals(text: str, goal: str) -> None:
         "> {0} >> ",
         "- Create: a" + " " * 1900 + "b{0}\n",
         "- Create:\n" + "  - `{0}`\n" * 9,
+        "Add: a/{0}.py, as in `b{0}.py` (depends on T{0})\n\n",
     ],
 )
 @pytest.mark.timeout(20)
