@@ -16,7 +16,7 @@ _BEHIND_NUMBER = frozenset({"", " ", ":", "–", "—", "-"})
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _TEST_RUN = re.compile(
     r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv)\s+run\s+|npx\s+|(?:npm|pnpm|yarn|bun)\s+(?:exec\s+|run\s+)?"
-    r"|\S*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|\S*/)*"
+    r"|[^\s/]*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|[^\s/]*/)*"
     r"(?:pytest|py\.test|unittest|nose2|tox|nox|jest|vitest|mocha|playwright\s+test|tests?|test:\S+|node\s+--test"
     r"|cargo\s+test|go\s+test|(?:mvnw?|gradlew?)\s+test|dotnet\s+test|make\s+(?:test|check))(?:\s|$)",
     re.IGNORECASE,

@@ -27,7 +27,7 @@ from orchestrator.prompts.budget import CHARS_PER_TOKEN, as_data, cap_middle
 NAME = "jordan"
 # `2`, `#2`, `AC 2`, `criteria 1, 3 and 4`: numbers without words of a criterion.
 _NUMBERS = re.compile(
-    r"^\s*(?:acceptance\s+)?(?:criterion|criteria|acs?)?[\s#:]*\d{1,3}(?:(?:[\s,;/&#]|and)*\d{1,3})*[.)\s]*$", re.I
+    r"^\s*(?:acceptance\s+)?(?:criterion|criteria|acs?)?[\s#:]*\d{1,3}(?:(?:[\s,;/&#]|and)+\d{1,3})*[.)\s]*$", re.I
 )
 
 
