@@ -17,13 +17,13 @@ KEEPS = """(() => {
     window.EventSource = class extends EventSource {
         addEventListener(name, handle) {
             super.addEventListener(name, (event) => {
-                if (event.lastEventId) heard.push([name, Number(event.lastEventId)]);
+                if (name === "changed") heard.push([Number(event.lastEventId), JSON.parse(event.data)]);
                 handle(event);
             });
         }
     };
 })()"""
-"""Keeps what a page hears: (event, number in the log)."""
+"""Keeps what a page hears: (number in the log, what has changed up to there)."""
 
 
 @pytest.fixture
@@ -82,8 +82,11 @@ def test_a_page_says_that_the_daemon_is_away_and_catches_up_without_gap_or_doubl
         daemon.start()
         expect(banner).to_have_count(0, timeout=15_000)
         expect(card(page, story).locator(".badge")).to_have_text("cancelled")
-    changed = [number for event, number in page.evaluate("window.heard") if event == "changed"]
-    assert changed == sorted(set(changed)), "the stream went back, or told something twice"
+    heard = page.evaluate("window.heard")
+    numbers = [number for number, _ in heard]
+    assert numbers == sorted(set(numbers)), "the stream went back"
+    ended = [one["story"] for _, changes in heard for one in changes if one["name"] == "story_finished"]
+    assert ended == ["US-007", "US-005"], "each is told once"
     assert page.evaluate("window.kept") is True
     before = shown(page)
     page.reload()
