@@ -1,12 +1,13 @@
 """The tasks of a person's plan: what begins one, and the blocks that belong to it.
 
-A plan's tasks stand under headings `### Task N`. A plan without any has boxes (`- [ ] T001 …`), numbered headings, or
-numbered items with bold titles: the first of these that it has.
+A plan's tasks stand under headings `### Task N`. A plan without any has boxes (`- [ ] T001 …`), numbered headings,
+numbered items, or steps: the first of _STYLES that it has.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from orchestrator.answers.markdown import Block, words
@@ -19,10 +20,11 @@ _ORDINAL = r"[a-z]\b|[ivx]+\b|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|ei
 _NEARLY = re.compile(rf"(?P<marks>[^\w<]*(?:\[x?\]\s*)?)task(?:\s*[:#\d]|\s+(?:{_ORDINAL}))", re.IGNORECASE)
 _UNSPACED = re.compile(r"#{1,6}task\s*\d", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*task\s+\d[^\n]*", re.IGNORECASE)
-_BOX = re.compile(r"\[(?P<done>[ xX])\]\s+(?P<rest>.*)")
+# Behind the box of a task that may be left out some tools set a star.
+_BOX = re.compile(r"\[(?P<done>[ xX])\]\*?\s+(?P<rest>.*)")
 # `T001`, `1.2`, `3.`: what a box or a heading is called. `3 retries` is no number of a task.
 _CALLED = re.compile(r"\**(?P<id>T(?P<t>\d{1,6})|\d{1,6}\.\d{1,6}|\d{1,6}(?=[.):]))\b[.):]*\**(?:\s+|$)(?P<rest>.*)")
-_STEP = re.compile(r"step\s+#?(?P<number>\d{1,6})\b(?P<rest>.*)", re.IGNORECASE)
+_STEP = re.compile(r"(?:step|phase)\s+#?(?P<number>\d{1,6})\b(?P<rest>.*)", re.IGNORECASE)
 # `[P] [US1]` before what a box says, and no link.
 _TAGS = re.compile(r"(?:\[[\w-]{1,12}\](?!\()\s*)+")
 
@@ -62,7 +64,7 @@ def _number(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    return text.strip(" \t:–—-).")
+    return text.lstrip(" \t:–—-).").rstrip(" \t:–—-.")
 
 
 class Parts(NamedTuple):
@@ -148,23 +150,34 @@ def _numbered(block: Block) -> Section | None:
     if block.kind != "heading" or block.level != LEVELS[0]:
         return None
     text = block.text.replace("**", "").rstrip("# ")
-    step, called = _STEP.match(text), _CALLED.match(text)
-    if step is not None:
-        return Section(_number(step["number"]), _title(step["rest"]), block.line, [], said=text)
+    called = _CALLED.match(text)
     if called is None or called["t"]:
-        return None
+        return _step(block, LEVELS[0])
     return Section(_number(called["id"]), _title(called["rest"]), block.line, [], said=text)
+
+
+def _step(block: Block, level: int) -> Section | None:
+    """`## Step 1: Words`, `## Phase 1: Words`."""
+    text = block.text.replace("**", "").rstrip("# ")
+    step = _STEP.match(text) if block.kind == "heading" and block.level == level else None
+    return Section(_number(step["number"]), _title(step["rest"]), block.line, [], said=text) if step else None
 
 
 def _bold(block: Block) -> Section | None:
     """`1. **Words** more`."""
-    if not _is_item(block) or block.mark not in {".", ")"} or not block.text.startswith("**"):
+    return _item(block) if block.text.startswith("**") else None
+
+
+def _item(block: Block) -> Section | None:
+    """`1. Words`."""
+    if not _is_item(block) or block.mark not in {".", ")"}:
         return None
     return _of_item(block, block.text.partition("\n")[0])
 
 
 _STYLES: tuple[tuple[Callable[[Block], Section | None], int], ...] = (
-    (_boxed, 7), (_numbered, LEVELS[0]), (_bold, 7), (_box, 7),
+    (_boxed, 7), (_numbered, LEVELS[0]), (_bold, 7), (_box, 7), (_item, 7),
+    *((partial(_step, level=level), level) for level in LEVELS[1:]),
 )  # fmt: skip
 """What begins a task, and the level below which a heading ends it."""
 

@@ -79,7 +79,8 @@ def test_no_text_is_too_odd(text: str) -> None:
     "heading",
     [
         "### Task 1", "### Task 1: A b", "### Task 1 - A", "### **Task 1: A**", "### `Task 1`: A",
-        "### Task 1: A ###", "### task 01: A", "   ### Task 1", "### Task #1", "## Task 1: A", "#### Task 1",
+        "### Task 1: A (b)", "### Task 1: A ###", "### task 01: A", "   ### Task 1", "### Task #1",
+        "## Task 1: A", "#### Task 1",
     ],
 )  # fmt: skip
 def test_headings_of_tasks(heading: str) -> None:
@@ -274,7 +275,13 @@ def test_a_plan_without_an_end_is_told() -> None:
             "### More\n\n1. **Last** in c/d.py\n",
             ["Task 1 1 Add it in `a.py`:: a.py", "Task 2 2 Use it: src/b.py", "Task 3 3 Last in c/d.py: c/d.py"],
         ),
-        ("1. Add it in a.py\n2. Use it\n", []),
+        ("1. Add it in `a.py`\n2) Use it\n", ["Task 1 1 Add it in `a.py`: a.py", "Task 2 2 Use it: ?"]),
+        (
+            "## Phase 1: Add (in src/a.py)\n\n### More\n\n- x\n\n## Phase 2\n\n`b.py`\n\n# End\n\n`c.py`\n",
+            ["Task 1 1 Add (in src/a.py): src/a.py", "Task 2 2 : b.py"],
+        ),
+        ("- [ ]* 1.1 Add it in src/a.py\n\n1. **No**\n", ["Task 1.1 1.1 Add it in src/a.py: src/a.py"]),
+        ("- Add it in `a.py`\n\n## 1. Goals\n", []),
     ],
 )
 def test_a_plan_without_headings_of_tasks_has_boxes_or_numbers(text: str, tasks: list[str]) -> None:
