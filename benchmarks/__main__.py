@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     backlog,
+    board,
     cli,
     daemon,
     demo,
@@ -84,18 +85,12 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,
-        "board": partial(_measure_board, **size),
+        "board": partial(board.run, **size),
         "environments": environments.run,
         "fleet": partial(fleet.run, fleet.Fleet(**size, replicas=options.replicas), options.database),
         "refusals": partial(refusals.run, options.given),
         "recall": partial(recall.run, options.given),
     }
-
-
-def _measure_board(**size: int) -> Result:
-    from benchmarks import board  # needs the extra of that name, and a Chromium
-
-    return board.run(**size)
 
 
 def _apart(work: Callable[[], Result]) -> Result:

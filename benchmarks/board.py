@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
-from playwright.async_api import Browser, Page, async_playwright
 
 from benchmarks import samples
 from benchmarks.measure import Figure, Result
@@ -27,7 +27,9 @@ from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder
-from tests.board.browser import find_chromium
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
 
 EVENTS = 100
 PAGES = 10
@@ -96,7 +98,7 @@ def _daemon(folder: Path) -> Iterator[tuple[psutil.Process, str, str]]:
         begun.wait()
 
 
-async def _paint_ms(page: Page, address: str) -> float:
+async def _paint_ms(page: "Page", address: str) -> float:
     await page.goto(address)
     entries = "performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)"
     while not (found := await page.evaluate(entries)):
@@ -104,14 +106,14 @@ async def _paint_ms(page: Page, address: str) -> float:
     return float(found[0])
 
 
-async def _heap_mb(page: Page) -> float:
+async def _heap_mb(page: "Page") -> float:
     session = await page.context.new_cdp_session(page)
     await session.send("HeapProfiler.collectGarbage")
     used = await session.send("Runtime.getHeapUsage")
     return float(used["usedSize"]) / 2**20
 
 
-async def _latencies(page: Page, store: EventStore, sprint: str) -> list[float]:
+async def _latencies(page: "Page", store: EventStore, sprint: str) -> list[float]:
     """Milliseconds from before an event is recorded until its card has been drawn."""
     await page.evaluate(_KEEP_TIMES, f"#card-{WATCHED}")
     began = []
@@ -150,7 +152,7 @@ async def _share(process: psutil.Process, store: EventStore | None, sprint: str,
     return (sum(process.cpu_times()[:2]) - before) / (time.monotonic() - began) * 100
 
 
-async def _open(browser: Browser, url: str, token: str) -> Page:
+async def _open(browser: "Browser", url: str, token: str) -> "Page":
     context = await browser.new_context(viewport={"width": 1440, "height": 900})
     await context.request.post(f"{url}/login", form={"token": token}, headers={"origin": url})
     return await context.new_page()
@@ -159,6 +161,11 @@ async def _open(browser: Browser, url: str, token: str) -> Page:
 async def _measured(folder: Path, stories: int) -> list[Figure]:
     record = await _multiply(StateFolder(folder / ".orchestrator"), stories)
     sprint, figures = record.sprint, []
+    # Imported here: the extra `board` is needed for this benchmark alone.
+    from playwright.async_api import async_playwright
+
+    from tests.board.browser import find_chromium
+
     async with async_playwright() as driver, EventStore(sqlite_url(folder / ".orchestrator/events.sqlite")) as store:
         browser = await driver.chromium.launch(executable_path=find_chromium())
         with _daemon(folder) as (process, url, token):

@@ -236,7 +236,7 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
         # No event tells that a process has ended.
         runs = await service.in_thread(service.reader.is_running, shown) if shown else False
         if shown and (found.lines or runs != was_running):
-            html, place = await service.in_thread(_fragment, service, shown, 0 if runs != was_running else before)
+            html, place = await _shared_fragment(service, shown, 0 if runs != was_running else before)
             was_running = runs
             yield _chunk("fragment", html, place)
         if found.lines:
@@ -246,6 +246,16 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
             await asyncio.sleep(GAP_S)
         elif not found.more and not await feed.more(place, LOOK_S):
             yield HEARTBEAT
+
+
+async def _shared_fragment(service: Service, sprint: str, after: int) -> tuple[str, int]:
+    """Returns the same as `_fragment`; pages that ask at once, as all do that wait for the same event, get the same."""
+    task = service.fragments.get((sprint, after))
+    if task is None:
+        work = service.in_thread(_fragment, service, sprint, after)
+        task = service.fragments[sprint, after] = asyncio.create_task(work, name="board-fragment")
+        task.add_done_callback(lambda _: service.fragments.pop((sprint, after)))
+    return await asyncio.shield(task)
 
 
 def _fragment(service: Service, sprint: str, after: int) -> tuple[str, int]:

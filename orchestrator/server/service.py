@@ -150,6 +150,8 @@ class Service:
         self.reader = Reader(served.environment)
         self.boards = Boards(self.reader)
         self.throughput = Throughput(self.reader, lambda sprint: self.boards.look(sprint)[1])
+        self.fragments: dict[tuple[str, int], asyncio.Task[tuple[str, int]]] = {}
+        """(sprint, place) → what is being drawn of the sprint behind the place."""
         self.most_streams = count_connections() * 3 // 4
         """Streams of events at a time; other requests need connections too."""
         self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)
