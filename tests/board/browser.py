@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 NAMES = ("chromium", "chromium-headless-shell", "google-chrome")
 """Of programs that can be driven, the first one that is there."""
@@ -32,19 +32,10 @@ def find_chromium() -> str | None:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Starts one; it ends with the block."""
-    with sync_playwright() as driver:
-        browser = launch(driver)
-        try:
-            yield browser
-        finally:
-            browser.close()
-
-
-def launch(driver: Playwright, *words: str) -> Browser:
-    """Starts one, with further words of its command line."""
     path = find_chromium()
     assert path is not None, "no Chromium is here"
-    return driver.chromium.launch(executable_path=path, args=list(words))
+    with sync_playwright() as driver, driver.chromium.launch(executable_path=path) as browser:
+        yield browser
 
 
 @dataclass
@@ -90,9 +81,12 @@ class Window:
             """() => {
                 const width = document.documentElement.clientWidth;
                 if (document.documentElement.scrollWidth <= width) return [];
-                const spills = one => one.scrollWidth > one.clientWidth && getComputedStyle(one).overflowX == 'visible';
+                const isVisible = one => getComputedStyle(one).overflowX == 'visible';
+                const scrolls = one => one != document.body && (!isVisible(one) || scrolls(one.parentElement));
+                const spills = one => one.scrollWidth > one.clientWidth && isVisible(one);
                 return [...document.querySelectorAll('body, body *')]
                     .filter(one => one.getBoundingClientRect().right > width + 1 || spills(one))
+                    .filter(one => one == document.body || !scrolls(one.parentElement))
                     .map(one => `<${one.tagName.toLowerCase()} class="${one.className}" id="${one.id}">`)
                     .slice(0, 5);
             }"""
@@ -107,6 +101,10 @@ class Window:
         )
         pages = [path for path in dict.fromkeys(found) if not path.startswith(("/api/", "/static/"))]
         return [path for path in pages if not path.partition("?")[0].endswith(".txt")]
+
+    def unfold(self) -> None:
+        """Opens what is folded."""
+        self.page.eval_on_selector_all("details", "all => all.forEach((one) => { one.open = true; })")
 
     def look(self, size: dict[str, int], scheme: Scheme) -> None:
         """Shows the same page in another size and colour scheme."""

@@ -26,8 +26,7 @@ CONFLICT = {
 
 
 def library(folder: Path) -> None:
-    """The example: five stories are done but for US-003 and US-006, which wait for a person, and US-005, which is at
-    work; US-007 waits for the last two."""
+    """The example: US-003 and US-006 wait for a person, US-005 is at work, US-007 is to come, the others are done."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     make_repo(folder / "repo")
     entries = [json.loads(line) for line in (EXAMPLE / "team.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -81,7 +80,7 @@ MARKUP = (
 )
 """Elements and attributes that execute, ends of elements, template syntax, a word without an end."""
 HOSTILE = f"\u202etxt.exe\x1b[31mred\x1b]8;;http://evil.example\x07link\x1b]8;;\x07\x9b2J {MARKUP}"
-"""With a changed direction and terminal escapes, too, which the checks of files refuse."""
+"""With a changed direction and terminal escapes, too."""
 LINE = "x" * 1_000_000
 """A line that no window holds."""
 

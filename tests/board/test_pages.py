@@ -32,6 +32,7 @@ def test_no_page_shuts_anybody_out_and_each_fits_every_screen(window: Window) ->
     given = (f"{plan}/gate", f"{conflict}/gate", f"{done}/diff", f"{SPRINT}/stories/US-005", "/logs?at=50")
     for path in crawl(window, "/", done, *given, "/login"):
         kinds.add(kind_of(path))
+        window.unfold()
         for size, scheme in LOOKS:
             window.look(size, scheme)
             problems += [f"{path} ({scheme}, {size['width']} px): {one}" for one in window.violations()]
