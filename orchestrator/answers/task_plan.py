@@ -93,12 +93,11 @@ class _Reader:
                 needs.update(dict.fromkeys(tasks_of(field.values, named_only=named_only)))
             elif field.kind == "command":
                 command = self._command(field, name, command)
-            elif field.key in _GONE:
-                self._unread(field, name)
         runs_only = False
+        said = [line for field in fields if not field.kind for line in field.said]
+        mentioned = [path for path in mentioned_files([section.said, *said]) if not _is_read(path)]
         if not sure and not named and command is None:
-            said = [line for field in fields if not field.kind for line in field.said]
-            named = dict.fromkeys(path for path in mentioned_files([section.said, *said]) if not _is_read(path))
+            named = dict.fromkeys(mentioned)
             runs = [field for field in fields if field.kind == "run" and field.key == "run"]
             runs_only = bool(runs) and not named and all(_is_heading(line) for line in said)
             for field in runs if runs_only else ():
@@ -106,6 +105,11 @@ class _Reader:
         paths = list(dict.fromkeys((*sure, *named)))
         files = tuple(path for path in paths if not is_test_file(path))
         tests = tuple(path for path in paths if is_test_file(path))
+        for field in fields:
+            if field.key in _GONE:
+                self._unread(field, name, files)
+        if not files and command is None:
+            self._ask_whether_built([path for path in mentioned if not is_test_file(path)], section.line, name)
         return PlannedTask(
             number=section.number,
             label=section.label,
@@ -146,8 +150,15 @@ class _Reader:
             self._say(minor("task_plan.test_command", message, where=where, fix=fix))
         return " && ".join(one for one in (before, said) if one) or None
 
-    def _unread(self, field: PlanField, name: str) -> None:
-        paths = [path for path in paths_of(field.values)[0] if "/" in path or "." in path]
+    def _ask_whether_built(self, mentioned: Sequence[str], line: int, name: str) -> None:
+        """Asks about files that a sentence mentions in a task that names tests alone: it may test or change them."""
+        if mentioned:
+            message = f"does the task change `{mentioned[0][:120]}`? It names tests alone, which are the tester's"
+            fix = f"Write - Modify: `{mentioned[0][:120]}` when the task writes it."
+            self._say(policy("task_plan.unread_files", message, where=self._where(line, name), fix=fix))
+
+    def _unread(self, field: PlanField, name: str, files: Sequence[str]) -> None:
+        paths = [path for path in paths_of(field.values)[0] if ("/" in path or "." in path) and path not in files]
         if paths:
             key = field.key.capitalize()
             message = f"`{key}: {paths[0][:120]}` is not read as a file of the task"
