@@ -20,6 +20,8 @@ MOST_READ = 50_000
 """Events that one page looks through for lines that fit: about a second."""
 DRIFT = timedelta(hours=1)
 """Events that processes record side by side may stand in another order than that of their times."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before any event."""
 MOST_NAMED = 100
 """Sprints that the page proposes."""
 
@@ -71,7 +73,9 @@ def _read_query(reader: Reader, chosen: Mapping[str, str], level: Level, problem
         try:
             since = datetime.fromisoformat(chosen["since"])
             since = since if since.tzinfo else since.replace(tzinfo=UTC)
-        except ValueError:
+            since = max(since, _FIRST)  # the page reckons with it, and before the year 1 there is no time
+            since.astimezone(UTC)
+        except (ValueError, OverflowError):
             problems["since"] = "a time is written as 2026-03-01T12:30"
     if "level" in chosen:
         try:
@@ -90,7 +94,7 @@ def _read_query(reader: Reader, chosen: Mapping[str, str], level: Level, problem
 
 def _read_number(given: Mapping[str, str], name: str, problems: dict[str, str]) -> int | None:
     text = given.get(name, "").strip()
-    if text.isascii() and text.isdigit() and int(text) <= HIGHEST:
+    if text.isascii() and text.isdigit() and len(text) <= len(str(HIGHEST)) and int(text) <= HIGHEST:
         return int(text)
     if text:
         problems[name] = f"{name} is the number of a line"

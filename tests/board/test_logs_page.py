@@ -108,6 +108,13 @@ def test_a_filter_that_means_nothing_is_told_at_its_field(reader: Reader) -> Non
         assert f'aria-describedby="problem-{name}"' in html
 
 
+def test_times_and_numbers_that_no_log_has_are_no_fault(reader: Reader) -> None:
+    for since in ("0001-01-01T00:00", "0001-01-01T00:00+23:00"):
+        assert len(show(reader, since=since)["lines"]) == logs.MOST_LINES
+    assert "since" in show(reader, since="9999-12-31T23:59-23:00")["problems"]
+    assert "at" in show(reader, at="9" * 5000)["problems"]
+
+
 def test_what_a_line_says_is_never_markup(reader: Reader) -> None:
     html = render("logs.html", show(reader, sprint="SP-001", story='"><script>', task="T", persona="p"))
     assert "<script>" not in html.replace('<script type="module"', "")
