@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -124,6 +124,10 @@ class SprintView:
     """Why none of its stories may start; "" when they may."""
     held: dict[str, str] = field(default_factory=dict)
     """Story → the order that holds it."""
+    place: int = 0
+    """Of a sprint that is followed: up to this number of the log everything was seen."""
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """Of a sprint that is followed: story → the number of the event that last changed what is shown of it."""
 
     @cached_property
     def report(self) -> SprintReport:
@@ -308,7 +312,8 @@ def make_view(
 class FollowedSprint:
     """A sprint that is looked at again and again: each look reads only what was recorded since the one before.
 
-    Of a story's events only the questions, the healings and the last one are kept. Blocks; one thread at a time.
+    Of a story's events only the questions, the healings and the last one are kept. Blocks; one thread at a time, while
+    others may read the views: histories in them go on, their `place` does not, so it never lies behind what was shown.
     """
 
     def __init__(self, environment: Environment, record: SprintRecord) -> None:
@@ -319,10 +324,10 @@ class FollowedSprint:
     def _begin(self, record: SprintRecord) -> None:
         self._record, self._fold = record, SprintFold(record, keeps={GATE_OPENED, GATE_ANSWERED, *HEALINGS})
         self._events: list[Event] = []
-        self.place = 0
-        """Up to this number of the log everything was seen."""
-        self.changed: dict[str, int] = dict.fromkeys(record.story_ids, 0)
-        """Story → the number of its last event."""
+        self._place = 0
+        self._changed: dict[str, int] = dict.fromkeys(record.story_ids, 0)
+        self._rests: tuple[str, dict[str, str]] = ("", {})
+        """Why nothing, and which stories may not go on, at the last look."""
 
     def look(self) -> SprintView:
         """Returns the sprint as it is now."""
@@ -333,18 +338,23 @@ class FollowedSprint:
             if record is not None and record != self._record:  # a story begins anew by an order, or all was pruned
                 self._begin(record)
         with open_log(self._environment, self._folder) as log:
-            for place, logged in log.stored(self._record.sprint, self.place) if log else ():
-                self.place = place
+            if self._place and (log.head() if log else 0) < self._place:  # a backup was restored
+                self._begin(self._record)
+            for place, logged in log.stored(self._record.sprint, self._place) if log else ():
+                self._place = place
                 if logged.story is None:
                     self._events.append(event_of(logged.body))
                 else:
                     self._fold.add(logged.in_short())
-                    self.changed[logged.story] = place
+                    self._changed[logged.story] = place
         histories = self._fold.histories
         if self._record.pruned is not None:
             kept = read_saved_report(self._folder, self._record.sprint)
             histories = kept_histories(self._record, self._record.pruned, kept)
-        return make_view(self._folder, self._record, histories, self._events)
+        view = make_view(self._folder, self._record, histories, [*self._events])
+        if (rests := (view.paused, view.held)) != self._rests:  # the sprint's own events tell so
+            self._rests, self._changed = rests, dict.fromkeys(self._changed, self._place)
+        return replace(view, place=self._place, changed={**self._changed})
 
 
 def find_history(view: SprintView, story: str) -> StoryHistory:

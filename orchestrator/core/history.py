@@ -138,8 +138,9 @@ class StoryHistory:
         """Take in one more event."""
         name = logged.name
         if self._kept and self._is_passing(self._kept[-1][0]):
-            self._kept.pop()
-        self._kept.append((name, logged.body))
+            self._kept[-1] = (name, logged.body)  # at once: other threads read meanwhile
+        else:
+            self._kept.append((name, logged.body))
         if name not in _FOLDED:
             return
         told = logged.decoded()

@@ -78,8 +78,8 @@ async def sprint_page(sprint: Id, service: ServiceDep) -> Response:
     """A sprint's stories as cards."""
 
     def build() -> Values:
-        followed, view = service.boards.look(sprint)
-        return Cards(view).page(followed.place)
+        view = service.boards.look(sprint)
+        return Cards(view).page(view.place)
 
     return await page(service, "sprint.html", build)
 
@@ -103,9 +103,8 @@ async def story_page(sprint: Id, story: Id, service: ServiceDep) -> Response:
     """A story with all that is recorded of it."""
 
     def build() -> Values:
-        followed, view = service.boards.look(sprint)
-        place = followed.place  # what is recorded from here on is told as a change
-        return StoryPage(service.reader, view, story).values(place)
+        view = service.boards.look(sprint)
+        return StoryPage(service.reader, view, story).values(view.place)
 
     return await page(service, "story.html", build)
 
@@ -115,7 +114,7 @@ async def call_page(sprint: Id, story: Id, call: Id, service: ServiceDep) -> Res
     """One call of a model: prompt and answer whole."""
 
     def build() -> Values:
-        _, view = service.boards.look(sprint)
+        view = service.boards.look(sprint)
         return StoryPage(service.reader, view, story).call(call)
 
     return await page(service, "call.html", build)
@@ -128,7 +127,7 @@ async def call_text(
     """The prompt or the answer alone, however long."""
 
     def build() -> bytes:
-        _, view = service.boards.look(sprint)
+        view = service.boards.look(sprint)
         text = StoryPage(service.reader, view, story).call_text(call, part)
         return redact(text, service.secrets).encode("utf-8", "replace")
 
@@ -260,13 +259,13 @@ async def _shared_fragment(service: Service, sprint: str, after: int) -> tuple[s
 
 def _fragment(service: Service, sprint: str, after: int) -> tuple[str, int]:
     """Returns the cards that changed behind a number, and the line above them, as HTML; and up to where they tell."""
-    followed, view = service.boards.look(sprint)
+    view = service.boards.look(sprint)
     shown = Cards(view)
-    changed = {story for story, place in followed.changed.items() if place > after and story in view.histories}
+    changed = {story for story, place in view.changed.items() if place > after and story in view.histories}
     # A card also says which of the stories that it waits for are done.
     changed |= {story for story, needs in view.record.needs.items() if not changed.isdisjoint(needs)}
     cards = [shown.card(story) for story in view.histories if story in changed]
-    return render("_fragment.html", redacted({"cards": cards, "sprint": shown.head()}, service.secrets)), followed.place
+    return render("_fragment.html", redacted({"cards": cards, "sprint": shown.head()}, service.secrets)), view.place
 
 
 def _chunk(event: str, data: str, place: int) -> bytes:

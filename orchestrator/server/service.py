@@ -108,14 +108,14 @@ class Boards:
         self._ended: dict[str, SprintRecord] = {}
         """Sprints whose stories have all ended; one whose story begins anew has another record."""
 
-    def look(self, sprint: str) -> tuple[FollowedSprint, SprintView]:
+    def look(self, sprint: str) -> SprintView:
         """Returns a sprint, as it is now. Raises UnknownName."""
         with self._lock:
             followed = self._followed.pop(sprint, None) or self._reader.follow(sprint)
             self._followed[sprint] = followed
             while len(self._followed) > MOST_FOLLOWED:
                 self._followed.popitem(last=False)
-            return followed, followed.look()
+            return followed.look()
 
     def unfinished(self) -> list[SprintView]:
         """Returns the sprints that have a story without an outcome, oldest first."""
@@ -123,7 +123,7 @@ class Boards:
         for record in self._reader.records():
             if self._ended.get(record.sprint) == record:
                 continue
-            _, view = self.look(record.sprint)
+            view = self.look(record.sprint)
             if is_finished(view.histories):
                 self._ended[record.sprint] = record
             else:
@@ -149,7 +149,7 @@ class Service:
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
         self.boards = Boards(self.reader)
-        self.throughput = Throughput(self.reader, lambda sprint: self.boards.look(sprint)[1])
+        self.throughput = Throughput(self.reader, self.boards.look)
         self.fragments: dict[tuple[str, int], asyncio.Task[tuple[str, int]]] = {}
         """(sprint, place) → what is being drawn of the sprint behind the place."""
         self.most_streams = count_connections() * 3 // 4

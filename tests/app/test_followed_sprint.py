@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,3 +71,43 @@ def test_of_a_pruned_sprint_its_report_is_shown(tmp_path: Path) -> None:
     assert after.view.record.pruned is not None
     assert after.head()["counts"] == before.head()["counts"] == {"done": 2}
     assert after.head()["calls"] == before.head()["calls"] > 0
+
+
+async def make_lines(folder: StateFolder, events: Sequence[Event]) -> None:
+    async with EventStore(sqlite_url(folder.event_database)) as store:
+        for event in events:
+            await store.emit(event)
+
+
+def test_a_restored_log_is_read_anew(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.run(waits=False, on={})
+    reader, folder = Reader(place.environment), StateFolder(place.environment.home)
+    followed = reader.follow("SP-001")
+    assert followed.look().place == reader.head()
+    for one in folder.event_database.parent.glob(f"{folder.event_database.name}*"):
+        one.unlink()
+    asyncio.run(make_lines(folder, place.events[:30]))
+    view = followed.look()
+    assert shown(view) == shown(reader.sprint(None))
+    assert view.place == reader.head() == 30, "a stream that begins behind the log would have the page loaded forever"
+
+
+def test_a_view_tells_of_its_own_moment_and_a_pause_changes_every_story(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.run(waits=False, on={})
+    reader = Reader(place.environment)
+    followed = reader.follow("SP-001")
+    before = followed.look()
+    seen = before.place
+    commands = SprintCommands(place.environment, place.settings)
+    asyncio.run(commands.order("SP-001", "B", OrderBody(verb=Verb.RESET, by="ana")))
+    begun = followed.look()
+    asyncio.run(commands.order("SP-001", None, OrderBody(verb=Verb.PAUSE, by="ana")))
+    after = followed.look()
+    # A later look, of another page, moves no view on: what comes in between would not be told.
+    assert before.place == seen < begun.place < after.place == reader.head(), (
+        "a later look of another page hides nothing"
+    )
+    assert after.paused
+    assert {*after.changed.values()} == {after.place}
