@@ -58,7 +58,8 @@ def is_same_origin(headers: list[tuple[bytes, bytes]]) -> bool:
     if site is None and origin is None:
         return False
     try:
-        fits = origin is None or urlsplit(origin.decode("latin-1")).netloc.lower() == host.lower()
+        netloc = urlsplit(origin.decode("latin-1")).netloc if origin is not None else host
+        fits = netloc.lower() == host.lower() and bool(netloc)  # `Origin: null` has none
     except ValueError:  # not an address
         return False
     return fits and site in {None, b"same-origin"}
