@@ -1,5 +1,4 @@
-"""The long campaign: the same sprint killed at random, over and over (make soak). By the clock the daemon is killed,
-see test_daemon.py."""
+"""The long campaign: the same sprint killed at random, over and over (make soak)."""
 
 import os
 import random
@@ -15,6 +14,26 @@ SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 
 
 @pytest.mark.soak
+def test_killed_by_the_clock(tmp_path: Path, undisturbed: Aftermath) -> None:
+    """Each sprint is killed a few times, after any number of milliseconds."""
+    chance = random.Random(SEED)
+    kills = 0
+    while kills < KILLS:
+        bench = Bench(tmp_path / f"clock-{SEED}-{kills}")
+        for _ in range(chance.randint(2, 6)):
+            process = bench.start()
+            time.sleep(chance.uniform(0.3, 6))
+            if chance.random() < 0.4:
+                bench.kill_everything(process)
+            else:
+                process.kill()
+            out, error = process.communicate(timeout=30)
+            bench.output.append(f"{out}\n{error}")
+            kills += 1
+        _went_on(bench, undisturbed)
+
+
+@pytest.mark.soak
 def test_killed_by_its_own_deeds(tmp_path: Path, undisturbed: Aftermath) -> None:
     """Each sprint dies right before a random deed (see dying.py), then right before another one."""
     chance = random.Random(SEED)
@@ -24,9 +43,13 @@ def test_killed_by_its_own_deeds(tmp_path: Path, undisturbed: Aftermath) -> None
         for _ in range(chance.randint(2, 6)):
             bench.die_at(chance.randint(1, chance.choice([70, 200, 600])))
             kills += 1
-        ended = bench.finish()
-        try:
-            assert bench.aftermath(ended.code) == undisturbed
-        except AssertionError:
-            print(bench.folder, *bench.output, sep="\n")
-            raise
+        _went_on(bench, undisturbed)
+
+
+def _went_on(bench: Bench, undisturbed: Aftermath) -> None:
+    ended = bench.finish()
+    try:
+        assert bench.aftermath(ended.code) == undisturbed
+    except AssertionError:
+        print(bench.folder, *bench.output, sep="\n")
+        raise
