@@ -1,6 +1,6 @@
 """Every branch of the reviews and of the tests in one sprint, undisturbed and killed again and again (make soak).
 
-What `make test` kills is a part of it: test_kills.py; merges are in test_merges.py.
+What `make test` kills is a part of it: test_reviews.py, test_kills.py; merges are in test_merges.py.
 """
 
 import os
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 BETWEEN_KILLS = int(os.environ.get("CALLS_BETWEEN_KILLS", "5"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def ran() -> Iterator[Path]:
     """Where the flaky test counts its runs: a place that commands may change in the tier `plain`."""
     folder = Path("/dev/shm") / f"orchestrator-tests-{os.getpid()}"
