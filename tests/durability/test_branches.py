@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 BETWEEN_KILLS = int(os.environ.get("CALLS_BETWEEN_KILLS", "5"))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def ran() -> Iterator[Path]:
     """Where the flaky test counts its runs: a place that commands may change in the tier `plain`."""
     folder = Path("/dev/shm") / f"orchestrator-tests-{os.getpid()}"

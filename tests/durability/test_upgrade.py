@@ -20,12 +20,13 @@ from tests.durability.branches import ENDS
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import ROOT, Aftermath, Bench
 from tests.durability.team import TESTS_RUN, UnhurriedTeam
-from tests.durability.test_branches import bench_in
+from tests.durability.test_branches import bench_in, ran
 from tests.end_to_end.analysing import answer, application
 from tests.end_to_end.test_conflict import CONFLICT
 from tests.support import Team, breakdown, delivery, make_repo, module_of, plain_environment, run_cli, suite_text
 from tests.zygote import zygote
 
+__all__ = ["ran"]
 pytestmark = pytest.mark.timeout(300)
 
 RELEASE = "58716acbd4b67e525e77326e9e46612afdf45cf3"
@@ -172,8 +173,8 @@ def test_resumes_behind_every_boundary(
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("calls", [25, 50, 70])
-def test_resumes_on_every_branch(tmp_path: Path, release: Path, calls: int) -> None:
-    bench = bench_in(tmp_path)
+def test_resumes_on_every_branch(tmp_path: Path, release: Path, ran: Path, calls: int) -> None:
+    bench = bench_in(tmp_path, ran)
     bench.source, bench.patience_s = release, 180
     bench.kill_when(lambda: len(bench.calls()) >= calls, timeout=120)
     bench.source = ROOT
