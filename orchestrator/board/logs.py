@@ -71,10 +71,10 @@ def _read_query(reader: Reader, chosen: Mapping[str, str], level: Level, problem
     since = None
     if "since" in chosen:
         try:
-            since = datetime.fromisoformat(chosen["since"])
-            since = since if since.tzinfo else since.replace(tzinfo=UTC)
-            since = max(since, _FIRST)  # the page reckons with it, and before the year 1 there is no time
-            since.astimezone(UTC)
+            told = datetime.fromisoformat(chosen["since"])
+            told = max(told if told.tzinfo else told.replace(tzinfo=UTC), _FIRST)
+            told.astimezone(UTC)  # not so for the last hours of the year 9999
+            since = told
         except (ValueError, OverflowError):
             problems["since"] = "a time is written as 2026-03-01T12:30"
     if "level" in chosen:

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from orchestrator.server.login import LASTS_S, cookie_name, make_session
 from tests.board.browser import OpenWindow, Window
@@ -31,6 +31,12 @@ def window(daemon: RealDaemon, window_at: OpenWindow) -> Window:
     window = window_at(daemon).log_in()
     window.page.add_init_script(KEEPS)
     return window
+
+
+HIDES = """(hidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 def command(daemon: RealDaemon, *words: str) -> None:
@@ -65,6 +71,33 @@ def test_what_happens_is_shown_without_loading_the_page_again(daemon: RealDaemon
     command(daemon, "pause", "SP-001")
     expect(page.get_by_text("is paused by anna")).to_be_visible()
     assert page.evaluate("window.kept") is True
+
+
+def test_a_page_in_the_background_holds_no_connection_and_catches_up_when_it_is_seen(
+    daemon: RealDaemon, window: Window
+) -> None:
+    page = window.open(SPRINT)
+    with page.expect_event("requestfailed", lambda request: "/board/events" in request.url, timeout=10_000):
+        page.evaluate(HIDES, True)
+        # The stream ends with this: what is recorded while nobody looks comes afterwards.
+        command(daemon, "cancel", "US-007")
+    page.evaluate(HIDES, False)
+    expect(page.locator(".column", has_text="Not done").locator("#card-US-007 .badge")).to_have_text("cancelled")
+
+
+def test_pages_that_are_fetched_again_come_one_at_a_time(daemon: RealDaemon, window: Window) -> None:
+    page = window.open(f"{SPRINT}/stories/US-007")
+    asked = list[Route]()
+    page.route(f"**{SPRINT}/stories/US-007", lambda route: asked.append(route))
+    command(daemon, "pause", "US-007")
+    command(daemon, "resume", "US-007")
+    page.evaluate("for (let n = 0; n < 3; n += 1) document.dispatchEvent(new CustomEvent('ordered'))")
+    page.wait_for_timeout(2500)
+    assert len(asked) == 1, "one that comes late would replace a newer one"
+    asked[0].continue_()
+    page.wait_for_timeout(500)
+    assert len(asked) == 2, "the last of those who asked meanwhile sees what is newest"
+    asked[1].continue_()
 
 
 def test_a_page_says_that_the_daemon_is_away_and_catches_up_without_gap_or_double(

@@ -100,10 +100,30 @@ function isEdited(region) {
 
 // ---- regions: the page is fetched again, and its regions that differ are replaced
 
+let running = false, again = false;
+
+// One at a time: an older page that comes late would replace a newer one, and a slow one be asked for over and over.
 async function refresh() {
+  if (running) {
+    again = true;
+    return;
+  }
+  running = true;
+  try {
+    do {
+      again = false;
+      await fetchRegions();
+    } while (again);
+  } finally {
+    running = false;
+  }
+}
+
+async function fetchRegions() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
   if (!answer?.ok || answer.redirected) return;
-  const fresh = parse(await answer.text());
+  const html = await answer.text().catch(() => "");  // the daemon may end meanwhile
+  const fresh = parse(html);
   for (const one of document.querySelectorAll("[data-region]")) {
     const next = fresh.getElementById(one.id);
     if (next) swap(next);
@@ -139,9 +159,10 @@ function say(text) {
   banner.hidden = !text;
 }
 
-function listen(address, after) {
-  let last = after;
-  const source = new EventSource(`${address}&after=${last}`);
+let last = main.dataset.after, source = null, retry = 0;
+
+function listen() {
+  const own = source = new EventSource(`${main.dataset.events}&after=${last}`);
   const seen = (handle) => (event) => { last = event.lastEventId || last; handle(event); };
   source.addEventListener("open", () => say(""));
   source.addEventListener("fragment", seen(onFragment));
@@ -149,15 +170,30 @@ function listen(address, after) {
   source.addEventListener("reload", () => location.reload());
   source.addEventListener("error", async () => {
     say("The daemon does not answer: what you see may be old. Trying again …");
-    if (source.readyState !== EventSource.CLOSED) return;
+    if (own.readyState !== EventSource.CLOSED) return;
     const answer = await fetch("/api/v1/daemon", { method: "HEAD" }).catch(() => null);
     if (answer?.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-    setTimeout(() => listen(address, last), RETRY_MS);
+    if (source === own) retry = setTimeout(listen, RETRY_MS);
   });
-  addEventListener("pagehide", () => source.close(), { once: true });
 }
 
-if (main.dataset.events) listen(main.dataset.events, main.dataset.after);
+function pause() {
+  source?.close();
+  source = null;
+  clearTimeout(retry);
+}
+
+// A browser holds six connections to a server: tabs in the background leave them to the one that is seen.
+function listenWhileSeen() {
+  if (document.hidden) pause();
+  else if (!source) listen();
+}
+
+if (main.dataset.events) {
+  listenWhileSeen();
+  document.addEventListener("visibilitychange", listenWhileSeen);
+  addEventListener("pagehide", pause);
+}
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 // ---- how many questions wait for a person: in the navigation, and in the title for tabs in the background

@@ -93,8 +93,13 @@ if (log.dataset.stream) {
     button.textContent = isPaused ? "Pause" : "Resume";
     if (isPaused) follow(); else pause();
   });
+  // A browser holds six connections to a server: tabs in the background leave them to the one that is seen.
+  document.addEventListener("visibilitychange", () => {
+    if (button.textContent !== "Pause") return;
+    if (document.hidden) pause(); else if (!source) follow();
+  });
   log.scrollTop = log.scrollHeight;
-  follow();
+  if (!document.hidden) follow();
   addEventListener("pagehide", pause);
 } else {
   document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" });
