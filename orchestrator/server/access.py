@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.board.templates import render
 from orchestrator.core.errors import ConfigError
-from orchestrator.server.login import has_session, is_same_origin, is_token
+from orchestrator.server.login import has_session, is_same_origin, is_token, path_within
 from orchestrator.server.problems import is_page_wanted, make_problem
 from orchestrator.settings import Environment, Settings
 
@@ -111,7 +111,7 @@ def _lead_to_login(scope: Scope) -> ASGIApp:
     again, it brings the cookie along, so links can be shared.
     """
     query = scope["query_string"].decode("latin-1")
-    address = scope["path"] + (f"?{query}" if query else "")
+    address = path_within(scope["path"] + (f"?{query}" if query else ""))
     if (b"sec-fetch-site", b"cross-site") in scope["headers"]:
         return partial(_send_continuation, address)
     return RedirectResponse(f"{LOGIN}?next={quote(address)}", HTTPStatus.SEE_OTHER)

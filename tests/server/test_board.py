@@ -163,6 +163,26 @@ async def test_a_link_of_another_site_comes_back_by_itself_with_the_cookie(stand
     assert "<b>" not in answer.text
 
 
+async def test_no_address_of_ours_leads_to_another_server(stand: Stand) -> None:
+    async with running(stand) as daemon:
+        for site in ("cross-site", "none"):
+            headers = {"accept": "text/html", "sec-fetch-site": site}
+            request = daemon.client.build_request("GET", f"{daemon.address.url}//evil.example/x", headers=headers)
+            del request.headers["authorization"]
+            assert request.url.raw_path.startswith(b"//")
+            answer = await daemon.client.send(request)
+            assert "//evil.example" not in answer.text + answer.headers.get("location", ""), site
+
+
+async def test_a_login_with_many_fields_is_none(stand: Stand) -> None:
+    """Nobody needs a token to send it, and each field would take time of the loop."""
+    async with running(stand) as daemon:
+        body = "token=x&" * 8 + f"token={TOKEN}"
+        headers = {"origin": daemon.address.url, "content-type": "application/x-www-form-urlencoded"}
+        answer = await daemon.client.post("/login", content=body, headers=headers)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+
+
 async def test_without_a_token_there_is_no_login(home: Path) -> None:
     stand = await asyncio.to_thread(Stand, home)
     async with running(stand) as daemon:
