@@ -88,8 +88,8 @@ R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
 ALONE = ("backup", "doctor")
-MOST_FOLLOWED = 8
-"""Sprints that are kept folded for pages."""
+MOST_FOLLOWED = 64
+"""Sprints that are kept folded for pages: more than have open stories, whose questions are counted again and again."""
 THREADS = 4
 """Requests that read at a time; the others wait. The loop's own threads are left to the work."""
 
