@@ -54,15 +54,14 @@ def is_same_origin(headers: list[tuple[bytes, bytes]]) -> bool:
     A cookie comes along by itself: whoever gives orders with it has to show that no other site made the browser do so.
     """
     told: Mapping[bytes, bytes] = dict(headers)
-    site, origin, host = told.get(b"sec-fetch-site"), told.get(b"origin"), told.get(b"host", b"").decode("latin-1")
-    if site is None and origin is None:
-        return False
+    if (site := told.get(b"sec-fetch-site")) is not None:  # which no page can set; a proxy may have changed the host
+        return site == b"same-origin"
+    host = told.get(b"host", b"").decode("latin-1").lower()
     try:
-        netloc = urlsplit(origin.decode("latin-1")).netloc if origin is not None else host
-        fits = netloc.lower() == host.lower() and bool(netloc)  # `Origin: null` has none
+        netloc = urlsplit(told.get(b"origin", b"").decode("latin-1")).netloc.lower()
     except ValueError:  # not an address
         return False
-    return fits and site in {None, b"same-origin"}
+    return bool(netloc) and netloc == host
 
 
 def path_within(address: str) -> str:
