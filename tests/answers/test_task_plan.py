@@ -57,7 +57,7 @@ def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[F
     assert read == own
     assert all({*fact.files} <= {*task.files, *task.tests} for task, fact in zip(plan.tasks, facts, strict=True))
     assert plan.goal
-    assert findings == ()
+    assert [one for one in findings if not one.ask] == []  # a file that is named beside tests alone is asked about
 
 
 PIECES = [
