@@ -33,7 +33,7 @@ router = APIRouter(include_in_schema=False)
 Values = Mapping[str, Any]
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 GAP_S = 0.2
-"""Between two fragments: what comes meanwhile is drawn once."""
+"""Between two fragments, at most: what comes meanwhile is drawn once."""
 LOOK_S = 3.0
 """Between two looks whether a process still works on a sprint, while nothing is recorded; each is told as a sign of
 life."""
@@ -243,7 +243,8 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
             changed = {(line.event.sprint, line.event.story, line.event.name) for line in found.lines}
             told = [{"sprint": one, "story": story, "name": name} for one, story, name in sorted(changed, key=str)]
             yield _chunk("changed", json.dumps(told), place)
-            await asyncio.sleep(GAP_S)
+            # All pages go on at the same moments, so that they share what is read and drawn then.
+            await asyncio.sleep(GAP_S - asyncio.get_running_loop().time() % GAP_S)
         elif not found.more and not await feed.more(place, LOOK_S):
             yield HEARTBEAT
 
