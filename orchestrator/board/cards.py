@@ -62,7 +62,7 @@ class Cards:
             "pruned": view.record.pruned is not None,
             "paused": "" if is_over else view.paused,
             "base": _base(view),
-            "result": f"orchestrator/{view.record.sprint}/result" if counts[StoryStatus.DONE.value] else "",
+            "result": view.record.result_branch if counts[StoryStatus.DONE.value] else "",
             "counts": {state: counts[state] for state in _COLUMN_OF if counts[state]},
             "total": len(view.histories),
             "ended": sum(history.outcome is not None for history in histories),

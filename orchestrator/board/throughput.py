@@ -13,7 +13,6 @@ from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, decisive
 from orchestrator.core.history import FINISHED
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
-from orchestrator.git.mirror import RESULT, branch_name
 from orchestrator.storage.event_reader import EventReader
 
 KINDS = {
@@ -262,7 +261,7 @@ def _row(one: SprintFigures, running: Set[str]) -> dict[str, Any]:
         "tokens": one.tokens,
         "usd": one.usd,
         "unpriced": one.unpriced,
-        "branch": branch_name(record.sprint, RESULT) if one.done else "",
+        "branch": record.result_branch if one.done else "",
     }
 
 

@@ -209,6 +209,11 @@ class SprintRecord(Value):
         generation = self.generations.get(story_id, 1)
         return f"{self.sprint}/{story_id}" + (f"@{generation}" if generation > 1 else "")
 
+    @property
+    def result_branch(self) -> str:
+        """The branch with the merged stories, in the mirror."""
+        return f"orchestrator/{self.sprint}/result"
+
     def plan_workflow_id(self, story_id: str) -> str:
         """Of the workflow in which the story's plan is read: another text is read by another one."""
         text = self.plans[story_id].text

@@ -391,11 +391,6 @@ RESULT = "result"
 """The branch with the merged stories; no story has this name."""
 
 
-def branch_name(sprint: str, name: str) -> str:
-    """Returns the name of a sprint's branch for people."""
-    return f"orchestrator/{sprint}/{name}"
-
-
 def checked_id(identifier: str) -> str:
     """Returns the id of a sprint or a story if it can be part of a branch's name, else raises WorkspaceError."""
     problem = id_problem(identifier)
@@ -412,7 +407,7 @@ class SprintRefs:
 
     def branch(self, name: str) -> str:
         """Returns the name of a branch for people."""
-        return branch_name(self._sprint, name)
+        return f"orchestrator/{self._sprint}/{name}"
 
     def ref(self, kind: str, name: str) -> str:
         """Returns the full name of a ref; `name` may be "" for the folder of all."""

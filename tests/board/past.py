@@ -23,8 +23,8 @@ def make_record(number: int, stories: int) -> SprintRecord:
     """The sprint of a day."""
     return SprintRecord(
         sprint=f"SP-{number:03d}",
-        backlog="/work/backlog.csv",
-        repo="/work/repo",
+        backlog="/project/backlog.csv",
+        repo="/project/repo",
         base="0" * 40,
         story_ids=tuple(f"US-{story}" for story in range(1, stories + 1)),
         started_at=FIRST_DAY + timedelta(days=number - 1),
