@@ -13,7 +13,6 @@ from pathlib import Path
 from benchmarks import databases, samples
 from benchmarks.bare import run as bare_calls
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
-from orchestrator.app.histories import event_url, read_histories
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
@@ -28,6 +27,7 @@ from orchestrator.files.process import end_at_once
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.providers.seats import Seats, default_seat
+from orchestrator.records.histories import event_url, read_histories
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.leases import Lease

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from orchestrator.cli.common import plain_line
 from orchestrator.cli.live_table import LiveSprint
+from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.event import Event, Level
 from orchestrator.core.history import StoryHistory
-from orchestrator.core.progress import CALL_PROGRESS
 
 COLUMNS, ROWS = 96, 16
 FRAMES = 32

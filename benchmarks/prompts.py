@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import samples
 from benchmarks.measure import Figure, Result
 from orchestrator.app.team import story_body, story_payload
-from orchestrator.core.exchange import Prompt, Purpose, ScriptEntry, StoryBrief
+from orchestrator.core.calls.exchange import Prompt, Purpose, ScriptEntry, StoryBrief
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, tokens

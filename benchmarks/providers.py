@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import prompts
 from benchmarks.measure import Figure, Result
-from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey, Usage
+from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey, Usage
 from orchestrator.prompts.budget import tokens
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from tests.prompts.recorded import prompts_of

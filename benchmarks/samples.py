@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.core.exchange import Purpose, ScriptEntry
+from orchestrator.core.calls.exchange import Purpose, ScriptEntry
 from orchestrator.providers.scripted import Script
 
 HEADER = (

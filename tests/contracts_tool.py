@@ -6,10 +6,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from orchestrator.core.analysis import ImprovementPlan
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintReport
-from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.server.app import make_routes
 from orchestrator.server.openapi import make_document
 

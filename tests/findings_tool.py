@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from orchestrator.core.exchange import ErrorKind
+from orchestrator.core.calls.exchange import ErrorKind
 from orchestrator.core.suite import PROBLEMS, RunProblem
 from tests.prompts.rules import RULES
 

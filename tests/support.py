@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from orchestrator.app.run import Run
-from orchestrator.app.sprint_reader import RunResult
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import StoryReport
+from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.answers.review_text import SEVERITIES

@@ -100,7 +100,7 @@ def test_the_examples_are_written_as_the_rest_of_the_code_is(extended: Path) -> 
 ASK = """
 import asyncio, sys
 from pathlib import Path
-from orchestrator.core.exchange import Prompt, Segment, TurnKey
+from orchestrator.core.calls.exchange import Prompt, Segment, TurnKey
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import open_providers
 from orchestrator.settings import load

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from orchestrator.core.exchange import ErrorKind
+from orchestrator.core.calls.exchange import ErrorKind
 from tests.findings_tool import CATALOGUE, CODE, DYNAMIC, PACKAGE, Site, all_sites, catalogue, literals
 
 SHARED = {

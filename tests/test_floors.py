@@ -1,6 +1,7 @@
 """Imports go strictly down the floors of the house, and what is pure imports nothing that reads or writes."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ FLOORS = {
     "testing": 5,
     "engine": 6,
     "test_runners": 6,
+    "records": 6,
     "app": 7,
     "analysis": 8,
     "telemetry": 8,
@@ -80,3 +82,8 @@ def test_only_personas_and_what_chooses_them_name_the_personas() -> None:
     others = [path for path in MODULES if package_of(path) not in {"personas", "providers", "app"}]
     named = re.compile(r"(?i)\b(mike|alex|jordan)\b")
     assert [str(path) for path in others if named.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_no_folder_holds_more_modules_than_a_reader_can_scan() -> None:
+    modules = Counter(path.parent.relative_to(ROOT) for path in MODULES if path.name != "__init__.py")
+    assert [f"{folder}: {count}" for folder, count in modules.items() if count > 20] == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockingError
 
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Segment, TurnKey
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.storage.reply_journal import WorkflowJournal
 

@@ -17,7 +17,6 @@ from orchestrator.analysis.plan_file import prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
 from orchestrator.analysis.tasks import World, aggregate
-from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets, masks_of
@@ -33,8 +32,8 @@ from orchestrator.core.analysis import (
     StageStatus,
     Triaged,
 )
+from orchestrator.core.calls.exchange import Purpose
 from orchestrator.core.event import Event, Level
-from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step
 from orchestrator.core.secrets import Masks
@@ -47,6 +46,7 @@ from orchestrator.prompts.analysis import render_history, render_prd
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import open_providers
 from orchestrator.providers.seats import model_of, policies_of
+from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import AnalyseOptions
 from orchestrator.settings.prices import find_price

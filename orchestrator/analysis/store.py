@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from orchestrator.analysis.files import PLAN, PLAN_JSON
 from orchestrator.analysis.stages import Ledger, fold
-from orchestrator.app.histories import event_url
 from orchestrator.core.analysis import (
     AnalysisRecord,
     AnalysisRequest,
@@ -22,6 +21,7 @@ from orchestrator.core.analysis import (
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.story import id_problem
 from orchestrator.core.value import Value
+from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.locks import holder

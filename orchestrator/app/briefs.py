@@ -12,11 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.app.histories import open_log
 from orchestrator.app.sprints import Chosen
 from orchestrator.app.team import story_payload
+from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.contract import ArchitectureRecord, Contribution
-from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.secrets import Masks
 from orchestrator.core.sprint import FormOutcome
@@ -24,6 +23,7 @@ from orchestrator.core.story import Story
 from orchestrator.personas.secrecy import row_findings
 from orchestrator.prompts.feedback import render_record
 from orchestrator.providers.seats import PERSONAS, model_of
+from orchestrator.records.histories import open_log
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.storage.event_store import PATIENCE_S
 from orchestrator.storage.state_folder import StateFolder

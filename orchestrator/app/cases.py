@@ -12,13 +12,13 @@ from typing import Any
 
 from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
+from orchestrator.core.calls.exchange import Reply
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.core.case import Case, CaseSource, CaseWritten
 from orchestrator.core.errors import ConfigError, UnknownName
-from orchestrator.core.exchange import Reply
 from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import suggest
-from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.settings import Environment, packaged
 from orchestrator.storage.case_files import read_cases, write_case
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal

@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.histories import event_url, read_numbered_events
 from orchestrator.app.relocation import follow_move
-from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.app.sprints import workspace_of
-from orchestrator.app.views import begun_by
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
 from orchestrator.core.breakdown import Breakdown
@@ -41,6 +38,9 @@ from orchestrator.core.secrets import secrets_of
 from orchestrator.core.sprint import BroughtPlan, Replan, SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.files.process import SystemClock
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.records.histories import event_url, read_numbered_events
+from orchestrator.records.sprint_reader import Reader, SprintView
+from orchestrator.records.views import begun_by
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.command_handler import CommandHandler
 from orchestrator.sprint.gate_answers import answered_first, expect_choice, kept_comment, open_gate, settled

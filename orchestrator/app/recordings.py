@@ -13,19 +13,19 @@ import yaml
 from orchestrator import __version__
 from orchestrator.app.briefs import MAX_BYTES, WIREFRAME_SUFFIXES
 from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.app.sprints import workspace_of
 from orchestrator.backlogs.files import open_backlog
+from orchestrator.core.calls.exchange import ErrorKind, ScriptEntry, TurnKey, Usage
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer
 from orchestrator.core.errors import BacklogError, ConfigError, concerns_all
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import ErrorKind, ScriptEntry, TurnKey, Usage
 from orchestrator.core.history import expect_kept
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import Story
 from orchestrator.core.value import counted
 from orchestrator.git.bundles import bundle_tree, tree_id
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.recordings import (
     BACKLOG,

@@ -9,20 +9,20 @@ from difflib import unified_diff
 from pathlib import Path
 
 from orchestrator import __version__
-from orchestrator.app.histories import event_url
 from orchestrator.app.recordings import Call, Recorded, read_recorded
 from orchestrator.app.run import Run
+from orchestrator.core.calls.exchange import ScriptEntry
+from orchestrator.core.calls.spending import UNITS
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer, answer_id
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import ScriptEntry
-from orchestrator.core.spending import UNITS
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.value import Value, counted
 from orchestrator.files.atomic_file import private
 from orchestrator.files.process import SystemClock
 from orchestrator.git.bundles import clone_bundle
 from orchestrator.providers.scripted import load_script
+from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.model import BacklogSettings
 from orchestrator.settings.options import RunOptions

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app.histories import event_url, is_sprint_finished, read_histories
 from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.recordings import save_recording
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
-from orchestrator.app.sprint_reader import RunResult, save_report
 from orchestrator.app.sprint_runtime import Equipment, Site, SprintDriver
 from orchestrator.app.sprints import (
     Chosen,
@@ -25,12 +23,12 @@ from orchestrator.app.sprints import (
 )
 from orchestrator.app.team import plan_payload, prompt_library
 from orchestrator.backlogs.files import open_backlog
+from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
+from orchestrator.core.calls.progress import CallProgress
 from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, UserError, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
-from orchestrator.core.progress import CallProgress
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
@@ -40,6 +38,8 @@ from orchestrator.git.workspace import GitWorkspace
 from orchestrator.personas.mike import READ_BY_RULES
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.providers.seats import policies_of
+from orchestrator.records.histories import event_url, is_sprint_finished, read_histories
+from orchestrator.records.sprint_reader import RunResult, save_report
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import RunOptions, default_repository

@@ -13,10 +13,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from anyio import CapacityLimiter
 
-from orchestrator.app.histories import event_url
+from orchestrator.core.calls.exchange import Prompt
 from orchestrator.core.errors import ConfigError, EventLogAway
 from orchestrator.core.event import Event, Level
-from orchestrator.core.exchange import Prompt
 from orchestrator.core.history import SPENT
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
@@ -30,6 +29,7 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import DiskWatch
 from orchestrator.files.process import SystemClock, collecting_rarely
 from orchestrator.providers.routing import RoutedProvider
+from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, PriceSettings, Settings
 from orchestrator.settings.prices import find_price
 from orchestrator.sprint.budgets import Budgets

@@ -5,12 +5,12 @@ from itertools import islice
 from pathlib import Path
 from statistics import quantiles
 
-from orchestrator.app.histories import read_saved_report
-from orchestrator.core.exchange import Usage
+from orchestrator.core.calls.exchange import Usage
+from orchestrator.core.calls.spending import PersonaSpending
 from orchestrator.core.finding import blocking
-from orchestrator.core.spending import PersonaSpending
 from orchestrator.core.sprint import SprintReport, StoryReport, StoryStatus
 from orchestrator.providers.seats import model_of
+from orchestrator.records.histories import read_saved_report
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.prices import cost_of, find_price
 from orchestrator.sprint.dry_run import DryRun, PastSprint, PastStories, SpendingEstimate, StoryCalls

@@ -12,7 +12,6 @@ from types import TracebackType
 from orchestrator import __version__
 from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import Renewal
-from orchestrator.app.histories import find_failed_before, read_numbered_events
 from orchestrator.app.runners import project_runner
 from orchestrator.app.runtime import Sharing, Works
 from orchestrator.app.secrets import masks_of
@@ -20,12 +19,12 @@ from orchestrator.app.sprints import Chosen, require_rows
 from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
+from orchestrator.core.calls.exchange import GivenPlan
+from orchestrator.core.calls.spending import BudgetState, sprint_budgets, told
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
-from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
-from orchestrator.core.spending import BudgetState, sprint_budgets, told
 from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
@@ -36,6 +35,7 @@ from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.seats import policies_of
+from orchestrator.records.histories import find_failed_before, read_numbered_events
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.budgets import SPRINT, Spending, limits

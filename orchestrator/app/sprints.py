@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app.histories import open_log
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.errors import BacklogError, ConfigError
@@ -21,6 +20,7 @@ from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.records.histories import open_log
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions
 from orchestrator.sprint.selection import select

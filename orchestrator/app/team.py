@@ -7,11 +7,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from orchestrator.core.exchange import GivenPlan, StoryBrief
+from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.core.ports import Step, SuiteRunner, Workspace
 from orchestrator.core.secrets import Masks
 from orchestrator.core.sprint import BroughtPlan, StoryOutcome
-from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike

@@ -8,11 +8,11 @@ from typing import Any
 
 from orchestrator.board.deliveries import show_finding
 from orchestrator.board.fit import cut_text
+from orchestrator.core.calls.spending import PersonaSpending, amount_in
 from orchestrator.core.command import Verdict
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
-from orchestrator.core.spending import PersonaSpending, amount_in
 from orchestrator.core.sprint import SprintRecord, StageTime, Tokens
 from orchestrator.reports.path import verdict_of
 from orchestrator.reports.report import STAGE_OF_PURPOSE

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView
-from orchestrator.app.views import began_at, begun_by
 from orchestrator.board.orders import list_sprint_orders
-from orchestrator.core.progress import CALL_PROGRESS
+from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import waves
 from orchestrator.core.suite import BASE_TRIED
+from orchestrator.records.sprint_reader import SprintView
+from orchestrator.records.views import began_at, begun_by
 
 WAITING, PAUSED, OPEN = "waiting", "paused", "open"
 """States besides a story's status: it waits for a person's answer, or for the end of a pause; it was begun and nothing

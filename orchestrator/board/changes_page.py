@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.board.calls import StoryCalls
 from orchestrator.board.deliveries import list_deliveries, list_reviews
 from orchestrator.board.diffs import LARGEST, build_files
@@ -13,6 +12,7 @@ from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.secrets import redact
 from orchestrator.git.changed_files import Range, find_task_range, list_commits, read_changed_files, read_patch
 from orchestrator.git.mirror import Mirror, SprintRefs
+from orchestrator.records.sprint_reader import Reader, SprintView
 
 InThread = Callable[..., Awaitable[Any]]
 """Runs what blocks: (function, arguments) → its result."""

@@ -8,9 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView, find_history
 from orchestrator.app.sprints import workspace_of
-from orchestrator.app.views import begun_by, list_answer_commands, plan_json, question_json, story_texts, waiting_json
 from orchestrator.board.diffs import build_files
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
@@ -20,6 +18,15 @@ from orchestrator.core.errors import ContractViolation, WorkspaceError
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import StoryHistory, conflict_of
 from orchestrator.git.changed_files import ChangedFile, Hunk
+from orchestrator.records.sprint_reader import SprintView, find_history
+from orchestrator.records.views import (
+    begun_by,
+    list_answer_commands,
+    plan_json,
+    question_json,
+    story_texts,
+    waiting_json,
+)
 from orchestrator.settings import Environment
 from orchestrator.sprint.gate_answers import explain_choice, time_over
 from orchestrator.sprint.plan_edit import body_of, plan_text, write_data

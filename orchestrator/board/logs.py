@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from orchestrator.app.logs import LogQuery
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event, Level, json_line
+from orchestrator.records.logs import LogQuery
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.storage.event_reader import HIGHEST, EventReader
 
 FILTERS = ("sprint", "story", "task", "persona", "level", "since")

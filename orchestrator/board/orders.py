@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView
 from orchestrator.core.command import Order, Verb
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import listed
+from orchestrator.records.sprint_reader import SprintView
 from orchestrator.sprint.command_handler import Decision, decide
 
 LABELS = {

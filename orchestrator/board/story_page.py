@@ -6,8 +6,6 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
-from orchestrator.app.sprint_reader import Reader, SprintView, find_history
-from orchestrator.app.views import begun_by, plan_json, story_json
 from orchestrator.board.calls import StoryCalls, add_up
 from orchestrator.board.cards import Cards
 from orchestrator.board.deliveries import iso, list_deliveries, list_reviews, show_finding
@@ -18,6 +16,8 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import CaseOutcome, JudgedCase, StoryStatus, TaskStatus
+from orchestrator.records.sprint_reader import Reader, SprintView, find_history
+from orchestrator.records.views import begun_by, plan_json, story_json
 from orchestrator.reports.path import Mark, PathStep, of_story, span
 
 SIGNS = {Mark.BEGIN: "○", Mark.GOOD: "✓", Mark.AGAIN: "↻", Mark.WAIT: "?", Mark.BAD: "✗", Mark.NOW: "▸"}

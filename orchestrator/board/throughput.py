@@ -7,12 +7,12 @@ from datetime import date, datetime, timedelta
 from threading import Lock
 from typing import Any, NamedTuple
 
-from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.board.templates import money, number
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, decisive
 from orchestrator.core.history import FINISHED
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.records.sprint_reader import Reader, SprintView
 from orchestrator.storage.event_reader import EventReader
 
 KINDS = {

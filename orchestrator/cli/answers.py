@@ -20,8 +20,8 @@ from orchestrator.cli.common import (
     safe,
     say,
 )
+from orchestrator.core.calls.exchange import Reply
 from orchestrator.core.case import CaseWritten, Seen
-from orchestrator.core.exchange import Reply
 
 app = command_group()
 answers_app = command_group(

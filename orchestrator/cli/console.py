@@ -15,11 +15,11 @@ from rich.text import Text
 
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
 from orchestrator.cli.live_table import STYLES, LiveSprint, describe_answers, make_live
+from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.command import Choice, Gate
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level, json_line
 from orchestrator.core.finding import Finding
-from orchestrator.core.progress import CALL_PROGRESS, CallProgress
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable
 from orchestrator.settings import Settings

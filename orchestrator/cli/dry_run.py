@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.app.histories import is_sprint_finished, read_histories
 from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import find_resumable_sprint
@@ -13,6 +12,7 @@ from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.core.value import counted
+from orchestrator.records.histories import is_sprint_finished, read_histories
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.settings.prices import AS_OF

@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.common import cut, safe
+from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress
+from orchestrator.core.calls.spending import BudgetState, told_spent
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, GATE_OPENED, Gate
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
-from orchestrator.core.progress import CALL_PROGRESS, CallProgress
-from orchestrator.core.spending import BudgetState, told_spent
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.reports.path import span
 from orchestrator.sprint.gate_answers import time_over

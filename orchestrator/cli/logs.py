@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.app.logs import LocalLog, LogQuery
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, say
 from orchestrator.cli.console import EventPrinter
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
+from orchestrator.records.logs import LocalLog, LogQuery
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment
 
 app = command_group()

@@ -18,7 +18,7 @@ init      init         Write a commented config.yaml, an example backlog.csv and
 doctor    doctor       Check configuration, keys, programs, disk, database and sandbox.
 run       run          Build the stories of a backlog in a git repository, until each has an outcome.
 serve     serve        Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
-board     board        Serve the board of the state folder to a browser, without a daemon, until Ctrl-C.
+board     serve        Serve the board of the state folder to a browser, without a daemon, until Ctrl-C.
 demo      run          Run the packaged example from its backlog to a tested application. The team is scripted.
 status    status       Show where each story of a sprint is.
 show      show         Show a story.

@@ -20,7 +20,7 @@ from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.settings.options import RunOptions
 
 if TYPE_CHECKING:
-    from orchestrator.app.sprint_reader import RunResult
+    from orchestrator.records.sprint_reader import RunResult
 
 app = command_group()
 T = TypeVar("T")

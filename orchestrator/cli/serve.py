@@ -1,9 +1,10 @@
-"""`serve`: the daemon, until it is asked to stop."""
+"""`serve`: the daemon, until it is asked to stop; `board`: its pages of a state folder, without a daemon."""
 
 import asyncio
 import json
 import re
 import signal
+import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group
-from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
+from orchestrator.cli.common import Context, Exit, command, command_group, say
+from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption, run_interruptible
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event
-from orchestrator.settings import Environment, Settings, is_stream, load
+from orchestrator.settings import Environment, Settings, forget_secrets, is_stream, load
 from orchestrator.settings.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Push eac
 HostOption = Annotated[str | None, typer.Option(help="Address to listen on; as serve.host.")]
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serve.port, before PORT.")]
 
+BoardHostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+BoardPortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: a free one.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open it in a browser.")]
 NoAuthOption = Annotated[
     bool, typer.Option("--no-auth", help="Need no token, and accept only direct requests of this machine.")
 ]
@@ -174,3 +178,34 @@ async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
         for task in reloads:  # nothing is there any more that could take settings over, or tell of it
             task.cancel()
         await asyncio.gather(*reloads, return_exceptions=True)
+
+
+@command(app, "board", "url", "as_json")
+def board_command(
+    context: Context, host: BoardHostOption = "localhost", port: BoardPortOption = 0, open_it: OpenOption = False
+) -> int:
+    """Serve the board of the state folder to a browser, without a daemon, until Ctrl-C.
+
+    Prints the address with a token of its own, which ends with it. Shows what sprints do, whoever runs them; orders and
+    answers are recorded for the process that runs the sprint. Backlogs are submitted to `orchestrator serve`.
+
+    Example: orchestrator board --open
+    """
+    # Imported here: the server takes half a second to import, and --help must not.
+    from orchestrator.client.discovery import find_daemon
+    from orchestrator.server.viewer import serve_board
+
+    settings, environment = context.settings, context.environment
+    if (daemon := find_daemon(environment)) is not None:
+        say(f"the daemon of {environment.home} has its own board, which takes backlogs, too: {daemon}")
+    forget_secrets()
+
+    async def serve() -> None:
+        async with serve_board(settings, environment, host=host, port=port) as link:
+            print(f"The board of {environment.home}, until Ctrl-C:\n{link}", flush=True)
+            if open_it:
+                await asyncio.to_thread(webbrowser.open, link)
+            await asyncio.Event().wait()
+
+    run_interruptible(serve())
+    return Exit.GOOD

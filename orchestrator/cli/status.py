@@ -16,8 +16,8 @@ from rich.text import Text
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
 from orchestrator.cli.console import EventPrinter, status_word
 from orchestrator.cli.live_table import STYLES, WAITING, SprintTable, StoryRow, describe_choices, make_live
+from orchestrator.core.calls.spending import BudgetState, told_spent
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spending import BudgetState, told_spent
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import AnswerValue, counted, listed
 from orchestrator.reports.path import span

@@ -8,7 +8,6 @@ from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.app.logs import LogQuery
 from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
 from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
@@ -16,6 +15,7 @@ from orchestrator.core.daemon import BackedUp, DoctorRow, Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.backup import receive
+from orchestrator.records.logs import LogQuery
 from orchestrator.settings import Environment
 from orchestrator.sprint.dry_run import DryRun
 

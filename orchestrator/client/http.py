@@ -11,10 +11,10 @@ import httpx2
 from pydantic import ValidationError
 
 from orchestrator import __version__
-from orchestrator.app.logs import LogQuery, Pause, Tell
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
+from orchestrator.records.logs import LogQuery, Pause, Tell
 
 API = "/api/v1"
 TOKEN = "ORCHESTRATOR_TOKEN"

@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from orchestrator.app.sprint_reader import FollowedSprint, Reader
-from orchestrator.app.views import read_contract, sprint_json, status_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
+from orchestrator.records.sprint_reader import FollowedSprint, Reader
+from orchestrator.records.views import read_contract, sprint_json, status_json, story_json
 from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import Environment, Settings
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.finding import Finding
-from orchestrator.core.spending import BudgetState
 from orchestrator.core.value import Value
 
 

@@ -11,12 +11,12 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from orchestrator.core.breakdown import ArchitecturalConflict
+from orchestrator.core.calls.progress import CALL_PROGRESS
+from orchestrator.core.calls.spending import PersonaSpending, amount_in
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, major
-from orchestrator.core.progress import CALL_PROGRESS
-from orchestrator.core.spending import PersonaSpending, amount_in
 from orchestrator.core.sprint import (
     PLAN_READING,
     Pruning,

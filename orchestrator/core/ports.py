@@ -5,6 +5,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
+from orchestrator.core.calls.exchange import (
+    Amended,
+    AmendmentBrief,
+    Analysed,
+    Delivered,
+    FailedCall,
+    FailureBrief,
+    GivenPlan,
+    MergeBrief,
+    Planned,
+    Prompt,
+    Reply,
+    SuiteBrief,
+    TaskBrief,
+    TurnKey,
+    Written,
+)
+from orchestrator.core.calls.spending import Amount
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.contract import InstalledPackages, Surface
 from orchestrator.core.delivery import (
@@ -22,25 +40,7 @@ from orchestrator.core.delivery import (
     Sides,
 )
 from orchestrator.core.event import Event, Level
-from orchestrator.core.exchange import (
-    Amended,
-    AmendmentBrief,
-    Analysed,
-    Delivered,
-    FailedCall,
-    FailureBrief,
-    GivenPlan,
-    MergeBrief,
-    Planned,
-    Prompt,
-    Reply,
-    SuiteBrief,
-    TaskBrief,
-    TurnKey,
-    Written,
-)
 from orchestrator.core.finding import Finding
-from orchestrator.core.spending import Amount
 from orchestrator.core.sprint import Replan
 from orchestrator.core.story import BacklogContent, CellUpdate
 from orchestrator.core.suite import Access, CommandResult, NewPackages, Proof, ReportedCase, TestReport, TestSuite

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from orchestrator.app.histories import is_end_recorded
 from orchestrator.app.sprints import find_sprints_elsewhere, make_sprint_record
 from orchestrator.core.daemon import BacklogState
 from orchestrator.core.errors import ConfigError, SprintLocked, UserError
@@ -14,6 +13,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.daemon.backlog_watcher import News, Watched, find_backlogs
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
+from orchestrator.records.histories import is_end_recorded
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, ServeOptions
 from orchestrator.storage.leases import NEW, NEW_S, Lease

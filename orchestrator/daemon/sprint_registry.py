@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.app.histories import read_histories
-from orchestrator.app.sprint_reader import save_report
 from orchestrator.app.sprint_runtime import Site, SprintDriver
 from orchestrator.core.daemon import SprintState
 from orchestrator.core.errors import (
@@ -22,6 +20,8 @@ from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.daemon.shared_stories import AGAIN_S, Host, Place, Sites
 from orchestrator.git.repositories import SharedRepository
+from orchestrator.records.histories import read_histories
+from orchestrator.records.sprint_reader import save_report
 from orchestrator.reports.report import exit_code
 from orchestrator.settings import Settings
 

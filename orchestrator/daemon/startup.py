@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from orchestrator.app.histories import event_url
 from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
@@ -20,6 +19,7 @@ from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
+from orchestrator.records.histories import event_url
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, forget_secrets

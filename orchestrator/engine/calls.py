@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from orchestrator.core.calls.exchange import TurnKey
+from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress, following
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import TurnKey
 from orchestrator.core.ports import EventSink
-from orchestrator.core.progress import CALL_PROGRESS, CallProgress, following
 
 TELL_S = 20.0
 """Seconds between two words on a call that lasts: enough to see that it lives, and few rows in the log."""

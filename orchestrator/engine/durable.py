@@ -9,7 +9,7 @@ from typing import Any
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
-from orchestrator.core.exchange import GivenPlan
+from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeVar
 from dbos import DBOS
 from pydantic import TypeAdapter
 
+from orchestrator.core.calls.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
-from orchestrator.core.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
 from orchestrator.core.ports import Clock, EventSink, TurnJournal
 from orchestrator.engine.activities import SLOW_S, Announcer, told_end
 from orchestrator.engine.calls import CallsUnderWay

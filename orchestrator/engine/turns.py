@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from tenacity.wait import wait_exponential
 
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Usage
+from orchestrator.core.calls.progress import call_progress
+from orchestrator.core.calls.spending import Amount, amount_of
 from orchestrator.core.command import Loop
 from orchestrator.core.errors import (
     BudgetExceeded,
@@ -27,11 +30,8 @@ from orchestrator.core.errors import (
     concerns_all,
     says_full,
 )
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Usage
 from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
-from orchestrator.core.progress import call_progress
-from orchestrator.core.spending import Amount, amount_of
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
 from orchestrator.sprint.budgets import Budgets, Reservation

@@ -22,12 +22,12 @@ from typing import IO
 
 from orchestrator import __version__
 from orchestrator.analysis.store import JOB_FILES
-from orchestrator.app.histories import is_sprint_finished
 from orchestrator.core.daemon import BackedUp, BackupHeader, SprintKept
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import ArchiveWriter, passed_on
 from orchestrator.files.atomic_file import leftovers, named
 from orchestrator.git.mirror import object_files, refs_text, undisturbed
+from orchestrator.records.histories import is_sprint_finished
 from orchestrator.settings import Environment
 from orchestrator.storage.shared_state import MARK
 from orchestrator.storage.snapshots import PostgresMoment, SqliteMoment

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from orchestrator.analysis.store import JOB, AnalysisStore
-from orchestrator.app.histories import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.core.analysis import AnalysisRecord
 from orchestrator.core.errors import RepositoryError, SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
@@ -30,6 +29,7 @@ from orchestrator.files.safe_files import discard
 from orchestrator.files.safe_files import prune as sweep_folder
 from orchestrator.git.mirror import drop_branches, tidy
 from orchestrator.git.remote_commits import open_remote_commits
+from orchestrator.records.histories import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventPruner, EventStore

@@ -16,14 +16,14 @@ from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.paths import copied_delivery, example_paths
 from orchestrator.checks.whole_files import check_parts, fits, own_actions, own_files
 from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb
+from orchestrator.core.calls.exchange import Delivered, MergeBrief, Purpose, StopReason, StoryBrief, TaskBrief
+from orchestrator.core.calls.wire import DeliveryAnswer
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.exchange import Delivered, MergeBrief, Purpose, StopReason, StoryBrief, TaskBrief
 from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.ports import JudgeDelivery, Look
 from orchestrator.core.value import squeezed
-from orchestrator.core.wire import DeliveryAnswer
 from orchestrator.personas.ask import Complete, Looked, ask
 from orchestrator.personas.ask import Look as LookAtPlan
 from orchestrator.personas.request import Heard, Request

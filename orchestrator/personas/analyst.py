@@ -6,12 +6,12 @@ from typing import Any
 from orchestrator.answers import Status
 from orchestrator.checks.analysis import read_stage, read_triage, storable
 from orchestrator.core.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
+from orchestrator.core.calls.exchange import Purpose
+from orchestrator.core.calls.wire import StageAnswer, TriageAnswer
 from orchestrator.core.errors import OrchestratorError, ProviderError
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, Where, blocking, critical, major
 from orchestrator.core.value import counted
-from orchestrator.core.wire import StageAnswer, TriageAnswer
 from orchestrator.personas.ask import Asked, ask
 from orchestrator.personas.request import Heard
 from orchestrator.personas.session import Desk

@@ -7,10 +7,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from tenacity import RetryCallState
 
+from orchestrator.core.calls.exchange import Purpose, StopReason
 from orchestrator.core.command import Loop
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
-from orchestrator.core.exchange import Purpose, StopReason
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted, repeated_end, shortened, squeezed

@@ -13,11 +13,11 @@ from orchestrator.checks.paths import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
 from orchestrator.checks.whole_files import holds_tests, suite_of_files, test_file_of, with_file_name
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
+from orchestrator.core.calls.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
-from orchestrator.core.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.session import Desk

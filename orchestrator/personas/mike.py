@@ -11,15 +11,15 @@ from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, goal_of, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.core.breakdown import Breakdown, TaskPlan
+from orchestrator.core.calls.exchange import Amended, AmendmentBrief, GivenPlan, Planned, Purpose, StoryBrief
+from orchestrator.core.calls.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import Surface
 from orchestrator.core.errors import OrchestratorError, SchemaValidationError
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Amended, AmendmentBrief, GivenPlan, Planned, Purpose, StoryBrief
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor
 from orchestrator.core.sprint import Replan
 from orchestrator.core.value import counted, squeezed
-from orchestrator.core.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.request import Heard, Request
 from orchestrator.personas.session import Desk, account

@@ -11,8 +11,8 @@ from orchestrator.answers.action_plan import PLAN_LAYER
 from orchestrator.answers.looks import look_in
 from orchestrator.answers.whole_files import LAYER as WHOLE_LAYER
 from orchestrator.answers.whole_files import Wanted
+from orchestrator.core.calls.exchange import Purpose, Reply, StopReason
 from orchestrator.core.command import Loop, decided
-from orchestrator.core.exchange import Purpose, Reply, StopReason
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import AnswerValue, repeated_end
 from orchestrator.personas.shown import Shown

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from tenacity import RetryCallState
 
 from orchestrator.answers.review import parse_review
+from orchestrator.core.calls.exchange import Purpose, Reply, StopReason, StoryBrief
 from orchestrator.core.command import Loop
 from orchestrator.core.delivery import REPLIES, Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Purpose, Reply, StopReason, StoryBrief
 from orchestrator.core.finding import Finding, major
 from orchestrator.personas.request import Request
 from orchestrator.personas.session import Desk

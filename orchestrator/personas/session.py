@@ -13,10 +13,10 @@ from orchestrator.answers.action_plan import plan_in
 from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
 from orchestrator.checks.paths import copies_example
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, StoryBrief, TurnKey
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.contract import Surface
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Prompt, Purpose, Reply, StoryBrief, TurnKey
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.ports import Look, Step
 from orchestrator.core.secrets import Masks

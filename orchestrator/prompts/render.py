@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from orchestrator.core.calls.exchange import Segment
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.exchange import Segment
 from orchestrator.core.value import suggest
 from orchestrator.prompts.budget import SLOTS as DATA_SLOTS
 from orchestrator.prompts.budget import as_data

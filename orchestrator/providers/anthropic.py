@@ -13,7 +13,7 @@ import httpx2
 from anthropic.types import MessageParam, TextBlockParam
 from pydantic import NonNegativeInt, model_validator
 
-from orchestrator.core.exchange import Prompt, Segment, StopReason, Usage
+from orchestrator.core.calls.exchange import Prompt, Segment, StopReason, Usage
 from orchestrator.providers.base import (
     CONNECT_S,
     Known,

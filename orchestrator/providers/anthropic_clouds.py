@@ -10,8 +10,8 @@ from typing import Any
 import anthropic
 import httpx2
 
+from orchestrator.core.calls.exchange import Prompt
 from orchestrator.core.errors import PermanentProviderError
-from orchestrator.core.exchange import Prompt
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, NoConnection, reason
 from orchestrator.providers.refusals import one_line

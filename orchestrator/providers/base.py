@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
+from orchestrator.core.calls.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.core.calls.progress import call_progress
 from orchestrator.core.errors import (
     CallWithdrawn,
     PermanentProviderError,
@@ -23,8 +25,6 @@ from orchestrator.core.errors import (
     StreamBroken,
     TransientProviderError,
 )
-from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
-from orchestrator.core.progress import call_progress
 from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected

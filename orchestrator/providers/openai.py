@@ -14,8 +14,8 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
 from pydantic import NonNegativeInt, model_validator
 
-from orchestrator.core.exchange import Prompt, StopReason, Usage
-from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.core.calls.exchange import Prompt, StopReason, Usage
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.providers.base import (
     CONNECT_S,
     Known,

@@ -9,7 +9,7 @@ from typing import Any
 import openai
 from pydantic import NonNegativeInt, model_validator
 
-from orchestrator.core.exchange import Prompt, StopReason, Usage
+from orchestrator.core.calls.exchange import Prompt, StopReason, Usage
 from orchestrator.providers.base import Known, Said, Streamed, StreamError, WirePart, merged
 from orchestrator.providers.openai import OpenAIProvider, response_format, texts
 from orchestrator.providers.refusals import refused

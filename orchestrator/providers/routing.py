@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from orchestrator.core.calls.exchange import Prompt, Reply
 from orchestrator.core.errors import ConfigError, PermanentProviderError, ServiceAway
-from orchestrator.core.exchange import Prompt, Reply
 from orchestrator.core.ports import Clock, Provider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter

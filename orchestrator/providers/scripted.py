@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from orchestrator.core.calls.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
+from orchestrator.core.calls.progress import call_progress
 from orchestrator.core.errors import ConfigError, PermanentProviderError, StreamBroken
-from orchestrator.core.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
 from orchestrator.core.ports import Clock
-from orchestrator.core.progress import call_progress
 from orchestrator.prompts.render import read_given
 
 Script = dict[tuple[str, str, str | None, str, int], ScriptEntry]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple, get_args
 
+from orchestrator.core.calls.exchange import EASY_PURPOSES, Prompt
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.exchange import EASY_PURPOSES, Prompt
 from orchestrator.core.value import suggest
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.settings import Policies, RequestSettings, Settings, WireFormat

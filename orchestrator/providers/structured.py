@@ -7,8 +7,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from orchestrator.core.exchange import Prompt, StopReason
-from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.core.calls.exchange import Prompt, StopReason
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.providers.refusals import one_line
 from orchestrator.settings import WireStructured
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orchestrator.core.calls.spending import BudgetState, PersonaSpending
 from orchestrator.core.delivery import ReviewIssue
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import CONFLICT, StoryHistory
-from orchestrator.core.spending import BudgetState, PersonaSpending
 from orchestrator.core.sprint import (
     FormOutcome,
     Healing,

@@ -10,10 +10,10 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
+from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.command import CONTROL_SETTLED, GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
 from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
-from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.value import Value, counted, cut_at_word

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from orchestrator.checks.coverage import Covered, coverage
+from orchestrator.core.calls.spending import Amount, BudgetState, PersonaSpending, sprint_budgets
 from orchestrator.core.command import Verdict
 from orchestrator.core.event import Event
 from orchestrator.core.history import TURN, StoryHistory, kept_open
-from orchestrator.core.spending import Amount, BudgetState, PersonaSpending, sprint_budgets
 from orchestrator.core.sprint import (
     CriterionOutcome,
     FormOutcome,
@@ -24,7 +25,6 @@ from orchestrator.core.sprint import (
 )
 from orchestrator.core.value import Value
 from orchestrator.reports.path import verdict_of
-from orchestrator.story.coverage import Covered, coverage
 from orchestrator.story.routing import PlanRoute
 
 

@@ -12,9 +12,9 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.app.logs import LogQuery
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Level
+from orchestrator.records.logs import LogQuery
 from orchestrator.server.limits import HEAD, send_until_gone
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, list_refusals

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from orchestrator.answers import Extraction
+from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.command import Choice
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.finding import Finding, Severity
-from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import SprintReport, StoryReport
 from orchestrator.core.value import Value
 

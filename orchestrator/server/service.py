@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 from fastapi import Depends, FastAPI, Request
 from starlette.responses import Response
 
-from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.board.throughput import Throughput
 from orchestrator.core.history import is_finished
 from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
+from orchestrator.records.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, Refused, dump_json

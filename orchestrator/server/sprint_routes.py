@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.sprint_reader import SprintView
-from orchestrator.app.views import read_contract, sprint_json, story_json
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError, RequestRefused, UnknownName, WorkspaceError
 from orchestrator.core.value import printable
+from orchestrator.records.sprint_reader import SprintView
+from orchestrator.records.views import read_contract, sprint_json, story_json
 from orchestrator.reports.path import as_data, of_story
 from orchestrator.server.limits import read_body
 from orchestrator.server.models import AnswerGiven, Id, Replanned, SprintShown, StoryShown

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from orchestrator.core.exchange import Usage
+from orchestrator.core.calls.exchange import Usage
 from orchestrator.settings.model import PriceSettings
 
 AS_OF = "2026-11"

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
+from orchestrator.core.calls.exchange import Prompt, Usage
+from orchestrator.core.calls.spending import NOTHING, UNITS, Amount, BudgetState, amount_in, told
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import Prompt, Usage
 from orchestrator.core.history import SPENT
-from orchestrator.core.spending import NOTHING, UNITS, Amount, BudgetState, amount_in, told
 from orchestrator.core.value import counted
 from orchestrator.settings import BudgetSettings, PriceSettings
 from orchestrator.settings.prices import cost_of

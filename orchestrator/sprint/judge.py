@@ -43,6 +43,7 @@ from orchestrator.core.action_plan import (
     Read,
 )
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PlanValidationResult, Task
+from orchestrator.core.calls.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.errors import WorkspaceError
@@ -50,7 +51,6 @@ from orchestrator.core.finding import Finding, Severity, Where, blocking, major,
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.suite import CommandResult
 from orchestrator.core.value import AnswerValue
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.settings import Settings
 from orchestrator.story.project_scan import runtime_of, runtimes_of, scan_paths
 

@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
-from orchestrator.core.spending import NOTHING, Amount, amount_of
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.core.calls.spending import NOTHING, Amount, amount_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import Value, draw_controls
 from orchestrator.files.atomic_file import private

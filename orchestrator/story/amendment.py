@@ -16,12 +16,12 @@ from orchestrator.contract.amend import (
     wanted,
 )
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task
+from orchestrator.core.calls.exchange import Amended, AmendmentBrief
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Amended, AmendmentBrief
 from orchestrator.core.finding import Finding, Where, critical, policy
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.suite import FailureInstruction

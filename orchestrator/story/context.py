@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.command import Loop, decided
 from orchestrator.core.contract import STACK, Contribution, InstalledPackages, Surface, Todo
 from orchestrator.core.delivery import Branch, CommitNote, Reviewed
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome

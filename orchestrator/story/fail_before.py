@@ -15,6 +15,7 @@ from pathlib import Path
 from posixpath import basename, splitext
 from typing import NamedTuple
 
+from orchestrator.checks.coverage import Covered, coverage
 from orchestrator.code.hollow import hollow_javascript, hollow_python, javascript_mentions, python_mentions
 from orchestrator.code.javascript.tree import SUFFIXES
 from orchestrator.code.python.source import parse_python
@@ -27,7 +28,6 @@ from orchestrator.core.sprint import CaseOutcome
 from orchestrator.core.suite import CaseResult, TestReport, TestSuite
 from orchestrator.core.value import Value, listed
 from orchestrator.story.context import Stage, recorded_stack, tests_outcome
-from orchestrator.story.coverage import Covered, coverage
 
 # Errors of Python and Node when the code under test does not exist yet.
 _NOT_THERE = re.compile(

@@ -13,10 +13,10 @@ from orchestrator.checks.environment import build_failed, installing_cause, scri
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
+from orchestrator.core.calls.exchange import GivenPlan, Planned
 from orchestrator.core.command import Choice, Gate, GateAnswer, Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import GivenPlan, Planned
 from orchestrator.core.finding import Finding, Severity, Where, critical, major, questions
 from orchestrator.core.history import CONFLICT
 from orchestrator.core.sprint import BroughtPlan, Replan, StoryStatus

@@ -12,11 +12,11 @@ from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing
 from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.calls.exchange import MergeBrief, TaskBrief
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import Delivery, FileChange, Sides, is_lock
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding, blocking, minor
 from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks

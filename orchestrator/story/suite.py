@@ -7,10 +7,10 @@ from functools import partial
 from orchestrator.checks.suite import check_older, names_of_tests, without_older
 from orchestrator.checks.suite_place import is_suite, place_of
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Faulty, OlderTest, SuiteBrief
 from orchestrator.core.contract import Surface
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Faulty, OlderTest, SuiteBrief
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestSuite

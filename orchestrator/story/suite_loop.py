@@ -6,10 +6,10 @@ from itertools import takewhile
 
 from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause, only_environment
 from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.calls.exchange import Analysed, FailureBrief, Faulty, PastAttempt
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Analysed, FailureBrief, Faulty, PastAttempt
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import NO_RUNNER, FailureInstruction, RunProblem, TestReport, TestSuite

@@ -10,12 +10,12 @@ from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.calls.exchange import Delivered, PastAttempt, TaskBrief
 from orchestrator.core.command import Loop
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Delivery, FileChange, LockFiles, Reviewed
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
-from orchestrator.core.exchange import Delivered, PastAttempt, TaskBrief
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor, questions
 from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.suite import FailureInstruction

@@ -20,9 +20,9 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from orchestrator import __version__
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.event import Event, Level
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment
 
 BEGUN = frozenset({"sprint_started", "sprint_continued"})

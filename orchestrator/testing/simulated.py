@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from orchestrator.core.calls.exchange import Prompt, Reply, TurnKey
 from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer
 from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles, is_lock
 from orchestrator.core.event import Event, Level
-from orchestrator.core.exchange import Prompt, Reply, TurnKey
 from orchestrator.core.ports import Clock, EventSink, Provider
 from orchestrator.core.suite import CaseResult, CommandResult, NewPackages, Proof, ReportedCase, RunProblem, TestReport
 from orchestrator.files.process import SystemClock

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.calls.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 
 TASK = {"task_id": "T-US-004-01", "description": "Show the shelf", "files_to_create": ["src/shelf.js"]}
 PLAN = {"story_id": "US-004", "architectural_conflict": {"detected": False}, "tasks": [TASK], "task_count": 1}

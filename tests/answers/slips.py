@@ -4,7 +4,7 @@
 import json
 from typing import Any
 
-from orchestrator.core.wire import DeliveryAnswer
+from orchestrator.core.calls.wire import DeliveryAnswer
 from tests.answers.cases import delivery, files
 
 S = {"type": "string"}

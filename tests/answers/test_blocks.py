@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.core.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer
+from orchestrator.core.calls.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer
 
 ONE = {"task_id": "T-US-004-01", "description": "Show the shelf.\n\nEmpty shelves say so.",
        "files_to_create": ["src/shelf.js", "src/app.js"]}  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from orchestrator.answers.cases import Verdict, exported, replay
+from orchestrator.core.calls.wire import DeliveryAnswer
 from orchestrator.core.case import Case, CaseSource, Seen
 from orchestrator.core.secrets import redact
-from orchestrator.core.wire import DeliveryAnswer
 
 SOURCE = CaseSource(sprint="SP-1", story="A", persona="alex", purpose="delivery", turn=1)
 CONTRACT = DeliveryAnswer.model_json_schema()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers import Status, extract
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer
+from orchestrator.core.calls.wire import BreakdownAnswer, DeliveryAnswer
 from tests.answers.cases import FOUND, PLAN, PLAN_TEXT, REFUSED, REPAIRED, TRUNCATED, delivery, files
 from tests.effort import examples
 

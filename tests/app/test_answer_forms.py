@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.app.briefs import begins_with, outcomes, with_experience
 from orchestrator.app.team import policies_in, story_payload
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.sprint import FormOutcome
 from orchestrator.core.story import Story
 from orchestrator.reports.report import forms

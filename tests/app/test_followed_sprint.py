@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.sprint_reader import FollowedSprint, Reader, SprintView
-from orchestrator.app.views import status_json
 from orchestrator.board.cards import Cards
 from orchestrator.core.command import OrderBody, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
 from orchestrator.maintenance.retention import prune
+from orchestrator.records.sprint_reader import FollowedSprint, Reader, SprintView
+from orchestrator.records.views import status_json
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.logs import LocalLog, LogQuery
 from orchestrator.client.http import DaemonClient, RemoteLog
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
+from orchestrator.records.logs import LocalLog, LogQuery
 from orchestrator.settings import Environment, load
 from tests.cli.waiting import Waiting
 from tests.daemon_server import FakeDaemon, Said, fake_daemon, log_event

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.app.spending import with_spending
-from orchestrator.core.spending import PersonaSpending
+from orchestrator.core.calls.spending import PersonaSpending
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryReport, StoryStatus, TestsOutcome, Tokens
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.settings import load

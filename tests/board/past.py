@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from orchestrator.app.sprint_reader import save_report
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
+from orchestrator.records.sprint_reader import save_report
 from orchestrator.settings import Environment
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore

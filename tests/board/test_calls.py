@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from orchestrator.board.calls import EXCERPT, StoryCalls, add_up
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey, Usage
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event, Level
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey, Usage
 from orchestrator.core.finding import major
 from orchestrator.core.sprint import BroughtPlan, SprintRecord, StageTime
 from orchestrator.storage.reply_journal import ReplyJournal

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.board.gates import read_branch, show_gate, show_gates
 from orchestrator.board.templates import render
 from orchestrator.core.breakdown import PlanValidationResult
@@ -16,6 +15,7 @@ from orchestrator.core.delivery import CommitNote, FileChange
 from orchestrator.core.finding import Where, major, minor
 from orchestrator.core.paths import RepoPath
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment, load
 from orchestrator.sprint.plan_edit import read_edit
 from orchestrator.story.gate import merge_gate, plan_gate

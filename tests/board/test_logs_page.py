@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.board import logs
 from orchestrator.board.templates import render
 from orchestrator.core.event import Event, Level
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import load
 from tests.board.past import FIRST_DAY, keep, make_record
 from tests.support import plain_environment

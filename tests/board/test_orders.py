@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.board.orders import list_sprint_orders, list_story_orders
 from orchestrator.core.sprint import StoryStatus
+from orchestrator.records.sprint_reader import Reader, SprintView
 from orchestrator.settings import load
 from tests.cli.waiting import SPRINT, Waiting
 from tests.support import plain_environment

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.board.changes_page import Asked, StoryChanges
 from orchestrator.board.story_page import StoryPage
 from orchestrator.board.templates import render
 from orchestrator.core.secrets import redacted
 from orchestrator.maintenance.retention import prune
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment, load
 from tests.server.stand import TOKEN, Stand, running
 from tests.support import (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader, SprintView
 from orchestrator.board.templates import render
 from orchestrator.board.throughput import Column, SprintFigures, Throughput, draw_bars, fold_view, page
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import Pruning, SprintRecord, StoryStatus
+from orchestrator.records.sprint_reader import Reader, SprintView
 from orchestrator.settings import Environment, load
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventPruner

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from orchestrator.answers import extract
 from orchestrator.checks.analysis import read_stage, read_triage
 from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
+from orchestrator.core.calls.wire import StageAnswer
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.paths import unsafe_reason
-from orchestrator.core.wire import StageAnswer
 
 
 def read(*tasks: Any, **more: Any) -> tuple[StageReading, list[Finding]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from orchestrator.app.sprint_reader import Reader
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from tests.board.past import keep, make_record, story_events

@@ -11,8 +11,8 @@ import pytest
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
 from orchestrator.cli.status import _lines, _parse
+from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.event import Event, Level
-from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.settings import load
 
 THEN = datetime(2026, 1, 2, tzinfo=UTC)

@@ -21,12 +21,12 @@ from rich.console import Console
 
 from orchestrator.cli.live_table import LiveSprint, SprintTable, StoryRow
 from orchestrator.cli.status import _parse, _table
+from orchestrator.core.calls.exchange import Purpose, TurnKey
+from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress
+from orchestrator.core.calls.spending import Amount, sprint_budgets
 from orchestrator.core.command import CONTROL_SETTLED, GATE_OPENED
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import Purpose, TurnKey
 from orchestrator.core.history import Logged, StoryHistory
-from orchestrator.core.progress import CALL_PROGRESS, CallProgress
-from orchestrator.core.spending import Amount, sprint_budgets
 from tests.cli.waiting import about_plan
 from tests.support import Team, plain_environment, write_backlog
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader, find_history
-from orchestrator.app.views import sprint_json, story_json
 from orchestrator.client.daemon import Daemon
 from orchestrator.client.discovery import connect
 from orchestrator.client.http import DaemonClient
 from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import ConfigError
+from orchestrator.records.sprint_reader import Reader, find_history
+from orchestrator.records.views import sprint_json, story_json
 from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.app.sprint_reader import RunResult
 from orchestrator.cli.run import format_summary
 from orchestrator.core.sprint import SprintReport, StoryReport, StoryStatus, TestsOutcome, Tokens
+from orchestrator.records.sprint_reader import RunResult
 from orchestrator.reports.report import totals
 
 

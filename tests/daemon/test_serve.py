@@ -15,7 +15,6 @@ import pytest
 
 from orchestrator.app import sprint_runtime
 from orchestrator.app.commands import Renewal, SprintCommands
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.command import OrderBody, ReplanBody, Verb
 from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.core.event import Event
@@ -23,6 +22,7 @@ from orchestrator.core.suite import RunProblem, TestReport
 from orchestrator.daemon import serve, sprint_registry
 from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.daemon.serve import Daemon
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import load
 from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.app.sprint_reader import Reader
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import load
 from tests.end_to_end.test_real_providers import settled
 from tests.providers.http_server import Answer, message, model_server

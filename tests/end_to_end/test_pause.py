@@ -6,11 +6,11 @@ from pathlib import Path
 
 from orchestrator.app.commands import SprintCommands
 from orchestrator.app.run import Run
-from orchestrator.app.sprint_reader import Reader, RunResult
 from orchestrator.cli.run import format_summary
 from orchestrator.core.command import OrderBody, Settled, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.value import counted
+from orchestrator.records.sprint_reader import Reader, RunResult
 from orchestrator.reports.path import of_story
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions

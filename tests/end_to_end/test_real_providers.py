@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.app.run import Run
-from orchestrator.app.sprint_reader import RunResult
 from orchestrator.core.event import Event
+from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.providers.http_server import EVENTS, Answer, Asked, completion, message, message_stream, model_server

@@ -16,6 +16,8 @@ import pytest
 
 from orchestrator.app.team import schema_texts
 from orchestrator.checks.suite import read_analysis
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply
+from orchestrator.core.calls.wire import AnalysisAnswer
 from orchestrator.core.errors import (
     AnswerInvalid,
     AnswerRefused,
@@ -23,10 +25,8 @@ from orchestrator.core.errors import (
     ProviderError,
     SchemaValidationError,
 )
-from orchestrator.core.exchange import Prompt, Purpose, Reply
 from orchestrator.core.finding import Finding
 from orchestrator.core.ports import Provider
-from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.process import SystemClock
 from orchestrator.personas.ask import Asked, ask

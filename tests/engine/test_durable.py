@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.calls.progress import CALL_PROGRESS, call_progress
 from orchestrator.core.errors import (
     BudgetExceeded,
     PermanentProviderError,
@@ -21,11 +23,9 @@ from orchestrator.core.errors import (
     WorkspaceError,
 )
 from orchestrator.core.event import Event, activity
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.history import Logged, StoryHistory
 from orchestrator.core.ports import Step
-from orchestrator.core.progress import CALL_PROGRESS, call_progress
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import EngineDatabase

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.core.calls.progress import CallProgress, following
 from orchestrator.core.errors import (
     BudgetExceeded,
     PermanentProviderError,
@@ -19,9 +21,7 @@ from orchestrator.core.errors import (
     TransientProviderError,
 )
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.ports import Provider
-from orchestrator.core.progress import CallProgress, following
 from orchestrator.engine.dispatcher import Switchboard, Ticket
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.providers.anthropic import AnthropicProvider

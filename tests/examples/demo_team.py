@@ -15,7 +15,7 @@ from orchestrator.answers.action_plan import is_plan, parse_plan
 from orchestrator.checks.action_plan import apply_plan, named_paths, suite_value
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.core.action_plan import ActionPlan
-from orchestrator.core.exchange import Purpose, ScriptEntry
+from orchestrator.core.calls.exchange import Purpose, ScriptEntry
 from orchestrator.core.story import IdIndex, parse_dependencies
 from orchestrator.core.value import parse_criteria
 from orchestrator.providers.scripted import load_script

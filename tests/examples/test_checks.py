@@ -18,11 +18,11 @@ from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Purpose, ScriptEntry
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Verdict
-from orchestrator.core.exchange import Purpose, ScriptEntry
 from orchestrator.core.finding import Finding, blocking, questions
-from orchestrator.core.wire import WIRE_SCHEMAS
 from tests.examples.demo_team import FOLDER, answer, criteria, deliveries, entries, needs, of, rows, suite
 
 pytestmark = pytest.mark.docs

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from orchestrator.answers.review import parse_review
-from orchestrator.core.exchange import Purpose, StopReason
+from orchestrator.core.calls.exchange import Purpose, StopReason
 from orchestrator.core.paths import unsafe_reason
 from orchestrator.core.story import waves
 from orchestrator.settings import load

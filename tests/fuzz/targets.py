@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.calls.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from tests.fuzz.source import Source
 
 CONTRACTS = (None, BreakdownAnswer, DeliveryAnswer, SuiteAnswer)

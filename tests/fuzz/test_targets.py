@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.calls.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from tests.fuzz.__main__ import broken, shrunk
 from tests.fuzz.seeds import encoded, seeds
 from tests.fuzz.source import TOKENS, Source

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 from orchestrator.app.run import Run
-from orchestrator.app.sprint_reader import RunResult
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import Why
 from orchestrator.maintenance.backup import backup
 from orchestrator.maintenance.restore import restore
 from orchestrator.maintenance.retention import prune
+from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions
 from orchestrator.storage.commit_store import PostgresCommitStore

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.app.team import schema_texts
+from orchestrator.core.calls.exchange import Prompt, Reply, ScriptEntry, StopReason, StoryBrief
 from orchestrator.core.contract import Surface
-from orchestrator.core.exchange import Prompt, Reply, ScriptEntry, StopReason, StoryBrief
 from orchestrator.core.story import Story
 from orchestrator.personas.session import Desk
 from orchestrator.providers.scripted import Script, ScriptedProvider

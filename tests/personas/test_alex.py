@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Delivered, TaskBrief
 from orchestrator.core.delivery import Delivery
-from orchestrator.core.exchange import Delivered, TaskBrief
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.suite import FailureInstruction
 from orchestrator.personas.alex import Alex

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Delivered, MergeBrief, TaskBrief
 from orchestrator.core.delivery import Conflict, Delivery
-from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
 from orchestrator.core.finding import Finding
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies

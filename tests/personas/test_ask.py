@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from orchestrator.checks.suite import read_analysis
+from orchestrator.core.calls.exchange import Purpose
+from orchestrator.core.calls.wire import AnalysisAnswer
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.exchange import Purpose
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.request import Request
 from orchestrator.prompts.render import PROMPT_SLOTS

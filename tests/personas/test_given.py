@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.exchange import GivenPlan
+from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
 from tests.personas.desks import Bench, bench, brief

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.core.action_plan import ActionPlan, Create, Edit, Pair
 from orchestrator.core.breakdown import Breakdown, TestToChange
-from orchestrator.core.exchange import FailureBrief, OlderTest, PastAttempt, SuiteBrief
+from orchestrator.core.calls.exchange import FailureBrief, OlderTest, PastAttempt, SuiteBrief
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan

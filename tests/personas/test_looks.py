@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import AmendmentBrief, FailureBrief, MergeBrief, SuiteBrief, TaskBrief
 from orchestrator.core.command import Verdict
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import ReviewBrief
-from orchestrator.core.exchange import AmendmentBrief, FailureBrief, MergeBrief, SuiteBrief, TaskBrief
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import TestSuite
 from orchestrator.personas.alex import Alex

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Delivered, SuiteBrief, TaskBrief
 from orchestrator.core.delivery import Delivery
-from orchestrator.core.exchange import Delivered, SuiteBrief, TaskBrief
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import TestSuite
 from orchestrator.personas.alex import Alex

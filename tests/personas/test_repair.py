@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.exchange import FailureBrief, Purpose, Reply, StopReason, SuiteBrief, TaskBrief, TurnKey
+from orchestrator.core.calls.exchange import FailureBrief, Purpose, Reply, StopReason, SuiteBrief, TaskBrief, TurnKey
+from orchestrator.core.calls.wire import BreakdownAnswer
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.suite import TestReport, TestSuite
-from orchestrator.core.wire import BreakdownAnswer
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.app.team import story_body, story_payload
-from orchestrator.core.exchange import Prompt, StoryBrief
+from orchestrator.core.calls.exchange import Prompt, StoryBrief
 from orchestrator.core.story import Story
 from orchestrator.providers.scripted import Script, ScriptedProvider, load_script
 from orchestrator.settings import Policies

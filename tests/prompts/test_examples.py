@@ -19,11 +19,11 @@ from orchestrator.checks.suite import read_analysis, read_suite
 from orchestrator.checks.task_plan import read_plan_extract
 from orchestrator.checks.whole_files import own_actions
 from orchestrator.core.action_plan import ActionPlan, Create
+from orchestrator.core.calls.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import unsafe_reason
-from orchestrator.core.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
 from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, SEGMENT_ORDER, expand
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 

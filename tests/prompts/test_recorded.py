@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.core.exchange import Prompt
+from orchestrator.core.calls.exchange import Prompt
 from orchestrator.prompts.render import SHARED_SEGMENTS
 from tests.prompts.recorded import FOLDER, STORIES, prompts_of, told
 

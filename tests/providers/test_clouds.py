@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.errors import ConfigError, PermanentProviderError, StreamBroken, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import load

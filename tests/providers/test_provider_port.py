@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.errors import (
     PermanentProviderError,
     ProviderError,
     SchemaValidationError,
     TransientProviderError,
 )
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.ports import Provider
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.anthropic import AnthropicProvider

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.errors import PermanentProviderError, ProviderError, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter

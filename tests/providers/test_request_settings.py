@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.errors import PermanentProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider

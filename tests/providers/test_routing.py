@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers, require_seat
 from orchestrator.providers.seats import all_seats, formats_of, seats_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.errors import ConfigError, PermanentProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.errors import PermanentProviderError, StreamBroken, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
 from orchestrator.core.value import ENDLESS
 from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider

@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from orchestrator.answers.looks import look_in
-from orchestrator.core import wire
-from orchestrator.core.exchange import Prompt, Purpose, Segment, StopReason, TurnKey
-from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.core.calls import wire
+from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, StopReason, TurnKey
+from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.personas.session import Request
 from orchestrator.personas.shown import Shown
 from orchestrator.prompts.render import PROMPT_SLOTS

@@ -14,11 +14,11 @@ import httpx2
 
 from orchestrator.analysis.store import AnalysisJob, AnalysisStore
 from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
+from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, SprintState, Submitted
 from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked, UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
-from orchestrator.core.spending import BudgetState
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app

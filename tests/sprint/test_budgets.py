@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
+from orchestrator.core.calls.spending import Amount, told
 from orchestrator.core.event import Event
-from orchestrator.core.exchange import Prompt, Purpose, Segment, TurnKey
-from orchestrator.core.spending import Amount, told
 from orchestrator.settings import BudgetSettings, PriceSettings
 from orchestrator.sprint.budgets import Budgets, Spending
 from orchestrator.sprint.state import Board

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.storage.reply_journal import ReplyJournal, WorkflowJournal
 
 KEY = TurnKey(persona="alex", story="A", task="T-A-01", purpose=Purpose.DELIVERY)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from orchestrator.checks.breakdown import read_breakdown
+from orchestrator.core.calls.exchange import Analysed
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import CommitNote, FileChange
-from orchestrator.core.exchange import Analysed
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport
 from orchestrator.story.context import failure_text

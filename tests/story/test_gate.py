@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer, GateKind
-from orchestrator.core.exchange import GivenPlan
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from tests.end_to_end.test_conflict import CONFLICT
 from tests.story.test_story import A, Stand, codes, good, provider

@@ -15,10 +15,10 @@ import pytest
 
 from orchestrator.app.team import story_body, story_payload
 from orchestrator.core.action_plan import ActionPlan, Read
+from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
-from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story
 from orchestrator.core.suite import TestReport

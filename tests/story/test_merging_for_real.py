@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.app.runners import project_runner
 from orchestrator.app.team import story_body, story_payload
-from orchestrator.core.exchange import StoryBrief
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.ports import SuiteRunner
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.story import Story

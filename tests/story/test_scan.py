@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from orchestrator.contract.freeze import freeze
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, sharing
-from orchestrator.core.exchange import StoryBrief
 from orchestrator.core.story import Story
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import render_surface

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from orchestrator.app.team import story_body, story_payload
+from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.exchange import GivenPlan, StoryBrief
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport

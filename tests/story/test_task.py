@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from orchestrator.contract.freeze import freeze
 from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Delivered, StoryBrief, TaskBrief
 from orchestrator.core.contract import Surface
 from orchestrator.core.delivery import Delivery, FileChange
-from orchestrator.core.exchange import Delivered, StoryBrief, TaskBrief
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.sprint import TaskStatus
 from orchestrator.core.story import Story

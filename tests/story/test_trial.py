@@ -5,7 +5,7 @@ import time
 import pytest
 
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.exchange import Analysed
+from orchestrator.core.calls.exchange import Analysed
 from orchestrator.core.finding import Severity
 from orchestrator.core.suite import (
     CaseResult,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.exchange import FailedCall, Reply
+from orchestrator.core.calls.exchange import FailedCall, Reply
 from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value, counted
 

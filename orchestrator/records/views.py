@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from orchestrator.app.sprint_reader import SprintView, find_history
+from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.history import STARTED, StoryHistory, conflict_of, expect_kept
-from orchestrator.core.progress import CALL_PROGRESS
 from orchestrator.core.sprint import SprintRecord, StoryStatus
+from orchestrator.records.sprint_reader import SprintView, find_history
 from orchestrator.sprint.gate_answers import Question, questions, settled
 
 TO_SAY = {

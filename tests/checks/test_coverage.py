@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.checks.coverage import coverage
 from orchestrator.core.sprint import CaseOutcome
-from orchestrator.story.coverage import coverage
 
 CRITERIA = ("A book can be lent", "A lent book cannot be lent again", "12 books fit on a shelf")
 

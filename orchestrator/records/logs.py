@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from orchestrator.app.sprint_reader import Reader
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.value import Value
+from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment
 from orchestrator.storage.event_reader import EventReader
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from orchestrator.core.exchange import TurnKey
+from orchestrator.core.calls.exchange import TurnKey
 
 CALL_PROGRESS = "call_progress"
 """Name of the event on a call that lasts."""

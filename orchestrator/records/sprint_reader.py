@@ -9,7 +9,17 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from orchestrator.app.histories import (
+from orchestrator.core.calls.spending import BudgetState
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED
+from orchestrator.core.errors import UnknownName, WorkspaceError
+from orchestrator.core.event import Event
+from orchestrator.core.history import SprintFold, StoryHistory, event_of, kept_histories, why_it_rests
+from orchestrator.core.secrets import redact, redacted, secrets_of
+from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.core.story import Story
+from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
+from orchestrator.core.value import Value, draw_controls, suggest
+from orchestrator.records.histories import (
     event_url,
     find_last_end,
     open_log,
@@ -17,16 +27,6 @@ from orchestrator.app.histories import (
     read_saved_report,
     read_sprint_events,
 )
-from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED
-from orchestrator.core.errors import UnknownName, WorkspaceError
-from orchestrator.core.event import Event
-from orchestrator.core.history import SprintFold, StoryHistory, event_of, kept_histories, why_it_rests
-from orchestrator.core.secrets import redact, redacted, secrets_of
-from orchestrator.core.spending import BudgetState
-from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
-from orchestrator.core.story import Story
-from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
-from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.reports.markdown import Places, render_report
 from orchestrator.reports.report import HEALINGS, budget_states, build_report, with_facts
 from orchestrator.settings import Environment

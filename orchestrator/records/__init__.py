@@ -1,0 +1,1 @@
+"""Reads what a state folder holds: sprints, stories, their histories and logs."""
