@@ -108,16 +108,23 @@ class Alex:
     def __init__(self, desk: Desk, brief: StoryBrief) -> None:
         self._desk = desk
         self._brief = brief
+        self._asked_for: dict[str, tuple[str, ...]] = {}
+        """Task → the files that were asked for in its last delivery."""
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
-        shown = TaskShown(self._desk, brief, look)
+        shown, task = TaskShown(self._desk, brief, look), brief.task.task_id
+        # A task that comes back needs the same files; a story begun by an older release has recorded no such look.
+        if (known := self._asked_for.get(task)) and await self._desk.step.patched("delivery_keeps_files"):
+            await shown.show([path for path in known if path not in shown.in_full], ())
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
         request = replace(
             build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
             feedback=render_refused(brief.refused),
         )
-        return await self._asked(build, request, judge, build.complete, build.look)
+        delivered = await self._asked(build, request, judge, build.complete, build.look)
+        self._asked_for[task] = shown.asked
+        return delivered
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: one reply besides looks, without a repair."""

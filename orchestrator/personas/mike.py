@@ -116,11 +116,13 @@ class Mike:
         """What was said of them."""
         self._again = False
         """Whether the last of them had been sent back before."""
+        self._shown: Shown | None = None
+        """What the last plan's prompts showed."""
 
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
-        shown = self._desk.shown()
+        shown = self._shown = await self._shown_for(feedback)
         request = self._desk.request(
             NAME, Purpose.BREAKDOWN, BreakdownAnswer, slots, feedback=feedback, keeps_whole=True, shown=shown
         )
@@ -132,6 +134,17 @@ class Mike:
         # What was left out of a sound structure (an entry that is no path) is reported, and the plan is judged (A5).
         findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in asked.findings)
         return Planned(breakdown=asked.value, findings=findings, previous=asked.previous)
+
+    async def _shown_for(self, feedback: str) -> Shown:
+        """Returns what a prompt shows besides the project: a revision keeps what was asked for before."""
+        known = self._shown
+        if not feedback or known is None or not known.asked:
+            return self._desk.shown()
+        # A story begun by an older release has recorded that they were asked for again.
+        if not await self._desk.step.patched("revision_keeps_files"):
+            return self._desk.shown()
+        known.renew_looks()
+        return known
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
         """Reads a plan; one that copies the prompt's example is none."""

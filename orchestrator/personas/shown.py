@@ -24,6 +24,7 @@ class Shown:
         self._cut: dict[str, int] = {}
         """Path of a file that is not shown whole → how many of its characters were, from the beginning."""
         self._notes: list[str] = []
+        self._looks = looks
         self.looks_left = looks
         """Looks that still cost no attempt."""
 
@@ -37,6 +38,15 @@ class Shown:
     def in_full(self) -> set[str]:
         """Returns the paths of the files that stand in the prompt from their first line to their last."""
         return {*self._texts, *self._asked} - {*self._cut}
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Returns the paths of what is shown because it was asked for."""
+        return tuple(self._asked)
+
+    def renew_looks(self) -> None:
+        """Allows as many looks as at the beginning; what was asked for stays."""
+        self.looks_left, self._notes = self._looks, []
 
     async def free_look(self, reads: Sequence[str], prunes: Iterable[str]) -> tuple[str, ...]:
         """Does the same as `show` for a reply that asks for nothing else, as one of the looks."""

@@ -12,7 +12,7 @@ from orchestrator.core.calls.exchange import AmendmentBrief, FailureBrief, Merge
 from orchestrator.core.command import Verdict
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import ReviewBrief
-from orchestrator.core.finding import Finding
+from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import TestSuite
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
@@ -141,6 +141,25 @@ async def test_a_look_is_answered_with_the_files_and_costs_no_attempt(
     assert "return 'a shop'" not in before
     assert "return 'a shop'" in after
     assert [(one["files"], one["only"], one["verdict"]) for one in shown(at)] == [(["shop.py"], True, Verdict.SHOWN)]
+
+
+async def test_a_revision_of_a_plan_shows_the_files_that_were_asked_for() -> None:
+    plan = json.dumps(breakdown(STORY, ["app.py"]))
+    at = at_desk("mike", "breakdown", "READ shop.py", plan, "READ bank.py", plan, plan)
+    mike, surface = Mike(at.desk, brief()), Surface(commit="", files=tuple(TREE))
+    planned = await mike.breakdown(surface, "", None)
+    await mike.breakdown(surface, mike.revision(planned, [minor("gate.comment", "round to cents")]), None)
+    await mike.breakdown(surface, "", None)
+    held = [[name for name in ("a shop", "def bank") if name in prompt.text] for prompt in at.step.prompts]
+    assert held == [[], ["a shop"], ["a shop"], ["a shop", "def bank"], []]
+
+
+async def test_a_task_that_comes_back_shows_the_files_that_were_asked_for() -> None:
+    at = at_desk("alex", "delivery", "READ shop.py", DELIVERED, DELIVERED)
+    alex = Alex(at.desk, brief())
+    for _ in range(2):
+        assert (await alex.deliver(WORK, agrees, look)).accepted
+    assert ["a shop" in prompt.text for prompt in at.step.prompts] == [False, True, True]
 
 
 @pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
