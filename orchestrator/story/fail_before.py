@@ -41,6 +41,8 @@ _STAYS = re.compile(
     r"\bas (?:before|today|now|it (?:is|was)|they (?:are|were))\b|\bunchanged\b|\bstill\b|\bkeeps? working\b",
     re.IGNORECASE,
 )
+# One of this kind asks that a name is there: its tests fail without the change because the name is missing.
+_IS_THERE = re.compile(r"\bimportable\b|\b(?:import|export)ed from\b|\bcan be imported\b", re.IGNORECASE)
 _NAMED = 5
 """Limit on the tests that a reason names per criterion."""
 
@@ -156,6 +158,11 @@ def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, 
 def only_stays(row: Unnoticed) -> bool:
     """Returns whether the criterion asks, by its words, for no more than what the code did before the story."""
     return row.why == ("test.passes_before",) and bool(_STAYS.search(row.row.criterion))
+
+
+def only_is_there(row: Unnoticed) -> bool:
+    """Returns whether the criterion asks, by its words, only for a name that was missing without the change."""
+    return row.why == ("test.passes_hollow",) and bool(_IS_THERE.search(row.row.criterion))
 
 
 def reason_to_ask(rows: Sequence[Unnoticed]) -> str:

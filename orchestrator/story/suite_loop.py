@@ -18,6 +18,7 @@ from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, fai
 from orchestrator.story.fail_before import (
     Ended,
     Unnoticed,
+    only_is_there,
     only_stays,
     reason_to_ask,
     run_before,
@@ -243,7 +244,9 @@ class _Attempts:
         criteria = self._stage.brief.story.acceptance_criteria
         if criteria and Ended.NOT_JUDGED in self._before.values():
             self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
-        return unnoticed(criteria, self._suite, report, self._before, self._hollow)
+        rows = unnoticed(criteria, self._suite, report, self._before, self._hollow)
+        new = tuple(row for row in rows if not only_is_there(row))
+        return new if new != rows and await self._stage.step.patched("what_is_there_is_not_asked_for") else rows
 
     def _note(self, red: TestReport) -> bool:
         """Records the failure; returns whether the story failed in this way before."""

@@ -186,6 +186,23 @@ async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_on
     assert "test.passes_hollow" not in codes(outcome)
 
 
+@pytest.mark.parametrize(("criterion", "suites"), [("value is importable from us_1", 1), ("orders are exported", 2)])
+async def test_a_name_that_was_missing_before_shows_a_criterion_that_asks_for_it(
+    tmp_path: Path, criterion: str, suites: int
+) -> None:
+    stand = Stand(tmp_path, hollows=[PASSES, PASSES])
+    stand.criteria = (criterion,)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 1\n"})
+    for version in range(2):
+        cases = [{"name": "test_us_1", "criterion": criterion}]
+        stand.team.say("jordan", A, "suite", {**suite(A, f"{suite_text(A)}N = {version}\n"), "test_cases": cases})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert len([call for call in stand.asked if call.startswith("suite")]) == suites
+    assert ("test.passes_hollow" in codes(outcome)) == (suites > 1)
+
+
 async def test_an_honest_none_is_advice(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, hollows=[PASSES, PASSES])
     stand.team.suite(A, suite_text(A) + "\n\n# it is still nothing\n")
