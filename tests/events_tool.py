@@ -66,6 +66,7 @@ MEANS = {
     "answer_repaired_by_model": "the one repair request gave a whole answer",
     "answer_sent_back": "an answer goes back with its findings",
     "answer_truncated": "an answer was cut off; its whole parts are kept",
+    "older_tests_granted": "the tester may change older tests that expect what the story changes",
     "amendment_refused": "the contract is not extended",
     "breakdown_completed": "missing tasks were asked for and came",
     "breakdown_left_short": "missing tasks were asked for and did not come",

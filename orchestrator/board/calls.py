@@ -36,13 +36,19 @@ _VERDICTS = {
     "turn_failed": ("bad", "failed"),
     "amendment_refused": ("again", "nothing granted"),
     "contract_amended": ("good", "granted"),
+    "older_tests_granted": ("good", "granted"),
 }
 """Event about an answer → how it went, in one word; the last one counts."""
 _ABOUT = frozenset(
     {*_VERDICTS, "answer_healed", "delivery_completed", "breakdown_completed", "review_read", "schema_left_out"}
 )
 """Events that tell what became of the answer before them."""
-_JUDGED = {"plan_judged": "breakdown", "amendment_refused": "amendment", "contract_amended": "amendment"}
+_JUDGED = {
+    "plan_judged": "breakdown",
+    "amendment_refused": "amendment",
+    "contract_amended": "amendment",
+    "older_tests_granted": "amendment",
+}
 """Events that name no persona → how the purpose begins of the call that they are about."""
 _GOOD_PLANS = frozenset({PlanRoute.VALID, Verdict.APPROVED})
 _BEFORE = frozenset({"secret_masked"})

@@ -20,6 +20,7 @@ from orchestrator.code.javascript.tree import root
 from orchestrator.code.python import source
 from orchestrator.code.python.source import dotted, statements
 from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
+from orchestrator.core.breakdown import TestToChange
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.paths import RepoPath, tidy, unsafe_reason
@@ -162,7 +163,8 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
     """The instructions of a failure analysis; a major finding for each entry that is none, and for an empty answer."""
     held = value.get("failure_analysis") if isinstance(value, Mapping) else value
     where = Where(field="failure_analysis")
-    if held == [] and any(map(partial(reason_of, value), ("suite_fault", "environment"))):
+    others = *map(partial(reason_of, value), ("suite_fault", "environment")), read_tests_to_change(value)
+    if held == [] and any(others):
         return (), []
     if not isinstance(held, list) or not held:
         return (), [major("analysis.shape", "failure_analysis is no filled list", where=where, fix=_ANALYSIS_FIX)]
@@ -178,6 +180,14 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
         file = tidy(re.sub(r":\d+(:\d+)?$", "", texts["file"].strip()))
         instructions.append(FailureInstruction(**{**texts, "file": file}))
     return tuple(instructions), findings
+
+
+def read_tests_to_change(value: object) -> tuple[TestToChange, ...]:
+    """The older tests that an analysis wants changed; entries without a file or a reason are none."""
+    held = value.get("tests_to_change") if isinstance(value, Mapping) else None
+    entries = [_texts(entry, ("file", "reason")) for entry in held] if isinstance(held, list) else []
+    full = (entry for entry in entries if entry.get("file") and entry.get("reason"))
+    return tuple(TestToChange(file=tidy(entry["file"].strip()), reason=entry["reason"]) for entry in full)
 
 
 def reason_of(value: object, name: str) -> str:

@@ -10,9 +10,16 @@ from orchestrator.answers.action_plan import plan_in
 from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import suite_value
 from orchestrator.checks.paths import copied_analysis, copied_suite
-from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
+from orchestrator.checks.suite import (
+    check_changed,
+    check_suite,
+    read_analysis,
+    read_suite,
+    read_tests_to_change,
+    reason_of,
+)
 from orchestrator.checks.whole_files import holds_tests, suite_of_files, test_file_of, with_file_name
-from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.breakdown import Breakdown, TestToChange
 from orchestrator.core.calls.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.calls.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.core.errors import SchemaValidationError
@@ -35,6 +42,7 @@ class _Analysis(NamedTuple):
     instructions: tuple[FailureInstruction, ...]
     suite_fault: str = ""
     environment: str = ""
+    tests_to_change: tuple[TestToChange, ...] = ()
 
 
 class Jordan:
@@ -189,7 +197,8 @@ class Jordan:
     def _read_analysis(self, value: object) -> tuple[_Analysis | None, Sequence[Finding]]:
         instructions, findings = read_analysis(value)
         copied = copied_analysis(instructions, self._desk.library.worked("tester/analysis"))
-        found = _Analysis(instructions, reason_of(value, "suite_fault"), reason_of(value, "environment"))
+        suite_fault, environment = reason_of(value, "suite_fault"), reason_of(value, "environment")
+        found = _Analysis(instructions, suite_fault, environment, read_tests_to_change(value))
         return (found if any(found) and not copied else None), [*findings, *copied]
 
     def _rule(self, wanted: int | None) -> str:

@@ -18,6 +18,7 @@ from orchestrator.core.contract import Surface
 from orchestrator.core.errors import OrchestratorError, SchemaValidationError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor
+from orchestrator.core.paths import tidy
 from orchestrator.core.sprint import Replan
 from orchestrator.core.value import counted, squeezed
 from orchestrator.personas.ask import ask
@@ -176,6 +177,7 @@ class Mike:
             "task": context.render_task(brief.task),
             "asked_files": context.render_paths(brief.files),
             "asked_packages": context.render_paths(brief.packages),
+            "asked_tests": "\n".join(f"- {one.file}: {one.reason}" for one in brief.tests),
             "refused": render_reasons(brief.findings),
         }
         shown = self._desk.shown()
@@ -184,10 +186,14 @@ class Mike:
         value = heard.extraction.value
         if not isinstance(value, dict) or heard.cut_off:
             return Amended(amendment=None, reason="the answer could not be read")
+        if brief.tests:
+            named = value.get("files")
+            granted = {tidy(one) for one in named if isinstance(one, str)} if isinstance(named, list) else set()
+            tests = tuple(one.file for one in brief.tests if one.file in granted)
+            return Amended(amendment=None, tests=tests, reason=_reason(value))
         asked = Wanted(files=brief.files, packages=brief.packages)
         amendment, findings = read_amendment(value, brief.contract, asked, task_id=brief.task.task_id, by=NAME)
-        reason = value.get("reason")
-        return Amended(amendment=amendment, reason=reason if isinstance(reason, str) else "", findings=tuple(findings))
+        return Amended(amendment=amendment, reason=_reason(value), findings=tuple(findings))
 
     async def _complete(
         self, slots: Slots, shown: Shown, plan: Breakdown | None, heard: Heard, left: int
@@ -255,6 +261,11 @@ class Mike:
             "overridden_conflict": said.overridden_conflict if said else "",
             "comment": said.comment if said else "",
         }
+
+
+def _reason(value: Mapping[str, object]) -> str:
+    reason = value.get("reason")
+    return reason if isinstance(reason, str) else ""
 
 
 def _announced(heard: Heard) -> int:

@@ -66,7 +66,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
     "architect/breakdown_missing": _PLAN | {"known_tasks", "missing"},
     "architect/amendment": _COMMON
-    | {"schema", "plan", "done_tasks", "task", "asked_files", "asked_packages", "refused", "shown_files"},
+    | {"schema", "plan", "done_tasks", "task", "refused", "shown_files"}
+    | {"asked_files", "asked_packages", "asked_tests"},
     "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},

@@ -205,6 +205,7 @@ STEPS: dict[str, Teller] = {
         f"contract frozen: {_short(event.message.rpartition(': ')[2])}",
     ),
     "contract_amended": _by_message(Mark.GOOD),
+    "older_tests_granted": _by_message(Mark.GOOD),
     "amendment_refused": _by_message(Mark.BAD),
     "answer_sent_back": _answer,
     "answer_given_up": _answer,
@@ -254,6 +255,7 @@ INNER = frozenset(
         "answer_given_up",
         "review_judged",
         "contract_amended",
+        "older_tests_granted",
         "amendment_refused",
         "failure_analysed",
     }

@@ -15,7 +15,7 @@ from orchestrator.contract.amend import (
     subject,
     wanted,
 )
-from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task
+from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task, TestToChange
 from orchestrator.core.calls.exchange import Amended, AmendmentBrief
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
@@ -89,6 +89,42 @@ class Amendments:
         ]
         return await self.answer(contract, task, asked, task.files_to_create)
 
+    async def for_tests(
+        self, contract: ArchitectureContract, task: Task, tests: Sequence[TestToChange]
+    ) -> tuple[TestToChange, ...]:
+        """Returns those of the failing older tests that the architect lets the tester change."""
+        stage, progress = self._stage, self._progress
+        most = stage.policies.amendment.max_per_story
+        if progress.amendments >= most:
+            return ()
+        progress.amendments += 1
+        brief = self._brief(contract, task).model_copy(update={"tests": tuple(tests)})
+        answer = await stage.architect.amendment(brief)
+        granted = tuple(one for one in tests if one.file in answer.tests)
+        files, reason = ", ".join(one.file for one in granted or tests), answer.reason or "no reason given"
+        await stage.decide(
+            "older_tests_granted" if granted else "amendment_refused",
+            f"the tester may change {files}: {reason}" if granted else f"{files} stays as it is: {reason}",
+            Loop.AMENDMENT, Verdict.GRANTED if granted else Verdict.REFUSED,
+            level=Level.INFO if granted else Level.WARN, task=task.task_id,
+            asked={"files": [one.file for one in tests]}, reason=answer.reason,
+            attempt=progress.amendments, left=most - progress.amendments,
+        )  # fmt: skip
+        return granted
+
+    def _brief(self, contract: ArchitectureContract, task: Task) -> AmendmentBrief:
+        """Returns what the architect reads, without what is asked for."""
+        return AmendmentBrief(
+            task=task,
+            breakdown=self._plan,
+            surface=self._progress.surface,
+            contract=contract,
+            files=(),
+            packages=(),
+            findings=(),
+            done_tasks=done_tasks(self._progress, self._plan),
+        )
+
     def refuse(self, findings: Iterable[Finding], contract: ArchitectureContract) -> list[Finding]:
         """Returns the findings; a request that the architect refused becomes a refusal, with the reason."""
         return [self._refused(one, contract) if is_for_architect(one) else one for one in findings]
@@ -128,16 +164,8 @@ class Amendments:
         """Returns the extended contract, or the same one; and the architect's reason."""
         stage, progress = self._stage, self._progress
         progress.amendments += 1
-        brief = AmendmentBrief(
-            task=task,
-            breakdown=self._plan,
-            surface=progress.surface,
-            contract=contract,
-            files=asked.files,
-            packages=asked.packages,
-            findings=tuple(reasons),
-            done_tasks=done_tasks(progress, self._plan),
-        )
+        what = {"files": asked.files, "packages": asked.packages, "findings": tuple(reasons)}
+        brief = self._brief(contract, task).model_copy(update=what)
         answer = await self._available(await stage.architect.amendment(brief), contract)
         progress.note_findings(answer.findings)
         longer = contract

@@ -106,6 +106,8 @@ class Trial:
     broken: TestReport | None = None
     """Run of the whole suite, when older tests stay red."""
     attempts: int
+    plan: Breakdown
+    """With the older tests that the tester was allowed to change."""
     before: dict[str, str] = field(default_factory=dict)
     """Result of each test on the tree without the story's change, by name; see fail_before.Ended."""
     hollow: dict[str, str] = field(default_factory=dict)

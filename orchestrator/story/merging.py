@@ -220,7 +220,7 @@ class Merging:
         if self._stage.policies.steps:
             self._trial = replace(self._trial, suite=await self._suite_as_merged())
         report = await run_again(self._stage, self._plan, self._trial)
-        self._progress.trial = Trial(suite=self._trial.suite, report=report, attempts=self._trial.attempts)
+        self._progress.trial = replace(self._trial, report=report, broken=None)
         if report.green:
             return await self._try()
         red = f"the story's own: {summary(report)}\n{failure_text(report)}"

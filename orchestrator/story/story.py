@@ -57,7 +57,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         stop_on(found)
         if trial.red is None:
             await ask_person(stage, progress, plan, found)
-        return await conclude(stage, progress, plan, tasks.contract, trial)
+        return await conclude(stage, progress, tasks.contract, trial)
     except StoryStopped as stopped:
         return outcome(
             stage,
@@ -114,10 +114,9 @@ async def in_order(stage: Stage, plan: Breakdown) -> list[Task]:
     return [by_id[task_id] for task_id in order]
 
 
-async def conclude(
-    stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, trial: Trial
-) -> StoryOutcome:
+async def conclude(stage: Stage, progress: Progress, contract: ArchitectureContract, trial: Trial) -> StoryOutcome:
     """Merges a green and complete story; any other waits on its branch for a person."""
+    plan = trial.plan
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
     if trial.red is not None or unfinished:
         left = _still_red(progress) or _unfinished(progress)

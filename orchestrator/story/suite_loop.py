@@ -178,6 +178,7 @@ class _Attempts:
             report=report,
             broken=broken,
             attempts=self._attempt,
+            plan=self._plan,
             before=self._before,
             hollow=self._hollow,
         )
@@ -280,6 +281,8 @@ class _Attempts:
         if await self._packages_added(analysed.environment, *told):
             return
         await self._end_without_cure(analysed)
+        if await self._older_changed(red, analysed) and not analysed.instructions:
+            return
         if analysed.suite_fault and not self._progress.suite_replaced:
             self._progress.suite_replaced = True
             replaced = await self._replace(analysed.suite_fault)
@@ -299,6 +302,27 @@ class _Attempts:
             history = about(self._owned, order.task, past)
             more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
             await self._tasks.run(more)
+
+    async def _older_changed(self, red: TestReport, analysed: Analysed) -> bool:
+        """Returns whether the tester has changed older tests that expect what the story changes, as the architect
+        allowed."""
+        planned = {one.file for one in self._plan.tests_to_change}
+        asked = [one for one in analysed.tests_to_change if one.file in _files_of(red) - planned]
+        if not asked or not await self._stage.step.patched("older_tests_may_change"):
+            return False
+        task, contract = nearest_task(self._plan, asked[0].file), self._tasks.contract
+        granted = await self._tasks.amendments.for_tests(contract, task, asked)
+        if not granted:
+            return False
+        before = self._plan
+        self._plan = before.model_copy(update={"tests_to_change": (*before.tests_to_change, *granted)})
+        reason = "\n".join(f"{one.file} fails, which this story changes on purpose: {one.reason}" for one in granted)
+        if not await self._replace(reason):
+            self._plan = before
+            return False
+        self._before = {}
+        self._history.append(PastAttempt(report=red, suite_fault=reason))
+        return True
 
     async def _end_without_cure(self, analysed: Analysed) -> None:
         """Raises StoryStopped when the tester has twice nothing to change but the environment: no task can do that.

@@ -16,7 +16,7 @@ from orchestrator.story.suite_loop import orders
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import SimulatedRunner, report
 from tests.story.test_story import RED, A, Stand, codes, good, provider
-from tests.support import breakdown, suite_text
+from tests.support import breakdown, suite, suite_text
 
 OTHER = report(failed=["test_us_1"], message="us_1.py: assert 7 == 1")
 
@@ -135,6 +135,40 @@ async def test_a_story_that_breaks_older_tests_hears_of_it_and_mends_it_before_t
     (analysis,) = [one for one in stand.step.prompts if one.key.purpose == "analysis"]
     assert "## Older tests that fail now" in analysis.text
     assert "def test_old(): ..." in analysis.text
+
+
+OLD_TEXT = "def test_old():\n    assert SIZE < 3000\n"
+NEW_TEXT = OLD_TEXT.replace("3000", "3200")
+LIMIT = {"file": OLD, "reason": "it expects less than 3000 bytes; the story adds to them, it has to expect 3200"}
+
+
+@pytest.mark.parametrize("files", [[OLD], []], ids=["granted", "refused"])
+async def test_an_older_test_that_expects_what_the_story_changes_is_changed_where_the_architect_says_so(
+    tmp_path: Path, files: list[str]
+) -> None:
+    wholes = [BROKEN, BASE, *[BROKEN] * 3, *([WHOLE, BASE] if files else [BROKEN] * 4)]
+    stand = Stand(tmp_path, base={OLD: OLD_TEXT}, wholes=wholes)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    for _ in range(2):
+        stand.team.say("jordan", A, "analysis", {"failure_analysis": [], "tests_to_change": [LIMIT]})
+        stand.team.deliver(A, 1, good())
+    stand.team.say("mike", A, "amendment", {"files": files, "dependencies": {}, "reason": "the limit is no promise"})
+    changed = {"changed_tests": [{"path": OLD, "content": NEW_TEXT}]}
+    stand.team.say("jordan", A, "suite", {**suite(A, suite_text(A)), **changed})
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 2})
+    assert (outcome.status is StoryStatus.DONE) == bool(files), outcome.findings
+    assert "amendment 1" in stand.asked
+    assert "less than 3000 bytes" in next(one.text for one in stand.step.prompts if one.key.purpose == "amendment")
+    assert stand.workspace.result.get(OLD) == (NEW_TEXT if files else OLD_TEXT)
+    if files:
+        assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "amendment 1", "suite 2"]
+        (event,) = stand.sink.named("older_test_rewritten")
+        assert event.data["reason"] == LIMIT["reason"]
+        assert "older_tests_granted" in [event.name for event in stand.sink.events]
+    else:
+        assert stand.sink.named("amendment_refused")[0].data["asked"] == {"files": [OLD]}
 
 
 async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_before_counts_for_nobody(

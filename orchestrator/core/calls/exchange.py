@@ -283,6 +283,8 @@ class AmendmentBrief(Value):
     """Packages outside that the developer used, as they are imported or named."""
     findings: tuple[Finding, ...]
     """Why the delivery was refused."""
+    tests: tuple[TestToChange, ...] = ()
+    """Failing older tests that the tester wants to change, in place of files and packages."""
     done_tasks: tuple[str, ...] = ()
     """The story's finished tasks."""
 
@@ -291,6 +293,8 @@ class Amended(Value):
     """The architect's answer: `amendment` is None when nothing (valid) was granted."""
 
     amendment: Amendment | None
+    tests: tuple[str, ...] = ()
+    """Older test files that the tester may change."""
     reason: str = ""
     findings: tuple[Finding, ...] = ()
     """Minor: what was left out of the answer, and why."""
@@ -445,4 +449,6 @@ class Analysed(Value):
     """Why the suite itself is wrong, if the tester says so."""
     environment: str = ""
     """What the environment lacks, if the tester says so."""
+    tests_to_change: tuple[TestToChange, ...] = ()
+    """Failing older tests that expect what the story changes on purpose, if the tester says so."""
     findings: tuple[Finding, ...] = ()

@@ -155,12 +155,20 @@ class WireReason(WireValue):
     reason: str
 
 
+class WireTestToChange(WireValue):
+    """An older test file that expects what the story changes on purpose."""
+
+    file: str
+    reason: str
+
+
 class AnalysisAnswer(WireValue):
     """The tester's answer to purpose `analysis`."""
 
     failure_analysis: list[WireInstruction]
     suite_fault: WireReason | None = None
     environment: WireReason | None = None
+    tests_to_change: list[WireTestToChange] | None = None
     story_id: str | None = None
 
 
