@@ -124,17 +124,18 @@ def suite_value(
     plan: ActionPlan,
     older: Mapping[str, str] = MappingProxyType({}),
     covered: Mapping[str, str] = MappingProxyType({}),
+    so_far: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
     """Returns the suite in a plan with one CREATE, or EDITs of a file of `covered`, as JSON; and a CREATE or EDITs per
-    file of `older` that it changes.
+    file of `older` that it changes. The suite `so_far` stays where the plan changes nothing else.
 
-    Both are paths and texts. None, with findings, when the plan has other actions or an EDIT that does not apply.
+    All are paths and texts. None, with findings, when the plan has other actions or an EDIT that does not apply.
     """
     created = [action for action in plan.actions if isinstance(action, Create)]
     texts = {**older, **covered}
     edited = [action for action in plan.actions if isinstance(action, Edit) and action.path in texts]
     paths = [*dict.fromkeys((*(file.path for file in created), *(file.path for file in edited)))]
-    own = [path for path in paths if path not in older] or paths[:1]
+    own = [path for path in paths if path not in older] or [*so_far] or paths[:1]
     if len(own) != 1 or len(plan.actions) != len(created) + len(edited):
         verbs = ", ".join(f"`{action.verb}`" for action in plan.actions) or "no action"
         fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`"
@@ -149,7 +150,7 @@ def suite_value(
         path: text for path, text in applied.changes.items() if text is not None
     }
     cases = [_case(item) for item in plan.lists.get(TEST_CASES, ())]
-    value = {"test_file": own[0], "test_content": after.pop(own[0], ""), "test_cases": cases}
+    value = {"test_file": own[0], "test_content": after.pop(own[0], so_far.get(own[0], "")), "test_cases": cases}
     changed = [{"path": path, "content": text} for path, text in after.items()]
     return {**value, **({"changed_tests": changed} if changed else {})}, ()
 

@@ -5,6 +5,7 @@ import builtins
 import re
 from collections.abc import Collection, Mapping, Sequence
 from posixpath import basename, splitext
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.checks.lost_exports import PYTHON, lost_exports
@@ -264,11 +265,19 @@ def holds_tests(path: str, text: str) -> bool:
 
 
 def suite_of_files(
-    value: Mapping[str, Any], older: Collection[str], criteria: Sequence[str]
+    value: Mapping[str, Any],
+    older: Collection[str],
+    criteria: Sequence[str],
+    so_far: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
-    """Returns the suite in an answer of whole files as JSON: one file with tests, beside it older ones to change."""
+    """Returns the suite in an answer of whole files as JSON: one file with tests, beside it older ones to change.
+
+    The suite `so_far`, a path and its text, stays where only older ones came.
+    """
     files = {tidy(str(file["path"])): str(file["content"]) for file in value["files"]}
     own = [path for path in files if path not in older and holds_tests(path, files[path])]
+    if not own and not files.keys().isdisjoint(older):
+        own, files = [*so_far], {**so_far, **files}
     if len(own) != 1:
         fix = "Answer with one file that holds the tests."
         return None, [major("suite.shape", f"a suite is one file with tests, {len(own)} came", fix=fix)]

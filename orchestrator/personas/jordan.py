@@ -68,10 +68,14 @@ class Jordan:
         if faulty is not None:
             shown_as[faulty.test_file] = faulty.test_content
         edited = {path: self._desk.secrecy.masks.masked(text) for path, text in shown_as.items()}
+        so_far: dict[str, str] = {faulty.test_file: edited[faulty.test_file]} if faulty is not None else {}
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
-            suite, said = self._read_suite(value, older, test_file, examples, edited, covered)
+            suite, said = self._read_suite(value, older, test_file, examples, edited, covered, so_far)
+            if suite is not None and faulty is not None and suite.test_content == faulty.test_content:
+                named = any(case.criterion for case in suite.test_cases)
+                suite = suite if named else suite.model_copy(update={"test_cases": faulty.test_cases})
             whole, masked = own.suite(suite and self._with_own_criteria(suite, brief.breakdown), {**older, **shown_as})
             return whole, [*said, *masked]
 
@@ -126,14 +130,15 @@ class Jordan:
         examples: Sequence[str],
         edited: Mapping[str, str],
         covered: Mapping[str, str],
+        so_far: Mapping[str, str],
     ) -> tuple[TestSuite | None, Sequence[Finding]]:
         """Returns the suite in an answer of any form."""
         plan = plan_in(value)
         said: Sequence[Finding] = ()
         if is_whole_files(value):
-            as_json, said = suite_of_files(value, older, self._brief.story.acceptance_criteria)
+            as_json, said = suite_of_files(value, older, self._brief.story.acceptance_criteria, so_far)
         else:
-            as_json, said = (value, ()) if plan is None else suite_value(plan, older, edited)
+            as_json, said = (value, ()) if plan is None else suite_value(plan, older, edited, so_far)
         if as_json is None:
             return None, said
         if copied := _copied(as_json, examples):

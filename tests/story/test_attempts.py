@@ -1,5 +1,6 @@
 """A story's attempts: what comes back, what is flaky, what breaks older tests, what lies in files of no task."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +143,41 @@ NEW_TEXT = OLD_TEXT.replace("3000", "3200")
 LIMIT = {"file": OLD, "reason": "it expects less than 3000 bytes; the story adds to them, it has to expect 3200"}
 
 
-@pytest.mark.parametrize("files", [[OLD], []], ids=["granted", "refused"])
+AS_JSON = json.dumps({**suite(A, suite_text(A)), "changed_tests": [{"path": OLD, "content": NEW_TEXT}]})
+AS_PLAN = f"""# Raise the limit
+
+## Rationale
+
+The story adds to it.
+
+## Action Plan
+
+### `EDIT`
+
+- **File Path:** [{OLD}](/{OLD})
+
+#### FIND:
+
+```
+3000
+```
+
+#### REPLACE:
+
+```
+3200
+```
+"""
+AS_FILES = f"`{OLD}`\n\n```python\n{NEW_TEXT}```\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "answer"),
+    [([OLD], AS_JSON), ([OLD], AS_PLAN), ([OLD], AS_FILES), ([], "")],
+    ids=["json", "plan", "files", "refused"],
+)
 async def test_an_older_test_that_expects_what_the_story_changes_is_changed_where_the_architect_says_so(
-    tmp_path: Path, files: list[str]
+    tmp_path: Path, files: list[str], answer: str
 ) -> None:
     wholes = [BROKEN, BASE, *[BROKEN] * 3, *([WHOLE, BASE] if files else [BROKEN] * 4)]
     stand = Stand(tmp_path, base={OLD: OLD_TEXT}, wholes=wholes)
@@ -155,8 +188,7 @@ async def test_an_older_test_that_expects_what_the_story_changes_is_changed_wher
         stand.team.say("jordan", A, "analysis", {"failure_analysis": [], "tests_to_change": [LIMIT]})
         stand.team.deliver(A, 1, good())
     stand.team.say("mike", A, "amendment", {"files": files, "dependencies": {}, "reason": "the limit is no promise"})
-    changed = {"changed_tests": [{"path": OLD, "content": NEW_TEXT}]}
-    stand.team.say("jordan", A, "suite", {**suite(A, suite_text(A)), **changed})
+    stand.team.say("jordan", A, "suite", answer)
     outcome, _ = await told(stand, tmp_path, test={"max_attempts": 2})
     assert (outcome.status is StoryStatus.DONE) == bool(files), outcome.findings
     assert "amendment 1" in stand.asked
@@ -164,6 +196,8 @@ async def test_an_older_test_that_expects_what_the_story_changes_is_changed_wher
     assert stand.workspace.result.get(OLD) == (NEW_TEXT if files else OLD_TEXT)
     if files:
         assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "amendment 1", "suite 2"]
+        assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A)
+        assert outcome.tests.cases[0].criterion == "it works"
         (event,) = stand.sink.named("older_test_rewritten")
         assert event.data["reason"] == LIMIT["reason"]
         assert "older_tests_granted" in [event.name for event in stand.sink.events]
