@@ -40,7 +40,7 @@ KINDS: Mapping[str, Kind] = {
         suites=re.compile(r"^(test_.*|.*_test)\.py$"),
     ),
     NODE: Kind(
-        words=r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha",
+        words=r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha|ava",
         manifests=("package.json",),
         runs=re.compile(r"\.[cm]?[jt]sx?$"),
         suites=re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$"),
@@ -49,7 +49,7 @@ KINDS: Mapping[str, Kind] = {
 """Runner → its kind. A new one is a row here and in `app.runners`, and a class; see docs/development/extending.md."""
 RUNNERS = (PYTEST, UNITTEST, DJANGO, *(name for name in KINDS if name != PYTEST))
 """Values of `test.command`. unittest's and Django's tests count as pytest's when the language decides."""
-_OTHERS = r"jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
+_OTHERS = r"jasmine|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
 """Other languages and runners: what names one of them does not tell which of ours is meant."""
 _NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \t]+(?:\w+[ \t]+){0,2}"
 """Words that rule out what comes right behind them."""

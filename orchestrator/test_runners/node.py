@@ -133,7 +133,8 @@ class NodeRunner:
             tool = await asyncio.to_thread(_with_checker, root, tool, scratch)
             argv, cwd = command(tool, program, scratch, inner, asked.only), root / tool.folder
             result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
-            cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", result.seen_at or root)
+            seen_at, of = result.seen_at or root, await asyncio.to_thread(_files_of, root, tool, files)
+            cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", seen_at, of)
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=tool.name, complete=(0,))
@@ -222,9 +223,19 @@ def _with_checker(root: Path, tool: Tool, scratch: Path) -> Tool:
     return tool._replace(options=(*tool.options, f"--typecheck.checker={checker}"))
 
 
-def _read_results(report: Path, root: Path) -> tuple[tuple[ReportedCase, ...] | None, str]:
+def _files_of(root: Path, tool: Tool, files: Sequence[str]) -> Sequence[str] | None:
+    """Returns the files that AVA may have run, which its report does not name; None for another tool. Blocks."""
+    if tool.name != "ava" or files:
+        return files if tool.name == "ava" else None
+    there = (file for file in files_of_tests(root) if not file.endswith(".py") and not is_nodes(root, file))
+    return sorted(file for file in there if (found := tool_of(root, file)) and found[:2] == tool[:2])
+
+
+def _read_results(
+    report: Path, root: Path, tap_of: Sequence[str] | None
+) -> tuple[tuple[ReportedCase, ...] | None, str]:
     try:
-        return read_results(report, root), ""
+        return read_results(report, root, tap_of), ""
     except ValueError as error:
         return None, str(error)
 

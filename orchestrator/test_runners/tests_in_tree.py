@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from orchestrator.core.suite import CaseResult, ReportedCase
 from orchestrator.files.safe_files import read_text, root_files, walk_files
+from orchestrator.test_runners.ava import read_tap
 from orchestrator.test_runners.choice import KINDS, NODE, PYTEST, kind_of, stated_runners
 from orchestrator.test_runners.failures import mendable
 from orchestrator.test_runners.report import MAX_BYTES
@@ -23,9 +24,9 @@ SEPARATOR = " > "
 """Between the titles of a test and of what it stands in."""
 ROOT = "<root>"
 """Placeholder for the tree's folder in titles: pathe puts `process.cwd()` into some, and each run has another tree."""
-TOOLS = ("vitest", "jest", "mocha")
+TOOLS = ("vitest", "jest", "mocha", "ava")
 _MANIFEST = "package.json"
-_CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha"}
+_CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha", "ava.config": "ava"}
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _ENDS = {"&&", "||", ";", "|", "&"}
 _TAKES_VALUE = frozenset(
@@ -159,10 +160,16 @@ def command(tool: Tool, program: str, scratch: Path, files: Sequence[str], only:
         ours = ["--json", f"--outputFile={report}", "--ci", "--coverage=false", "--watchAll=false", "--watchman=false"]
         ours += [f"--cacheDirectory={scratch}"]
         named, files = ["--testNamePattern", pattern], ["--runTestsByPath", *files] if files else files
+    elif tool.name == "ava":
+        # It writes no file itself; a title with `*` or `!` would be a pattern.
+        program, ours = "sh", ["-c", 'exec "$@" > "$0"', str(report), program, "--tap"]
+        plain = not any(set("*!") & set(case.name) for case in only)
+        named = [f"--match={case.name}" for case in only] if plain else []
     else:
         ours = [f"--reporter={MOCHA_REPORTER}", "--reporter-option", f"output={report}"]
         named = ["--grep", pattern]
-    return [program, *ours[:1], *tool.options, *ours[1:], *(named if only else ()), *(files or tool.words)]
+    first = len(ours) if tool.name == "ava" else 1
+    return [program, *ours[:first], *tool.options, *ours[first:], *(named if only else ()), *(files or tool.words)]
 
 
 def _pattern(only: Sequence[ReportedCase]) -> str:
@@ -171,14 +178,17 @@ def _pattern(only: Sequence[ReportedCase]) -> str:
     return f"^(?:{'|'.join(names)})$"
 
 
-def read_results(report: Path, root: Path) -> tuple[ReportedCase, ...]:
+def read_results(report: Path, root: Path, tap_of: Sequence[str] | None = None) -> tuple[ReportedCase, ...]:
     """Returns the cases in the JSON that jest and vitest write, files told from `root`. Blocks.
 
-    Raises ValueError, with a reason for people, when it is none.
+    With `tap_of` it is AVA's report, which does not name the files that it is about: some of these. Raises ValueError,
+    with a reason for people, when it is no report.
     """
     text = read_text(report.parent, report.name, MAX_BYTES)
     if text is None:
         raise ValueError("the runner ended without writing its report")
+    if tap_of is not None:
+        return read_tap(text, tap_of, root)
     try:
         results = json.loads(text)["testResults"]
         cases = [case for result in results for case in _cases(result, root)]

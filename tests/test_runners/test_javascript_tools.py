@@ -33,6 +33,7 @@ def tree(folder: Path, files: dict[str, str]) -> Path:
         ("npm run lint && jest --watch -c jest.ci.js tests/unit", "jest", ["-c", "jest.ci.js"], ["tests/unit"], {}),
         ("cross-env NODE_ENV=test TZ=UTC jest --ci -i", "jest", ["-i"], [], {"NODE_ENV": "test", "TZ": "UTC"}),
         ("node --flag node_modules/jest/bin/jest.js", "jest", [], [], {"NODE_OPTIONS": "--flag"}),
+        ("xo && ava --serial && tsd", "ava", ["--serial"], [], {}),
         ("nyc mocha -r esm 'test/**/*.js' --exit; echo done", "mocha", ["-r", "esm", "--exit"], ["test/**/*.js"], {}),
     ],
 )

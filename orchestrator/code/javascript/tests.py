@@ -22,7 +22,7 @@ _USED_AT_ONCE = frozenset({"expression_statement", "call_expression", "member_ex
 """Where a module is loaded for what it does, as in `require('./shared').tests('GET')`."""
 _BLOCKS = frozenset({"statement_block", "if_statement", "else_clause", "switch_case", "switch_default"})
 """What may hold a test of the same title as another one beside it."""
-_RUNNERS = frozenset({"node:test", "vitest", "@jest/globals", "mocha"})
+_RUNNERS = frozenset({"node:test", "vitest", "@jest/globals", "mocha", "ava"})
 """Modules that have the functions which make tests. jest, mocha and vitest also make them known to every file."""
 _AROUND = frozenset(
     {"await_expression", "parenthesized_expression", "member_expression"}
