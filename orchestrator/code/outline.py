@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -120,15 +120,19 @@ _JS_TOP = re.compile(
 )
 _JS_SHARED = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?\s*=|export\s+default\b|export\s*\{")
 _JS_MEMBER = re.compile(
-    r"\s{2,4}(?:(?:static|async|get|set|public|private|protected|readonly)\s+)*([#\w$]+)\s*\([^;]*\{"
+    r"(?:\t|\s{2,4})(?:(?:static|async|get|set|public|private|protected|readonly|override|abstract)\s+)*\*?([#\w$]+)\s*"
+    r"(?:<[^()]*>)?\s*\([^;]*\{"
 )
+_MOST_LINES = 12
+"""Limit on the lines of one signature."""
 _JS_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "function", "with", "do", "else"})
 
 
 def _javascript(text: str) -> Iterator[Definition]:
     lines = text.splitlines()
     found: list[tuple[int, str, str]] = []
-    for number, line in enumerate(lines, start=1):
+    for number, begun in enumerate(lines, start=1):
+        line = _whole_signature(lines, number - 1) if begun.endswith(("(", "<")) else begun
         if top := _JS_TOP.match(line):
             found.append((number, top[1], _short(_before_body(line))))
         elif shared := _JS_SHARED.match(line):
@@ -138,6 +142,17 @@ def _javascript(text: str) -> Iterator[Definition]:
     for at, (number, name, told) in enumerate(found):
         behind = [other for other, _, signature in found[at + 1 :] if told[:1] == " " or signature[:1] != " "]
         yield Definition(name, number, (behind[0] - 1) if behind else len(lines), told)
+
+
+def _whole_signature(lines: Sequence[str], at: int) -> str:
+    """Returns a declaration that is written on several lines as one; just its first line where no body follows."""
+    begun = lines[at]
+    indent = begun[: len(begun) - len(begun.lstrip())]
+    for end in range(at + 1, min(at + _MOST_LINES, len(lines))):
+        if lines[end].startswith((f"{indent})", f"{indent}>")):
+            parts = " ".join(one.strip() for one in lines[at + 1 : end + 1])
+            return re.sub(r",?\s+(?=\))|,\s*(?=>)", "", f"{begun}{parts}") if parts.endswith("{") else begun
+    return begun
 
 
 def _before_body(line: str) -> str:

@@ -153,6 +153,15 @@ def test_outlines_name_what_can_be_built_on() -> None:
     ]
     # Read as the checks read it: with a byte order mark, and where the running Python is older than the text.
     assert told("a.py", "\ufeffdef f[T](a: T) -> T: ...\n") == ["def f(a: T) -> T"]
+    typed = "export class Hooks<\n  T extends object,\n> {\n  private _held: T;\n\n  add<N extends keyof T>(\n"
+    typed += "    name: N,\n    ...args: T[N][]\n  ): () => void {\n    this.go(\n      name,\n    );\n  }\n\n"
+    typed += "  async *go<N>(name: N) {\n  }\n}\n"
+    assert told("a.ts", typed) == [
+        "export class Hooks<T extends object>",
+        "  add<N extends keyof T>(name: N, ...args: T[N][]): () => void",
+        "  async *go<N>(name: N)",
+    ]
+    assert told("a.js", "class A {\n\trun(x) {\n\t}\n}\n") == ["class A", "  run(x)"]
     assert told(
         "a.js", "export async function f(a) {\n}\nclass A {\n  run(x) {\n  }\n}\nmodule.exports = { f };\n"
     ) == [
