@@ -70,6 +70,7 @@ def test_typescript_that_does_not_and_what_only_one_language_knows() -> None:
         ),
         ("const { test: t, describe } = require('node:test');\ndescribe.only('x', () => { t.skip('y'); });", "x>y"),
         ("import * as nt from 'node:test';\nnt.test('a', f); nt.suite('s', () => nt.it('b', f));", "a s>b"),
+        ("import t from 'ava';\nt('a', f); t.serial('b', f); t.before(f); t.serial.skip('c', f);", "a b c"),
         ("import t from 'node:test';\nt('tab\\t \\u{1F600}\\x41', f);", "tab\t\U0001f600A"),
         (
             "import t from 'node:test';\nt('a', async (c) => { await c.test('b', (d) => d.test('c', f)); });",

@@ -13,7 +13,7 @@ JOIN = " > "
 ASSERT_MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
 _TESTS, _SUITES = frozenset({"test", "it", "specify"}), frozenset({"describe", "suite", "context"})
 _VARIANTS = frozenset({"skip", "todo", "only"})
-_MODES = frozenset({"concurrent", "sequential"})
+_MODES = frozenset({"concurrent", "sequential", "serial"})
 _TABLES = frozenset({"each", "for"})
 """`test.each(rows)('title of %s', …)`: one test for each row."""
 # Rather too much than too little: what makes no test by its name may still run some.
@@ -171,7 +171,7 @@ def _test_functions(tree: Node) -> dict[str, str]:
             known[binding.name] = "test"
         elif binding.export in _SUITES:
             known[binding.name] = "describe"
-        elif binding.export in {"default", "*"} and binding.module == "node:test":
+        elif binding.export in {"default", "*"} and binding.module in {"node:test", "ava"}:
             known[binding.name] = "*"
     return known
 
