@@ -12,7 +12,15 @@ from typing import Any
 
 import yaml
 
-from orchestrator.analysis.plan_file import MARKS, holds_tasks, is_plan, render_plan, ticked_titles, ticks_left
+from orchestrator.analysis.plan_file import (
+    MARKS,
+    MOCK_NOTICE,
+    holds_tasks,
+    is_plan,
+    render_plan,
+    ticked_titles,
+    ticks_left,
+)
 from orchestrator.core.analysis import ImprovementPlan, ImprovementTask, StageStatus
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
@@ -37,11 +45,13 @@ class Outputs:
     backlog: Path | None = None
     replace: bool = False
     """Whether a backlog that is there may be overwritten."""
+    mock: bool = False
+    """Whether stand-ins answer: their plan overwrites none of a model."""
 
     @classmethod
     def of(cls, options: AnalyseOptions) -> "Outputs":
         """Returns the outputs that a command line names."""
-        return cls(folder=options.out, backlog=options.to_backlog, replace=options.replace)
+        return cls(folder=options.out, backlog=options.to_backlog, replace=options.replace, mock=options.mock)
 
     def check(self, wrote: Mapping[str, str] | None = None) -> None:
         """Raises ConfigError for what could not be written in the end, or would overwrite what is not ours.
@@ -56,6 +66,8 @@ class Outputs:
                 raise ConfigError(
                     f"{path} is there and is no improvement plan; move it, or name another folder with --out"
                 )
+            if self.mock and path.exists() and not _is_mock(_text(path)):
+                raise ConfigError(f"{path} is a plan of a model; name another folder for the mock with --out")
         if backlog is None:
             return
         if backlog.suffix.lower() not in FORMATS:
@@ -142,6 +154,10 @@ def _is_plan_json(text: str) -> bool:
     except (ValueError, RecursionError):  # not ours to overwrite
         return False
     return isinstance(held, dict) and {"analysis", "profile", "tasks"} <= held.keys()
+
+
+def _is_mock(text: str) -> bool:
+    return MOCK_NOTICE in text or '"mock": true' in text
 
 
 def _hash(data: bytes) -> str:
@@ -241,6 +257,7 @@ def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -
     notes += [f"File: {task.file}"] if task.file else []
     notes += [f"Priority stated as: {task.priority_stated}"] if task.priority_stated else []
     notes += [f"Nearly the same as {', '.join(f'{PREFIX}-{one:03d}' for one in task.near)}"] if task.near else []
+    notes += ["A mock: no model was asked"] if plan.mock else []
     notes += [f"To be looked at: {MARKS[mark]}" for mark in task.marks]
     place = f"Concerns {task.file}" if task.file else ""
     description = printable(task.description).strip()

@@ -37,12 +37,14 @@ class AnalysisInput(Value):
     """The stages; with triage all that may be picked."""
     fallback: tuple[str, ...]
     """Ids of the profile's stages, which count when triage picks none."""
+    mock: bool = False
+    """Whether stand-ins answer: a model resumes none of their analyses, and they none of a model's."""
 
     def key(self, repo: Path, settings: Settings) -> str:
         """Equal for inputs that ask for the same."""
         held = settings.analysis.model_dump_json(include=SHOWN_BY)
         prompts = (prompt.model_dump_json(exclude={"file"}) for prompt in self.prompts)
-        parts = [str(repo), self.prd, self.profile, held, *prompts]
+        parts = [str(repo), self.prd, self.profile, held, *prompts, *(["mock"] if self.mock else [])]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -58,7 +60,8 @@ def read_options(options: AnalyseOptions, settings: Settings, environment: Envir
     request = AnalysisRequest.model_construct(profile=options.profile, stages=options.stages)
     own = load_stage_prompts(options.prompts) if options.prompts is not None else None
     own_name = options.prompts.resolve().name if options.prompts is not None else ""
-    return _input(request, options.prd, own, own_name, settings, environment)
+    given = _input(request, options.prd, own, own_name, settings, environment)
+    return given.model_copy(update={"mock": options.mock})
 
 
 def read_request(request: AnalysisRequest, settings: Settings, environment: Environment) -> AnalysisInput:

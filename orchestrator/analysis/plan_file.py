@@ -16,6 +16,7 @@ from orchestrator.core.analysis import (
 from orchestrator.core.value import counted, same_title
 
 HEADING = "# MVP Improvement Plan"
+MOCK_NOTICE = "**Mock:** no model was asked. Every summary and task below is a stand-in that shows the form of a plan."
 COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"
 """A title that holds the first is written with the second: it begins no comment."""
 # `- [x] title`, as people tick it.
@@ -46,6 +47,7 @@ def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
     parts = [
         HEADING,
         f"**Generated:** {plan.generated:%Y-%m-%d %H:%M} UTC\n**Profile:** {plan.profile}",
+        *([MOCK_NOTICE] if plan.mock else []),
         "## PRD Summary",
         _quoted(plan.prd_summary) if plan.prd_summary else "No PRD was given.",
         "## Analysis",

@@ -13,6 +13,7 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.analysis.files import PLAN, PLAN_JSON, Outputs, Written, write_plan
 from orchestrator.analysis.input import PRD_SHARE, AnalysisInput, packed_repository, read_options
+from orchestrator.analysis.mock import MOCK, mock_script
 from orchestrator.analysis.plan_file import prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
@@ -44,7 +45,7 @@ from orchestrator.personas.analyst import CONTRACT, NAME, Analyst
 from orchestrator.personas.session import Desk
 from orchestrator.prompts.analysis import render_history, render_prd
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.providers.routing import open_providers
+from orchestrator.providers.routing import open_providers, open_script
 from orchestrator.providers.seats import model_of, policies_of
 from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
@@ -229,6 +230,7 @@ def freeze(
         triage=settings.analysis.triage,
         fallback=given.fallback,
         contract=settings.analysis.response_contract,
+        mock=given.mock,
         asked=given.key(repo, settings),
         started_at=SystemClock().now(),
     )
@@ -251,6 +253,7 @@ def improvement_plan(
     return ImprovementPlan(
         analysis=record.analysis,
         generated=generated,
+        mock=record.mock,
         profile=record.profile,
         repo=record.repo,
         prd_file=record.prd_file,
@@ -324,14 +327,17 @@ class Analysis:
             self._tell(f"warning: {moved}")
         given = await asyncio.to_thread(read_options, self._options, settings, environment)
         library = await asyncio.to_thread(prompt_library, settings, environment)
-        provider = await asyncio.to_thread(
-            open_providers, self._options, settings, environment, SystemClock(), alone=NAME
-        )
+        provider = None
+        if not given.mock:  # a key that is missing is told before anything is kept
+            provider = await asyncio.to_thread(
+                open_providers, self._options, settings, environment, SystemClock(), alone=NAME
+            )
         try:
             forget_secrets()
             if warning := await asyncio.to_thread(folder.make):
                 self._tell(f"warning: {warning}")
             record, packed, resumed = await asyncio.to_thread(self._chosen, given)
+            provider = provider or open_script(mock_script(record.prompts, packed), MOCK)
             # A name of its own for each: what a killed one left is resumed by the process that asks for the same.
             name, url = record.analysis, event_url(environment, folder)
             lease = Lease(url, f"analyse-{name}", folder=str(folder.home), lost=end_at_once)
@@ -345,7 +351,8 @@ class Analysis:
                     )  # fmt: skip
                     return await run.run(record, packed, self._outputs, resumed=resumed, provider=str(provider))
         finally:
-            await provider.close()
+            if provider is not None:
+                await provider.close()
 
     def _chosen(self, given: AnalysisInput) -> tuple[AnalysisRecord, Packed, bool]:
         """Returns the analysis that this command resumes (then True), as it was frozen; else a new one."""

@@ -48,6 +48,9 @@ BacklogOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the tasks as stories: .csv, .yaml or .yml.")
 ]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Overwrite an existing backlog.")]
+MockOption = Annotated[
+    bool, typer.Option("--mock", help="Try it without a model: each stage gets a stand-in that says it is one.")
+]
 IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the analysis; default: AN-001 …")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
@@ -70,6 +73,7 @@ def analyse_command(
     provider: ProviderOption = None,
     script: ScriptOption = None,
     call_log: CallLogOption = None,
+    mock: MockOption = False,
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
 ) -> int:
@@ -80,16 +84,20 @@ def analyse_command(
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
     url, as_json = context.url, context.as_json
-    settings, environment = load(context.config, [*context.overrides, *(["analysis.triage=true"] if triage else [])])
+    if mock and (triage or provider or script or call_log):
+        fail("--mock asks no model: leave out --triage, --provider, --script and --call-log")
+    picks = [f"analysis.triage={triage}".lower()] if triage or mock else []
+    settings, environment = load(context.config, [*context.overrides, *picks])
     chosen = split_names(stages)
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")
     options = AnalyseOptions(
         repo=repo or Path(), prd=prd, profile=profile, stages=chosen, prompts=prompts, out=out,
-        to_backlog=to_backlog, replace=replace, analysis=analysis, provider=provider, script=script, call_log=call_log,
+        to_backlog=to_backlog, replace=replace, analysis=analysis, script=script, call_log=call_log, mock=mock,
+        provider="scripted" if mock else provider,
     )  # fmt: skip
-    here = {"REPO": repo, "--dry-run": dry_run or None, "--provider": provider, "--script": script}
-    if _is_for_daemon(environment, url, {**here, "--call-log": call_log}):
+    here = {"REPO": repo, "--dry-run": dry_run or None, "--mock": mock or None, "--provider": provider}
+    if _is_for_daemon(environment, url, {**here, "--script": script, "--call-log": call_log}):
         return _analyse_there(options, settings, environment, url, triage=triage, as_json=as_json)
 
     # Imported here: the engine takes a second to import, and --help must not.
@@ -229,6 +237,8 @@ def _summary(written: "Written", there: bool) -> Iterator[str]:
     plan = written.plan
     yield ""
     yield f"Analysis {plan.analysis}, {plan.profile}"
+    if plan.mock:
+        yield "Mock: no model was asked; summaries and tasks are stand-ins"
     for stage in plan.stages:
         how = counted(stage.tasks, "task") if stage.status is StageStatus.ANSWERED else stage.status.replace("_", " ")
         yield f"  {stage.id:<20} {how}"

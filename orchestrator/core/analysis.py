@@ -200,6 +200,8 @@ class AnalysisRecord(Value):
     """Stage → how often it was started; absent means once."""
     wrote: dict[str, str] = {}
     """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
+    mock: bool = False
+    """Whether stand-ins answer in place of a model."""
     finished: bool = False
     """Whether every stage answered and the plan was written."""
     pruned: Pruning | None = None
@@ -236,6 +238,8 @@ class ImprovementPlan(Value):
 
     analysis: str
     generated: datetime
+    mock: bool = False
+    """Whether no model was asked: summaries and tasks are stand-ins."""
     profile: str
     repo: str
     prd_file: str = ""

@@ -13,10 +13,10 @@ from orchestrator.core.errors import ConfigError, PermanentProviderError, Servic
 from orchestrator.core.ports import Clock, Provider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
-from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
+from orchestrator.providers.scripted import CallLog, Script, ScriptedProvider, load_script
 from orchestrator.providers.seats import Seat, Seats, all_seats, default_seat, persona_seat
 from orchestrator.settings import Environment, Settings, WireStructured
-from orchestrator.settings.options import ModelOptions
+from orchestrator.settings.options import AnalyseOptions, ModelOptions
 from orchestrator.settings.prices import find_price
 from orchestrator.storage.recordings import TEAM
 
@@ -103,6 +103,12 @@ class RoutedProvider:
 
     def __str__(self) -> str:
         return str(self._seats)
+
+
+def open_script(script: Script, name: str) -> RoutedProvider:
+    """Returns a provider, called `name`, that answers everybody from a script in memory."""
+    seat = Seat(name, None, None, timeout_s=0, max_output_tokens=0)
+    return RoutedProvider(Seats(seat, {}), {seat: ScriptedProvider(script)}, ())
 
 
 class Vendor(NamedTuple):
@@ -335,8 +341,9 @@ def _scripted(
     if options.replay is not None:
         script = options.replay / TEAM
     if script is None:
+        trial = "; --mock tries `analyse` without a model" if isinstance(options, AnalyseOptions) else ""
         raise ConfigError(
             "the provider `scripted` needs --script FILE or provider.script in the configuration; "
-            "for a real model name another: --provider anthropic or openai, and --set provider.model=ID"
+            f"for a real model name another: --provider anthropic or openai, and --set provider.model=ID{trial}"
         )
     return ScriptedProvider(load_script(script), log)

@@ -31,6 +31,8 @@ class AnalyseOptions(ModelOptions):
     """Its id; else an unfinished one of the same repository and stages, or the next free one."""
     replace: bool = False
     """Whether a backlog that is there may be written over."""
+    mock: bool = False
+    """Whether stand-ins answer in place of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,15 +189,34 @@ class RetentionSettings(Section):
 
 
 PROFILES: dict[str, tuple[str, ...]] = {
-    "quick_review": ("code_quality", "security", "testing", "plan_summary"),
+    "quick_review": ("defects", "code_quality", "security", "testing", "plan_summary"),
     "full_review": (
-        *("architecture", "module_boundaries", "product_gaps", "code_quality", "error_handling", "security", "secrets"),
-        *("data_integrity", "performance", "testing", "test_reliability", "documentation", "dependencies"),
-        *("operations", "plan_summary"),
+        *("architecture", "module_boundaries", "product_gaps", "defects", "code_quality", "duplication", "dead_code"),
+        *("error_handling", "concurrency", "security", "secrets", "privacy", "data_integrity", "performance"),
+        *("testing", "test_reliability", "documentation", "dependencies", "operations", "plan_summary"),
     ),
-    "security": ("security", "secrets", "dependencies", "error_handling", "operations"),
-    "tests": ("testing", "test_reliability", "error_handling"),
-    "architecture": ("architecture", "module_boundaries", "data_integrity", "performance", "dependencies"),
+    "before_release": (
+        *("defects", "security", "secrets", "data_integrity", "compatibility", "licences", "operations"),
+        *("build_pipeline", "documentation", "plan_summary"),
+    ),
+    "architecture": (
+        *("architecture", "module_boundaries", "data_model", "data_integrity", "api_design", "scalability"),
+        *("change_scenarios", "plan_summary"),
+    ),
+    "security": (
+        *("threat_model", "security", "secrets", "privacy", "hardening", "dependencies", "error_handling"),
+        "plan_summary",
+    ),
+    "tests": ("testing", "test_reliability", "testability", "test_properties", "error_handling"),
+    "performance": ("performance", "concurrency", "resource_use", "scalability", "running_costs"),
+    "evolution": (
+        *("technical_debt", "complexity", "duplication", "dead_code", "change_scenarios", "modernisation"),
+        *("dependencies", "compatibility", "plan_summary"),
+    ),
+    "product": (
+        *("product_gaps", "user_experience", "accessibility", "localisation", "next_features", "stakeholder_brief"),
+    ),
+    "onboarding": ("onboarding", "glossary", "design_decisions", "documentation"),
 }
 
 

@@ -9,8 +9,13 @@ from orchestrator.analysis.stages import Library, choose, load_stage_prompts, of
 from orchestrator.core.analysis import StagePrompt
 from orchestrator.core.errors import ConfigError
 from orchestrator.settings import AnalysisSettings, packaged
+from tests.prompts.test_rules import said_twice
 
 OURS = load_stage_prompts(packaged("system_prompts") / "library")
+FAMILIES = (
+    *("quality", "architecture", "performance", "security", "testing", "evolution", "product", "business", "learning"),
+    "operations",
+)
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -19,24 +24,43 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
+def prompt_rows() -> list[str]:
+    """The rows of the page's table: each prompt under its family, with the first sentence of its text."""
+    ours = sorted(OURS.values(), key=lambda prompt: (FAMILIES.index(prompt.category), prompt.id))
+    about = {prompt.id: re.split(r"(?<=[.?])\s", prompt.text.split("\n\n")[1])[0] for prompt in ours}
+    return [f"| {prompt.category} | `{prompt.id}` | {about[prompt.id]} |" for prompt in ours]
+
+
+def profile_rows() -> list[str]:
+    return [f"| `{name}` | {', '.join(stages)} |" for name, stages in AnalysisSettings().profiles.items()]
+
+
 def test_the_packaged_library_is_whole() -> None:
-    assert len(OURS) >= 12
-    categories = {prompt.category for prompt in OURS.values()}
-    assert categories >= {
-        *("architecture", "quality", "reliability", "security", "performance", "testing", "documentation"),
-        "dependencies",
-    }
-    assert all(prompt.goal and prompt.stage and len(prompt.text) > 200 for prompt in OURS.values())
+    assert {prompt.category for prompt in OURS.values()} == set(FAMILIES)
+    assert all(prompt.goal and f"# {prompt.goal}\n" in prompt.text for prompt in OURS.values())
     assert all(prompt.id == Path(prompt.file).stem for prompt in OURS.values())
-    assert [prompt.id for prompt in OURS.values() if prompt.history] == ["plan_summary"]
+    assert [prompt.id for prompt in OURS.values() if prompt.history] == ["plan_summary", "stakeholder_brief"]
+    for part in ("good task", "Leave out:", "Priority:"):
+        assert [prompt.id for prompt in OURS.values() if part not in prompt.text] == []
 
 
-def test_every_profile_names_prompts_that_are_there() -> None:
-    settings = AnalysisSettings()
-    assert set(settings.profiles) >= {"quick_review", "full_review", "security", "tests", "architecture"}
-    for name in settings.profiles:
-        assert choose(Library(OURS, {}), settings, profile=name, stages=()).prompts
-    assert set(settings.profiles["full_review"]) == set(OURS)
+def test_no_prompt_says_what_another_one_says() -> None:
+    assert said_twice({prompt.id: prompt.text for prompt in OURS.values()}, run=7) == {}
+
+
+def test_every_profile_names_prompts_that_are_there_and_every_prompt_has_a_profile() -> None:
+    profiles = AnalysisSettings().profiles
+    assert {name for stages in profiles.values() for name in stages} == set(OURS)
+    for name, stages in profiles.items():
+        assert len(set(stages)) == len(stages)
+        assert not any(OURS[stage].history for stage in stages[:-1]), f"{name}: what sums up comes last"
+
+
+def test_the_page_lists_every_prompt_and_profile() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "analyse.md").read_text(encoding="utf-8").splitlines()
+    listed = [line for line in page if line.startswith(tuple(f"| {family} |" for family in FAMILIES))]
+    assert listed == prompt_rows()
+    assert [line for line in page if line.startswith("| `") and line in profile_rows()] == profile_rows()
 
 
 def test_plain_markdown_is_a_prompt_as_it_is(tmp_path: Path) -> None:

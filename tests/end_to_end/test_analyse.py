@@ -29,8 +29,8 @@ def test_full_review_of_this_project(tmp_path: Path) -> None:
     done = analyse(tmp_path, None, repo=ROOT, script=RECORDED, profile="full_review", to_backlog=tmp_path / "b.csv")
     plan = done.written.plan
     assert done.whole
-    assert len(plan.stages) == 15
-    assert len(done.calls) == len(set(done.asked)) == 16, "one stage answered in prose first"
+    assert len(plan.stages) == 20
+    assert len(done.calls) == len(set(done.asked)) == 21, "one stage answered in prose first"
     ranks = [task.priority.rank for task in plan.tasks]
     assert ranks == sorted(ranks)
     assert ranks[0] == 0
@@ -229,11 +229,12 @@ def test_triage_picks_prompts_and_unknown_ids_are_dropped(tmp_path: Path) -> Non
 
 
 def test_triage_that_picks_nothing_leaves_the_choice_to_the_profile(tmp_path: Path) -> None:
-    team = team_of({"testing": answer("A"), "test_reliability": answer("B"), "error_handling": answer("C")})
+    stages = ["testing", "test_reliability", "testability", "test_properties", "error_handling"]
+    team = team_of({stage: answer(stage) for stage in stages})
     for _ in range(3):
         team.say("analyst", "triage", "triage", {"prompts": ["none of them"]})
     done = analyse(tmp_path, team, "analysis.triage=true", profile="tests")
-    assert list(done.statuses) == ["testing", "test_reliability", "error_handling"]
+    assert list(done.statuses) == stages
 
 
 def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
@@ -247,12 +248,49 @@ def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
 def test_a_dry_run_tells_calls_and_tokens_and_writes_nothing(tmp_path: Path) -> None:
     work, _, _ = analysis(tmp_path, None, "answer.max_attempts=1", "provider.max_attempts=2", profile="quick_review")
     planned = work.dry_run().model_dump(mode="json")
-    assert planned["stages"] == ["code_quality", "security", "testing", "plan_summary"]
-    assert planned["calls"] == {"expected": 4, "maximal": 4 * (1 + 1 + 1) * 2}
-    assert planned["tokens"]["input"] > 4 * planned["tokens"]["shared"] > 0
+    assert planned["stages"] == ["defects", "code_quality", "security", "testing", "plan_summary"]
+    assert planned["calls"] == {"expected": 5, "maximal": 5 * (1 + 1 + 1) * 2}
+    assert planned["tokens"]["input"] > 5 * planned["tokens"]["shared"] > 0
     assert (planned["files"], planned["shown"], planned["left_out"]) == (3, 3, [])
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_mock_needs_no_model_and_says_everywhere_that_it_is_one(tmp_path: Path) -> None:
+    app, backlog = application(tmp_path), tmp_path / "b.yaml"
+    words = ["analyse", str(app), "--mock", "--profile", "onboarding", "--out", "out"]
+    done = run_cli([*words, "--json", "--to-backlog", str(backlog), "--set", "analysis.triage=true"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Mock: no model was asked" in done.stderr
+    plan = json.loads(done.stdout)
+    assert (plan["mock"], plan["calls"], plan["cost_usd"]) == (True, 0, 0.0)
+    assert [stage["id"] for stage in plan["stages"]] == ["onboarding", "glossary", "design_decisions", "documentation"]
+    assert all(stage["summary"].startswith("Mock answer: no model was asked") for stage in plan["stages"])
+    assert all(task["title"].startswith("Mock: ") and task["file"] in APP for task in plan["tasks"])
+    assert "**Mock:** no model was asked" in (tmp_path / "out" / "mvp_improvement_plan.md").read_text()
+    assert backlog.read_text().count("A mock:") == 4
+    logs = run_cli(["logs", "--sprint", "AN-001", "--json"], tmp_path).stdout.splitlines()
+    turns = [event for event in map(json.loads, logs) if event["event"] == "turn_finished"]
+    assert {(turn["model"], turn["paid"]) for turn in turns} == {("mock", False)}
+    assert run_cli(words, tmp_path).returncode == 0, "a mock overwrites a mock"
+    both = run_cli([*words, "--script", "team.jsonl"], tmp_path)
+    assert (both.returncode, "--mock asks no model" in both.stderr) == (2, True)
+
+
+def test_a_mock_and_a_model_keep_apart(tmp_path: Path) -> None:
+    stages = ("security", "testing")
+    first = analyse(tmp_path, team_of({"security": answer("A")}), stages=stages)
+    plan = first.written.plan_path.read_text()
+    with pytest.raises(ConfigError, match="is a plan of a model"):
+        analyse(tmp_path, None, stages=stages, mock=True)
+    assert first.written.plan_path.read_text() == plan
+    mock = analyse(tmp_path, None, stages=stages, mock=True, out=tmp_path / "mock")
+    assert (mock.written.plan.analysis, mock.titles) == (
+        "AN-002",
+        ["Mock: Security review", "Mock: Test coverage that matters"],
+    )
+    team = team_of({"security": answer("A"), "testing": answer("B")})
+    assert analyse(tmp_path, team, stages=stages).written.plan.analysis == "AN-001", "a model resumes a model's"
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -97,19 +97,19 @@ RUN = 12
 """Words in a row that no two files share: what is said twice will one day be said differently."""
 
 
-def runs_of_words(text: str) -> set[str]:
+def runs_of_words(text: str, run: int) -> set[str]:
     found = set()
     for line in without_examples(text).splitlines():
         words = re.sub(r"^\W+", "", line).split()
-        found |= {" ".join(words[start : start + RUN]) for start in range(len(words) - RUN + 1)}
+        found |= {" ".join(words[start : start + run]) for start in range(len(words) - run + 1)}
     return found
 
 
-def said_twice(files: dict[str, str]) -> dict[str, list[str]]:
+def said_twice(files: dict[str, str], run: int = RUN) -> dict[str, list[str]]:
     """Runs of words → the files they stand in, for those in more than one."""
     places: dict[str, list[str]] = {}
     for name, text in files.items():
-        for words in runs_of_words(text):
+        for words in runs_of_words(text, run):
             places.setdefault(words, []).append(name)
     return {words: names for words, names in places.items() if len(names) > 1}
 

@@ -70,7 +70,7 @@ async def test_a_command_line_says_which_repository_is_meant(guarded: Stand, tmp
             return done.exit_code, done.stderr
 
         url = ("--url", daemon.address.url)
-        for both in ((".",), ("--dry-run",), ("--provider", "anthropic"), ("--script", "x.jsonl")):
+        for both in ((".",), ("--dry-run",), ("--mock",), ("--provider", "anthropic"), ("--script", "x.jsonl")):
             code, told = await said(*both, *url)
             assert (code, "reads its own repository" in told) == (2, True), told
         code, told = await said("--profile", "nix", *url)
