@@ -48,7 +48,8 @@ def render_offered(prompts: Sequence[StagePrompt]) -> str:
 def _offered(prompt: StagePrompt) -> str:
     first = next((line for line in prompt.text.splitlines() if line.strip(" #")), "")
     about = " ".join((prompt.goal or first.strip(" #")).split())
-    return f"- `{prompt.id}`: {cap(about, 200)}" + (f" ({prompt.category})" if prompt.category else "")
+    notes = ", ".join(filter(None, (prompt.category, "is told what others found" if prompt.history else "")))
+    return f"- `{prompt.id}`: {cap(about, 200)}" + (f" ({notes})" if notes else "")
 
 
 MAX_SHARE = 5

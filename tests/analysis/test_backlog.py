@@ -64,6 +64,7 @@ def test_every_field_comes_through(tmp_path: Path, suffix: str) -> None:
         ("Bad:\n```py\nx = 1\nf(x)\n```\nMake it\ngood.", ["Make it good."]),
         ("Steps:\n1. Add.\n2. Use.\n\n**Acceptance criteria:**\n- Fast\n- Small", ["Fast", "Small"]),
         ("So:\n- a\n- b", ["a", "b"]),
+        ("- why\n\nPass `[...x]`.\n\nDone when:\n- `f()` rejects\n- it is told", ["`f()` rejects", "it is told"]),
         ("Before: slow\n\nAfter: fast", ["Before: slow", "After: fast"]),
         ("```\nonly code\n```", ["Title"]),
         ("Depends on:" + "\n" * 50_000 + "x", ["Title"]),

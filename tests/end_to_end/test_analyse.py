@@ -225,7 +225,8 @@ def test_triage_picks_prompts_and_unknown_ids_are_dropped(tmp_path: Path) -> Non
     assert list(done.statuses) == ["testing", "security"]
     assert [finding.code for finding in done.written.plan.findings] == ["triage.unknown_prompt"]
     (prompt,) = done.prompts("+triage")
-    assert "- `performance`: Performance" in prompt
+    assert "- `performance`: Performance (performance)\n" in prompt
+    assert "- `plan_summary`: What to do first (business, is told what others found)\n" in prompt
 
 
 def test_triage_that_picks_nothing_leaves_the_choice_to_the_profile(tmp_path: Path) -> None:
