@@ -86,8 +86,9 @@ def analyse_command(
     url, as_json = context.url, context.as_json
     if mock and (triage or provider or script or call_log):
         fail("--mock asks no model: leave out --triage, --provider, --script and --call-log")
-    picks = [f"analysis.triage={triage}".lower()] if triage or mock else []
-    settings, environment = load(context.config, [*context.overrides, *picks])
+    # A mock has nobody to pick prompts, whatever the settings say.
+    triaged = ["analysis.triage=true"] if triage else ["analysis.triage=false"] if mock else []
+    settings, environment = load(context.config, [*context.overrides, *triaged])
     chosen = split_names(stages)
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")
@@ -105,10 +106,7 @@ def analyse_command(
 
     if dry_run:
         planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
-        if as_json:
-            print_json(planned.model_dump(mode="json"))
-        for line in () if as_json else _estimate_lines(planned):
-            print(safe(line))
+        _print_estimate(planned, as_json=as_json)
         return Exit.GOOD
     printer = make_printer(settings, as_json=as_json, log_format=log_format)
     tell = say if as_json else printer.say
@@ -118,6 +116,13 @@ def analyse_command(
         say("interrupted; the same command goes on where this one stopped")
         return Exit.INTERRUPTED
     return _report(written, tell, as_json=as_json)
+
+
+def _print_estimate(planned: "AnalysisEstimate", *, as_json: bool) -> None:
+    if as_json:
+        print_json(planned.model_dump(mode="json"))
+    for line in () if as_json else _estimate_lines(planned):
+        print(safe(line))
 
 
 def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
