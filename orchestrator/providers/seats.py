@@ -127,7 +127,7 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     """Persona → its seat. `forced` (--provider) answers everybody: what a persona says for another one is left out.
 
     Reviewers have one only while review is on. Raises ConfigError for an unknown persona or provider, and for a
-    reviewer who is called like another persona.
+    reviewer who is called like another persona, and for iterations of a persona that has none.
     """
     for name in settings.review.reviewers:
         if name in (*PERSONAS, *OTHERS):
@@ -138,6 +138,12 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     for name in settings.personas:
         if name not in known:
             raise ConfigError(f"configuration personas.{name}: there is no such persona{suggest(name, known)}")
+        counted = (mike.NAME, *settings.review.reviewers)
+        if settings.personas[name].max_iterations is not None and name not in counted:
+            raise ConfigError(
+                f"configuration personas.{name}.max_iterations: only {' and '.join(counted)} have iterations of their "
+                "own; deliveries are counted by build.max_attempts, test runs by test.max_attempts"
+            )
     default = default_seat(settings, forced)
     return {
         persona: persona_seat(settings, persona, default, forced) for persona in (*PERSONAS, *settings.review.names)

@@ -148,6 +148,8 @@ class PersonaSettings(RequestSettings):
     """How its files are asked for, whatever its model; empty: as `wire` says."""
     structured: WireStructured | None = None
     """Whether schemas are sent, whatever its model; empty: as `wire` says."""
+    max_iterations: int | None = Field(default=None, ge=1)
+    """The architect's plans or a reviewer's reviews; empty: `plan.max_iterations`, `review.max_iterations`."""
     stronger: ModelSettings | None = None
     """Who answers instead after the same answer or faults twice, and of deliveries when tests failed as before;
     empty: `models.strong`."""
@@ -425,3 +427,19 @@ class Settings(Section):
     state: StateSettings = StateSettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     retention: RetentionSettings = RetentionSettings()
+
+    @property
+    def _own_iterations(self) -> dict[str, int]:
+        return {name: own.max_iterations for name, own in self.personas.items() if own.max_iterations is not None}
+
+    @property
+    def most_plans(self) -> int:
+        """Returns how many plans of a story are judged."""
+        # Besides reviewers the architect alone may have a number of its own: `providers.seats` refuses any other.
+        own = [most for name, most in self._own_iterations.items() if name not in self.review.reviewers]
+        return own[0] if own else self.plan.max_iterations
+
+    @property
+    def own_reviews(self) -> dict[str, int]:
+        """Returns reviewer → reviews of one task, for those that have a number of their own."""
+        return {name: most for name, most in self._own_iterations.items() if name in self.review.names}

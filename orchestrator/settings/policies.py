@@ -54,6 +54,8 @@ class Policies(Section):
     pushed: bool = True
     """Whether results are pushed, so that people are asked about what nobody would look at before it counts; so they
     were of every story that an older release began."""
+    own_reviews: dict[str, int] = Field(default_factory=dict)
+    """Reviewer → reviews of one task; `review.max_iterations` for one that is not named."""
     natural_answers: bool = True
     """Whether names that are ours are given by us, and whole files are read as models write them; False for a story
     that an older release began: read otherwise, its recorded replies would lead to other steps."""
@@ -67,9 +69,11 @@ class Policies(Section):
         cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
     ) -> "Policies":
         """Returns the part of `settings` that must not change in a running story; the caller works the others out."""
-        names = ("answer", "plan", "gate", "build", "amendment", "contract", "review", "test")
+        names = ("answer", "gate", "build", "amendment", "contract", "review", "test")
         return cls(
             **{name: getattr(settings, name) for name in names},
+            plan=settings.plan.model_copy(update={"max_iterations": settings.most_plans}),
+            own_reviews=settings.own_reviews,
             context_tokens=settings.prompts.context_tokens,
             looks=settings.look.max_per_turn,
             steps=STEPS,
@@ -81,6 +85,15 @@ class Policies(Section):
     def may_plan(self, persona: str) -> bool:
         """Returns whether a persona may be asked for files as an action plan."""
         return self.formats.get(persona, "auto") != "json"
+
+    def reviews_of(self, reviewer: str) -> int:
+        """Returns how many reviews of a task a reviewer may send it back in."""
+        return self.own_reviews.get(reviewer, self.review.max_iterations)
+
+    @property
+    def most_reviews(self) -> int:
+        """Returns how many reviews of one task there are at most."""
+        return max(map(self.reviews_of, self.review.names), default=self.review.max_iterations)
 
     def loop(
         self,
@@ -100,7 +113,7 @@ class Policies(Section):
             Loop.ANSWER: 1 + self.answer.max_attempts,
             Loop.PLAN: self.plan.max_iterations,
             Loop.BUILD: self.build.max_attempts,
-            Loop.REVIEW: self.review.max_iterations,
+            Loop.REVIEW: self.most_reviews,
             Loop.TEST: self.test.max_attempts,
         }
         stop: stop_base = stop_after_attempt(most[name]) if name in most else stop_never

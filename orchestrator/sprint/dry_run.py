@@ -21,6 +21,8 @@ an error; `budget.calls_per_story` counts the same.
     single    (amendment.max_per_story + 1) x (1 + looks) x request: amendments of the contract, one resolution of a
               merge
 
+Iterations are a persona's own where it has some; of several reviewers the most count.
+
 Requests for missing tasks and continuations are replies of the answer that they belong to; a stronger model answers in
 place of the usual one. The reviews of a task are counted over its whole story: it is built once for each run of the
 tests, and once for each review that sends it back. With review off both terms fall away.
@@ -38,7 +40,7 @@ from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
 from orchestrator.core.story import BacklogContent, Story, closers, done_rows, waves
 from orchestrator.core.value import Value
-from orchestrator.settings import Settings
+from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.selection import needs_within, outside_dependencies
 
 
@@ -81,12 +83,13 @@ def most_calls(settings: Settings, plan_tasks: int | None = None) -> StoryCalls:
     answer = reading + looks * request
     delivery = (settings.build.max_attempts + repair + looks) * request
     review = len(settings.review.names) * (REPLIES + looks) * request
-    sent_back = settings.review.max_iterations - 1 if review else 0
+    policies = Policies.of(settings)
+    sent_back = policies.most_reviews - 1 if review else 0
     return StoryCalls(
         reading=reading if plan_tasks is not None else 0,
-        plans=settings.plan.max_iterations * answer if plan_tasks is None else 0,
+        plans=policies.plan.max_iterations * answer if plan_tasks is None else 0,
         builds=tasks * (attempts + sent_back) * delivery,
-        reviews=tasks * settings.review.max_iterations * review,
+        reviews=tasks * policies.most_reviews * review,
         suites=min(attempts + 1, 3) * answer,
         analyses=(attempts - 1) * answer,
         single=(settings.amendment.max_per_story + 1) * (1 + looks) * request,

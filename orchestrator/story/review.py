@@ -24,12 +24,12 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
     An approved change without a new edit, or an empty change, is not reviewed again. A change after the last review
     continues unapproved, because no one has seen it.
     """
-    known, most = progress.reviews[task.task_id], stage.policies.review.max_iterations
+    known = progress.reviews[task.task_id]
     change = await _change(stage, contract, task, known)
     known.unread = change != known.read
     if not known.unread and (not known.rounds or _approved(known)):
         return ReviewRoute.APPROVED
-    if len(known.rounds) < most:
+    if len(known.rounds) < stage.policies.most_reviews:
         advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
         brief = ReviewBrief(
@@ -43,9 +43,16 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
         known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
         known.read, known.unread = change, False
     approved = not known.unread and _approved(known)
+    most = _most_reviews(stage, known)
     route = route_review(approved, len(known.rounds), most)
-    await _tell(stage, task, known, route)
+    await _tell(stage, task, known, route, most)
     return route
+
+
+def _most_reviews(stage: Stage, known: TaskReviews) -> int:
+    """Returns the reviews that may send the task back: all must approve, so the least of those who do not count."""
+    against = [reviewed.by for reviewed in unsettled(known) if not reviewed.approved and not known.unread]
+    return min(map(stage.policies.reviews_of, against), default=stage.policies.most_reviews)
 
 
 async def _change(stage: Stage, contract: ArchitectureContract, task: Task, known: TaskReviews) -> str:
@@ -68,8 +75,8 @@ def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
     return tuple(issue.model_copy(update={"number": number}) for number, issue in enumerate(issues, start=1))
 
 
-async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute) -> None:
-    most, done = stage.policies.review.max_iterations, len(known.rounds)
+async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute, most: int) -> None:
+    done = len(known.rounds)
     last = () if known.unread else known.rounds[-1]
     against = ", ".join(reviewed.by for reviewed in last if not reviewed.approved)
     if route is ReviewRoute.UNAPPROVED:
@@ -83,7 +90,7 @@ async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute
         verdict, told = Verdict.APPROVED, f"is approved by {names} in review {done} of {most}"
     await stage.decide(
         "review_judged", f"{task.task_id} {told}", Loop.REVIEW, verdict,
-        findings=_findings(task, last), attempt=max(done, 1), left=most - done, task=task.task_id,
+        findings=_findings(task, last), attempt=max(done, 1), left=max(0, most - done), task=task.task_id,
         level=Level.INFO if verdict is Verdict.APPROVED else Level.WARN,
         reviews=[_short(reviewed, done).model_dump(mode="json") for reviewed in last],
     )  # fmt: skip

@@ -13,7 +13,7 @@ from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers, require_seat
-from orchestrator.providers.seats import all_seats, formats_of, seats_of
+from orchestrator.providers.seats import all_seats, formats_of, policies_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.providers.http_server import Answer, completion, message, model_server
@@ -116,6 +116,20 @@ def test_reviewers_have_seats_by_their_configured_names_while_there_is_review(tm
         seats(tmp_path, *named, "personas.securty.model=m")
     with pytest.raises(ConfigError, match="alex is another persona"):
         seats(tmp_path, *REAL, "review.reviewers=[alex]")
+
+
+def test_a_persona_has_iterations_of_its_own_where_it_has_a_loop(tmp_path: Path) -> None:
+    named = ("review.reviewers=[reviewer, security]", "personas.security.max_iterations=8")
+    settings, _ = load(None, [*named, "personas.mike.max_iterations=1"], plain_environment(), tmp_path)
+    policies = policies_of(settings)
+    assert (policies.plan.max_iterations, policies.most_reviews) == (1, 8)
+    assert [policies.reviews_of(name) for name in ("reviewer", "security")] == [5, 8]
+    for name in ("alex", "jordan", "analyst"):
+        settings, _ = load(None, [f"personas.{name}.max_iterations=2"], plain_environment(), tmp_path)
+        with pytest.raises(ConfigError, match=rf"personas.{name}.max_iterations: only mike and reviewer have"):
+            policies_of(settings)
+    with pytest.raises(ConfigError, match=r"personas.mike.max_iterations.*greater than or equal to 1"):
+        load(None, ["personas.mike.max_iterations=0"], plain_environment(), tmp_path)
 
 
 def test_of_providers_that_share_a_key_the_first_is_named() -> None:

@@ -74,6 +74,14 @@ LAVISH = {"calls_per_story": 10_000}
         ),
         (
             {
+                "budget": LAVISH,
+                "review": {"reviewers": ["a", "b"]},
+                "personas": {"mike": {"max_iterations": 1}, "a": {"max_iterations": 1}, "b": {"max_iterations": 2}},
+            },
+            35 + 3 * (4 * 35 + 2 * 50) + 5 * 35 + 80,
+        ),
+        (
+            {
                 "provider": {"max_attempts": 1},
                 "answer": {"max_attempts": 0, "repair_requests": 0},
                 "plan": {"max_iterations": 1, "expected_tasks": 1},

@@ -124,6 +124,32 @@ async def test_all_reviewers_must_approve_and_the_comments_of_all_go_back(tmp_pa
     assert third.count("It returns nothing useful") == 2
 
 
+@pytest.mark.parametrize(
+    ("own", "ends"),
+    [({"security": 1}, [("unapproved", 1, 0)]), ({"security": 3}, [("sent_back", 1, 2), ("approved", 2, 1)])],
+)
+async def test_a_reviewers_own_number_counts_when_it_does_not_approve(
+    tmp_path: Path, own: dict[str, int], ends: list[tuple[str, int, int]]
+) -> None:
+    stand = prepared(tmp_path, APPROVED, APPROVED, deliveries=2)
+    for text in (FIXES, APPROVED):
+        stand.team.review(A, 1, text, by="security")
+    review = {"enabled": True, "reviewers": ["reviewer", "security"], "max_iterations": 2}
+    await stand.run(await provider(stand.team, tmp_path), review=review, own_reviews=own)
+    assert judged(stand) == ends
+    assert untrue(stand.sink.events) == []
+
+
+async def test_the_number_of_a_reviewer_who_approves_ends_nothing(tmp_path: Path) -> None:
+    stand = prepared(tmp_path, NO, NO, APPROVED, deliveries=3)
+    for _ in range(3):
+        stand.team.review(A, 1, APPROVED, by="security")
+    review = {"enabled": True, "reviewers": ["reviewer", "security"], "max_iterations": 3}
+    outcome = await stand.run(await provider(stand.team, tmp_path), review=review, own_reviews={"security": 1})
+    assert outcome.status is StoryStatus.DONE
+    assert judged(stand) == [("sent_back", 1, 2), ("sent_back", 2, 1), ("approved", 3, 0)]
+
+
 async def test_review_can_be_switched_off(tmp_path: Path) -> None:
     stand = prepared(tmp_path, NO)
     outcome = await stand.run(await provider(stand.team, tmp_path), review={"enabled": False})
