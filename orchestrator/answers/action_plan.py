@@ -21,7 +21,7 @@ from orchestrator.answers.markdown import Block, Source, TooManyBlocks, blocks_o
 from orchestrator.answers.paths import path_of
 from orchestrator.answers.result import Extraction, Repair, Status
 from orchestrator.core.action_plan import ActionPlan, Verb
-from orchestrator.core.finding import Finding, Where, blocking, major, minor
+from orchestrator.core.finding import Finding, Severity, Where, blocking, major, minor
 from orchestrator.core.value import Value
 
 RATIONALE, ACTIONS = "rationale", "action plan"
@@ -29,6 +29,8 @@ PLAN_LAYER = "action_plan"
 """Layer of an extraction that was read as an action plan."""
 MAX_WRAPS = 5
 """Code blocks that are looked into for a plan."""
+TITLES = "plan.titles"
+"""Code of the finding on titles beside the one at the beginning; older releases refused such a plan."""
 _PLAN, _CUT = "action_plan", "cut"
 _WRAPS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
 _NAMED = re.compile(r"action\s+plan|rationale", re.IGNORECASE)
@@ -118,6 +120,15 @@ def plan_answer(text: str) -> Extraction | None:
     )
 
 
+def without_more_titles(found: Extraction) -> Extraction:
+    """Returns what older releases made of a plan with such titles: nothing."""
+    problems = tuple(
+        one.model_copy(update={"severity": Severity.MAJOR}) if one.code == TITLES else one for one in found.problems
+    )
+    refused = {"value": None, "status": Status.REFUSED, "layer": "none", "complete": False, "problems": problems}
+    return found.model_copy(update=refused)
+
+
 def plan_in(value: Any) -> ActionPlan | None:
     """Returns the plan in an extracted value, None where the answer came as JSON."""
     return ActionPlan.model_validate(value[_PLAN]) if isinstance(value, dict) and _PLAN in value else None
@@ -157,17 +168,17 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
         where = Where(line=blocks[0].line) if blocks else Where()
         fix = "Answer with one `# Title`, `## Rationale`, `## Action Plan`, and below it the actions."
         return _refused((*source.findings, major("plan.none", "the text holds no action plan", where=where, fix=fix)))
-    titles = [at for at, block in enumerate(blocks) if block.kind == "heading" and block.level == 1]
+    titles = [at for at, block in enumerate(blocks) if _is_title(block)]
     first = next((at for at, one in enumerate(blocks) if is_heading(one, RATIONALE) or is_heading(one, ACTIONS)), 0)
-    start = max((at for at in titles if at < first), default=first if not titles else titles[0])
+    start = max((at for at in titles if at < first), default=first)
     own = blocks[start:]
     titled = own[0].kind == "heading" and own[0].level == 1
-    body = own[1:] if titled else own
+    body = _without_titles(own[1:] if titled else own)
     acts = next((at for at, block in enumerate(body) if is_heading(block, ACTIONS)), len(body))
     stop = next((at for at in range(acts + 1, len(body)) if _ends_actions(body[at])), len(body))
-    told = [*source.findings, *_titles([blocks[at].line for at in titles]), *_open_fences(own)]
+    told = [*source.findings, *_titles([blocks[at].line for at in titles], titled), *_open_fences(own)]
     told += [*_sections(body, blocks[-1].end), *_around(blocks[:start], own[0], titled)]
-    told += [*_outside([*body[:acts], *body[stop:]]), *_unclear(body[acts + 1 : stop])]
+    told += [*_outside([*blocks[:start], *body[:acts], *body[stop:]]), *_unclear(body[acts + 1 : stop])]
     if blocking(told):
         return _refused(_once(told))
     begun, behind = _rationale(body, own[-1].end + 1)
@@ -221,11 +232,24 @@ def has_plan(blocks: Sequence[Block]) -> bool:
     return len(headings) == 2 and headings[0].level == 1 and is_heading(headings[1], RATIONALE)
 
 
-def _titles(lines: Sequence[int]) -> Iterator[Finding]:
-    if len(lines) > 1:
-        message = f"there is more than one title (`# …`): lines {', '.join(map(str, lines))}"
+def _titles(lines: Sequence[int], titled: bool) -> Iterator[Finding]:
+    further = lines[titled:]
+    if further:
+        message = f"a title (`# …`) stands elsewhere than at the beginning: lines {', '.join(map(str, lines))}"
         fix = "Answer with one plan and one `# Title`; write other headings as `## …`."
-        yield major("plan.titles", message, where=Where(line=lines[1]), fix=fix)
+        yield minor(TITLES, message, where=Where(line=further[0]), fix=fix)
+
+
+def _is_title(block: Block) -> bool:
+    """Returns whether a block is a heading of the first level, and no action or mark that was written as one."""
+    return block.kind == "heading" and block.level == 1 and not _is_exact(block) and mark_of(block.text) is None
+
+
+def _without_titles(body: list[Block]) -> list[Block]:
+    """Returns the blocks without further titles between the actions: it is certain that those behind them are meant."""
+    acts = next((at for at, block in enumerate(body) if is_heading(block, ACTIONS)), len(body))
+    last = max((at for at, block in enumerate(body) if _is_exact(block)), default=0)
+    return [block for at, block in enumerate(body) if not (acts < at < last and _is_title(block))]
 
 
 def _sections(body: Sequence[Block], last: int) -> Iterator[Finding]:
@@ -255,13 +279,13 @@ def _ends_actions(block: Block) -> bool:
     """Returns whether another section begins."""
     if block.kind != "heading" or block.level > 2:
         return False
-    return block.level == 1 or not (action_heading(block.text) or mark_of(block.text))
+    return _is_title(block) or not (action_heading(block.text) or mark_of(block.text))
 
 
 def _outside(blocks: Sequence[Block]) -> Iterator[Finding]:
     """Actions that stand in no Action Plan would be lost without a word."""
     for block in blocks:
-        found = action_heading(block.text) if block.kind == "heading" and block.level == 3 else None
+        found = action_heading(block.text) if block.kind == "heading" and block.level in {1, 3} else None
         if found is not None and (found.exact or found.rest or block.text.strip("`*: ").isupper()):
             message = f"`{words(block.text)[:60]}` stands outside of the section `## Action Plan`"
             fix = "Move every action below `## Action Plan`."

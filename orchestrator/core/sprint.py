@@ -423,6 +423,8 @@ class FormOutcome(Value):
     """Asked for in this form and given in another, where they are counted."""
     copied: int = 0
     """Answers that repeated the prompt's example."""
+    repairs: dict[str, int] = {}
+    """Kind of slip → answers that had it, whether they could be read or not; most frequent first."""
 
 
 class SprintReport(Value):

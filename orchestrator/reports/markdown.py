@@ -62,12 +62,14 @@ def _forms(report: SprintReport) -> Iterator[str]:
     told = report.totals.get("forms")
     forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
     if forms:
-        head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable")
+        head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable", "Slips")
         named = {"plan": "action plan", "whole": "whole files", "json": "JSON"}
         rows = (
             (
                 *(_cell(one.model) or "scripted", named.get(one.form, one.form)),
                 *map(str, (one.answers, one.whole, one.mended, one.cut_off, one.unreadable)),
+                # The most frequent come first, and a cell has an end.
+                _cell(", ".join(f"{kind.replace('_', ' ')} ×{count}" for kind, count in one.repairs.items())),
             )
             for one in forms
             if one.answers

@@ -246,15 +246,24 @@ _COUNTED = {"ok": "whole", "repaired": "mended", "truncated": "cut_off", "refuse
 def forms(events: Iterable[Event]) -> tuple[FormOutcome, ...]:
     """Returns an entry per model and answer form, by name; an unreadable answer counts under the requested form."""
     counts: dict[tuple[str, str], Counter[str]] = {}
+    slips: dict[tuple[str, str], Counter[str]] = {}
     for event in events:
         if event.name != READ:
             continue
         model, given = str(event.data.get("model") or ""), str(event.data.get("given") or "")
         found = counts.setdefault((model, given), Counter())
         found["answers"] += 1
+        slips.setdefault((model, given), Counter()).update({*event.data.get("repairs", ())})
         found[_COUNTED.get(str(event.data.get("status")), "unreadable")] += 1
         if event.data.get("copied"):
             found["copied"] += 1
         if (asked := str(event.data.get("asked") or given)) != given:
             counts.setdefault((model, asked), Counter({"answers": 0}))["otherwise"] += 1
-    return tuple(FormOutcome(model=model, form=form, **found) for (model, form), found in sorted(counts.items()))
+    return tuple(
+        FormOutcome(model=key[0], form=key[1], **found, repairs=_most_first(slips.get(key, Counter())))
+        for key, found in sorted(counts.items())
+    )
+
+
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

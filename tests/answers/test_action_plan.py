@@ -140,8 +140,10 @@ FIND, REPLACE = "#### FIND:\n\n```\na\n```\n\n", "#### REPLACE:\n\n```\nb\n```\n
         ("", "plan.none", None),
         ("Just words.", "plan.none", 1),
         (HEAD.replace("## Action Plan\n\n", "") + A, "plan.outside", 7),
-        (HEAD.replace("# T", "# T\n# U") + A, "plan.titles", 2),
-        (HEAD + A + "\n# End\n", "plan.titles", 17),
+        (HEAD + A + "\n# DELETE\n\n- **File Path:** [b.py](/b.py)\n", "plan.outside", 17),
+        (HEAD + A + f"\n# End\n\n## Notes\n\n{B}", "plan.outside", 21),
+        (f"# Draft\n\n{B}\n" + HEAD + A, "plan.outside", 3),
+        (HEAD + A + f"\n{HEAD}{B}", "plan.section", 23),
         (HEAD.replace("## Rationale\n\nR\n\n", "") + A, "plan.section", 11),
         (HEAD + A + "\n## Action Plan\n\n" + B, "plan.section", 17),
         (HEAD + "Nothing to do.\n", "plan.no_actions", 9),
@@ -186,8 +188,8 @@ def test_what_leaves_doubt_is_refused_with_its_line(text: str, code: str, line: 
 
 
 def test_findings_of_a_stage_come_together() -> None:
-    text = HEAD.replace("## Rationale", "# Two") + A.replace("CREATE", "UPDATE")
-    assert {f.code for f in parse_plan(text).findings if f.severity.blocks} == {"plan.titles", "plan.section"}
+    text = HEAD.replace("## Rationale", f"# Two\n\n{B}") + A.replace("CREATE", "UPDATE")
+    assert {f.code for f in parse_plan(text).findings if f.severity.blocks} == {"plan.outside", "plan.section"}
     text = HEAD + A.replace("CREATE", "UPDATE") + B.replace("[b.py](/b.py)", "") + EDIT + REPLACE
     assert {f.code for f in parse_plan(text).findings if f.severity.blocks} == {"plan.verb", "plan.path", "plan.pairs"}
 

@@ -49,18 +49,20 @@ def script_of(entries: Iterable[dict[str, Any]]) -> Script:
     return script
 
 
-def bench(*entries: dict[str, Any], policies: Policies | None = None) -> Bench:
+def bench(
+    *entries: dict[str, Any], policies: Policies | None = None, step: type[SimulatedStep] = SimulatedStep
+) -> Bench:
     """A desk of US-1 whose replies are `entries`."""
     sink = MemorySink()
-    step = SimulatedStep(ScriptedProvider(script_of(entries)), sink, story=STORY)
+    steps = step(ScriptedProvider(script_of(entries)), sink, story=STORY)
     desk = Desk(
-        step=step,
+        step=steps,
         library=LIBRARY,
         policies=policies or Policies(),
         story=STORY,
         schemas=schema_texts(),
     )
-    return Bench(desk=desk, step=step, sink=sink)
+    return Bench(desk=desk, step=steps, sink=sink)
 
 
 class Babbler:

@@ -12,8 +12,10 @@ from orchestrator.core.calls.exchange import Delivered, MergeBrief, TaskBrief
 from orchestrator.core.delivery import Conflict, Delivery
 from orchestrator.core.finding import Finding
 from orchestrator.personas.alex import Alex
+from orchestrator.reports.report import forms
 from orchestrator.settings import Policies
 from orchestrator.settings.model import BuildSettings
+from orchestrator.testing.simulated import SimulatedStep
 from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
@@ -89,6 +91,24 @@ async def test_after_a_failure_that_came_back_a_file_is_wanted_whole_where_an_an
     assert result.accepted
     assert ("Deliver every file you change whole" in at.step.prompts[0].text) is whole
     assert ("### `EDIT`" in at.segment(0, "rules")) is not whole
+
+
+class OlderStep(SimulatedStep):
+    """Of a story that an older release began."""
+
+    async def patched(self, name: str) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("older", [False, True])
+async def test_a_plan_with_further_titles_is_read_and_its_slip_counted(older: bool) -> None:
+    titles = plan(A, B).replace("---\n\n###", "# Then\n\n###")
+    at = bench(says(titles), says(JSON), step=OlderStep if older else SimulatedStep)
+    assert (await delivered(at)).accepted
+    assert at.asked == ["delivery 1", "delivery 2"][: 1 + older], "its recorded steps go on from a refusal"
+    (form,) = forms(at.sink.named("answer_read")[:1])
+    assert form.repairs == {"separator": 1, "titles": 1}
+    assert (form.mended, form.unreadable) == ((0, 1) if older else (1, 0))
 
 
 async def test_read_then_edit() -> None:
