@@ -12,6 +12,7 @@ from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.event import Level
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
@@ -99,6 +100,15 @@ async def test_a_story_without_trouble_is_merged(tmp_path: Path) -> None:
     assert outcome.branch == "orchestrator/sprint/US-1"
     assert outcome.commit
     assert stand.runner.ran == [("tests/test_us_1.py",), None]
+
+
+@pytest.mark.parametrize("old", [5, 0])
+async def test_where_new_files_lie_elsewhere_than_the_others_an_event_says_so(tmp_path: Path, old: int) -> None:
+    base = {f"src/part_{n}.py": "" for n in range(old)} | {f"checks/tests/test_{n}.py": "" for n in range(old)}
+    stand = Stand(tmp_path, base=base)
+    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+    told = [(event.level, event.data["usual"]) for event in stand.sink.named("places_unusual")]
+    assert told == ([(Level.INFO, {"us_1.py": "src/"}), (Level.INFO, {"tests/test_us_1.py": "checks/"})] if old else [])
 
 
 async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
