@@ -19,6 +19,7 @@ from orchestrator.app.runners import command_path, sandbox_for
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.code.shell import script
 from orchestrator.core.action_plan import Execute, ExecutionReport, is_url
+from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError, WorkspaceError
 from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.core.suite import Access, CommandResult
@@ -35,9 +36,15 @@ MAX_DIFF_LINES = 20_000
 """Lines of a file whose difference is shown line by line."""
 
 
-def check_plan(text: str, repo: Path | None, context: tuple[str, ...] | None, story: str | None = None) -> JudgedPlan:
+def check_plan(
+    text: str,
+    repo: Path | None,
+    context: tuple[str, ...] | None,
+    story: str | None = None,
+    contract: ArchitectureContract | None = None,
+) -> JudgedPlan:
     """Returns what the checks say about a plan; `context` None: what was shown is unknown. Raises ConfigError."""
-    return judge_plan(text, None if repo is None else _world(text, repo, context), story)
+    return judge_plan(text, None if repo is None else _world(text, repo, context), story, contract)
 
 
 def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:

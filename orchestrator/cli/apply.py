@@ -1,8 +1,11 @@
 """`apply`: a person's action plan, checked, shown and carried out in a folder."""
 
 import asyncio
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,10 +14,12 @@ from rich.text import Text
 from orchestrator.app.judge import judged_json
 from orchestrator.app.plans import apply, check_plan, diff_plan
 from orchestrator.cli.check import ShownOption, get_exit_code, say_findings, split_context
+from orchestrator.cli.commands import replan
 from orchestrator.cli.common import (
     Context,
     Exit,
     FileArgument,
+    SprintOption,
     command,
     command_group,
     fail,
@@ -24,12 +29,18 @@ from orchestrator.cli.common import (
     say,
 )
 from orchestrator.core.action_plan import ActionPlan, ExecutionReport
-from orchestrator.core.value import printable
+from orchestrator.core.command import Choice
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.finding import Finding, blocking, questions
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.value import printable, shortened
 from orchestrator.prompts.feedback import render_execution_report
 from orchestrator.settings import forget_secrets
 from orchestrator.sprint.judge import JudgedPlan, PlanKind, kind_of
 
 app = command_group()
+MOST_TOLD = 600
+"""Characters of the findings in a comment for the architect."""
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))
 
 
@@ -39,6 +50,11 @@ def apply_command(
     file: FileArgument,
     repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The folder; default: this one.")] = Path(),
     context: ShownOption = None,
+    story: Annotated[
+        str | None,
+        typer.Option("--story", metavar="ID", help="The plan's story: its contract counts, and it can be replanned."),
+    ] = None,
+    sprint: SprintOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Write the files and run the commands without asking.")] = False,
 ) -> int:
     """Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
@@ -46,20 +62,32 @@ def apply_command(
     Commands of EXECUTE run after the files are written, confined, after a second question; when one fails, the rest is
     skipped.
 
+    With --story the plan is also held against the story's recorded contract. A plan that is not valid is not written;
+    then the command is shown that has the story planned again with what was found, and on a terminal you are asked
+    whether to give it.
+
     Exit 0: done; 1: not valid, not confirmed, or something failed; 3: cut off; 4: no plan in the text.
 
     Example: orchestrator apply plan.md --repo ./app
+
+    Example: orchestrator apply plan.md --repo ./app --story US-003
 
     Example: orchestrator apply plan.md --yes --json
     """
     settings, environment, as_json = call.settings, call.environment, call.as_json
     # No command of the plan inherits a key.
     forget_secrets()
-    judged = check_plan(_action_plan(file), repo, split_context(context))
+    text = _action_plan(file)
+    known = call.sprints.story(sprint, story) if story is not None else {}
+    contract = ArchitectureContract.model_validate(known["contract"]) if known.get("contract") else None
+    judged = check_plan(text, repo, split_context(context), story, contract)
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:
         _tell_invalid(judged, as_json)
-        return get_exit_code(judged.judged)
+        code = get_exit_code(judged.judged)
+        if code is Exit.NOT_DONE and not as_json:
+            _offer_replan(call, known, judged.judged.findings, may_ask=not yes)
+        return code
     if as_json and not yes:
         fail("--json asks nothing: give --yes with it")
     if not as_json:
@@ -67,11 +95,34 @@ def apply_command(
         _show(judged, plan)
     if not yes and not _confirmed("Write these changes?" if _changes(judged) else "Carry this plan out?"):
         say("nothing was written")
+        if questions(judged.judged.findings):
+            _offer_replan(call, known, judged.judged.findings, may_ask=True)
         return Exit.NOT_DONE
     commands = bool(plan.commands) and (yes or _confirmed(f"Run these commands ({len(plan.commands)})?"))
     report = asyncio.run(apply(judged, repo, settings, environment, commands=commands))
     _tell(judged, report, as_json)
     return Exit.GOOD if report.ok else Exit.NOT_DONE
+
+
+def _offer_replan(call: Context, story: Mapping[str, Any], findings: Sequence[Finding], *, may_ask: bool) -> None:
+    """Says how to have the plan's story planned again, and has it done where a person at a terminal wants it.
+
+    `story` is as `show --json` prints it; empty where none was named.
+    """
+    if not story:
+        say("if it belongs to a story, name it with --story ID: its contract counts then, and it can be planned again")
+        return
+    name, sprint, status = str(story["id"]), str(story["sprint"]), StoryStatus(story["status"])
+    asked, ended = story["question"], status.final and status not in {StoryStatus.DONE, StoryStatus.BLOCKED}
+    if not (ended if asked is None else Choice.REPLAN in asked["choices"]):
+        say(f"{name} is {status} and cannot be planned again now")
+        return
+    found = blocking(findings) or questions(findings)
+    told = "; ".join(one.message for one in found)
+    comment = shortened(f"Found in a plan that was to be applied by hand: {told}", MOST_TOLD)
+    say(f"to have {name} planned again: orchestrator replan {name} --sprint {sprint} --comment {shlex.quote(comment)}")
+    if may_ask and sys.stdin.isatty() and sys.stdout.isatty() and _confirmed(f"Have {name} planned again so?"):
+        replan(call, sprint, name, comment)
 
 
 def _action_plan(file: str) -> str:

@@ -203,6 +203,11 @@ def replan_command(
 
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
+    return replan(context, sprint, story, comment, gate)
+
+
+def replan(context: Context, sprint: str | None, story: str, comment: str, gate: int | None = None) -> int:
+    """Has a story planned again and prints what comes of it. Returns the exit code. Raises ConfigError."""
     given = ReplanBody(comment=clean_comment(comment), gate=gate, by=context.environment.user[:80])
     done = context.sprints.replan(sprint, story, given)
     if "counts" in done:

@@ -75,6 +75,8 @@ class Surroundings:
     """Files that the delivery's task lists."""
     plan: Breakdown | None = None
     """The accepted breakdown from which a delivery's contract is made."""
+    contract: ArchitectureContract | None = None
+    """The story's contract as it was recorded; in place of one made from the plan and the folder."""
     installed: InstalledPackages = NOTHING_KNOWN
     """The packages of the project's environment."""
     worked: tuple[str, ...] = ()
@@ -207,7 +209,9 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     yield from check_content(delivery, around.texts, known, lost)
     yield from around.check_shell(delivery)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
-    if around.plan is None and around.task_files is None:
+    if around.contract is not None:
+        left_out |= {"contract.other_task"}  # nobody said whose task it is
+    elif around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK
     before = {path: text for path, text in around.texts.items() if path in delivery.paths}
     said = check_delivery(contract, delivery, before, around.installed)
@@ -224,6 +228,8 @@ def _users(lost: Sequence[Lost], around: Surroundings) -> Mapping[str, str]:
 
 
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
+    if around.contract is not None:
+        return around.contract
     files = around.files or ()
     manifests = {path: text for path, text in around.texts.items() if worth_freezing(path) and path in files}
     named = (*delivery.paths, *delivery.removed)
@@ -277,7 +283,9 @@ def paths_of(text: str) -> tuple[str, ...]:
     return named_paths(plan) if plan is not None else ()
 
 
-def judge_plan(text: str, world: PlanWorld | None, story: str | None = None) -> JudgedPlan:
+def judge_plan(
+    text: str, world: PlanWorld | None, story: str | None = None, contract: ArchitectureContract | None = None
+) -> JudgedPlan:
     """Returns the findings of a run's checks on a plan, stage by stage; with `story` also on contents and contract.
 
     Without a world the actions are not checked, and a finding says so. Never raises.
@@ -292,7 +300,7 @@ def judge_plan(text: str, world: PlanWorld | None, story: str | None = None) -> 
             applied = apply_plan(found.plan, world)
             findings = (*findings, *applied.findings)
             if applied.valid and story is not None and applied.changes:
-                findings = (*findings, *_as_delivery(applied, world, story))
+                findings = (*findings, *_as_delivery(applied, world, story, contract))
     return JudgedPlan(found, world, applied, Judged(found.status, findings))
 
 
@@ -302,8 +310,10 @@ def _unknown(plan: ActionPlan) -> Finding:
     return minor("plan.unchecked", message, where=where, fix="Name the folder with --repo.")
 
 
-def _as_delivery(applied: Applied, world: PlanWorld, story: str) -> tuple[Finding, ...]:
-    around = Surroundings(story=story, files=tuple(sorted(world.paths)), texts=world.texts)
+def _as_delivery(
+    applied: Applied, world: PlanWorld, story: str, contract: ArchitectureContract | None
+) -> tuple[Finding, ...]:
+    around = Surroundings(story=story, files=tuple(sorted(world.paths)), texts=world.texts, contract=contract)
     return tuple(judge_delivery(delivery_of(applied, story, ""), around))
 
 

@@ -1,9 +1,6 @@
 """A plan is changed by a person: checked like any other, answered whole, and never lost."""
 
 import json
-import os
-import pty
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +10,9 @@ import pytest
 
 from orchestrator.core.command import Choice
 from orchestrator.core.finding import major
-from tests.cli.waiting import SPRINT, Waiting, about_plan, plan
+from tests.cli.waiting import ROOT, SPRINT, Waiting, about_plan, plan
 from tests.support import breakdown, task
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n"}
 ISSUE = major("breakdown.abstract_path", "`src/` is a\u2028folder: no", fix="Name real files.")
 
@@ -234,28 +230,10 @@ def test_a_story_that_was_reset_while_the_editor_was_open_takes_no_answer(waitin
     assert str(waiting.kept[0]) in done.stderr
 
 
-def on_a_terminal(waiting: Waiting, *words: str, **variables: str) -> tuple[int, str]:
-    """A command with a terminal of its own; its exit code and all that it printed."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", *words], cwd=waiting.folder, stdin=its, stdout=its, stderr=its,
-        env=waiting.environment(PYTHONPATH=str(ROOT), TERM="dumb", **variables),
-    )  # fmt: skip
-    os.close(its)
-    printed = b""
-    while True:
-        try:
-            printed += os.read(ours, 4096)
-        except OSError:  # the other side was closed
-            break
-    os.close(ours)
-    return process.wait(), printed.decode()
-
-
 def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiting) -> None:
     mended = "text = text.replace('a: [', '').replace(', tests/test_app.py', '')"
     words = editor(waiting, f"text = {BAD!r}", "text = text + 'a: [\\n'", mended)
-    code, printed = on_a_terminal(waiting, "edit", "US-1", EDITOR=words)
+    code, printed = waiting.on_a_terminal("edit", "US-1", EDITOR=words)
     assert code == 0, printed
     assert "breakdown.test_file" in printed
     second, third = seen(waiting, 1), seen(waiting, 2)
@@ -271,7 +249,7 @@ def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiti
 
 
 def test_who_leaves_the_second_time_keeps_what_was_written(unanswered: Waiting) -> None:
-    code, printed = on_a_terminal(unanswered, "edit", "US-1", EDITOR=editor(unanswered, f"text = {BAD!r}", "pass"))
+    code, printed = unanswered.on_a_terminal("edit", "US-1", EDITOR=editor(unanswered, f"text = {BAD!r}", "pass"))
     assert (code, unanswered.answers()) == (1, []), printed
     (kept,) = unanswered.kept
     assert kept.read_text().endswith(BAD)

@@ -1,6 +1,7 @@
 """`check plan` and `apply`: judged, shown, written whole or not at all, commands with the one that failed named."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from orchestrator.contract.freeze import freeze
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
+from orchestrator.core.command import Choice
+from orchestrator.core.sprint import StoryStatus
 from tests.answers.action_plan_text import render_plan
+from tests.cli.waiting import SPRINT, Waiting, plan
 from tests.git.git_samples import snapshot
 from tests.support import make_repo
 
@@ -198,3 +203,63 @@ def test_ignored_files_are_there_too(repo: Path) -> None:
     (repo / ".env").write_text("KEY=1\n")
     code, report = apply(repo, Create(path=".env", content="x\n"))
     assert (code, report["findings"][0]["code"]) == (1, "plan.exists")
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    monkeypatch.chdir(tmp_path)
+    return Waiting(tmp_path)
+
+
+BROKEN = text_of(edit("a.py", "return 9", "return 2"))
+
+
+def test_a_plan_that_is_refused_shows_how_its_story_is_planned_again(repo: Path, waiting: Waiting) -> None:
+    words = ["apply", "-", "--repo", str(repo)]
+    assert "name it with --story ID" in waiting.cli(*words, text=BROKEN).stderr
+    waiting.ask("US-1")
+    done = waiting.cli(*words, "--story", "US-1", text=BROKEN)
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("to have US-1 planned again: "))
+    assert (done.exit_code, waiting.answers(), files(repo)) == (1, [], {p: t.encode() for p, t in FILES.items()})
+    command = shlex.split(line.partition(": ")[2])
+    assert command[:5] == ["orchestrator", "replan", "US-1", "--sprint", SPRINT]
+    assert waiting.cli(*command[1:]).exit_code == 0
+    (answer,) = waiting.answers()
+    assert answer.choice is Choice.REPLAN
+    assert answer.comment.startswith("Found in a plan that was to be applied by hand: FIND")
+    for status in (StoryStatus.DONE, StoryStatus.BLOCKED):
+        story = "US-2" if status is StoryStatus.DONE else "US-3"
+        waiting.finish(story, status)
+        said = waiting.cli(*words, "--story", story, text=BROKEN).stderr
+        assert f"{story} is {status.value} and cannot be planned again now" in said
+    assert waiting.cli(*words, "--story", "US-9", text=BROKEN).exit_code == 2
+
+
+@pytest.mark.parametrize(("typed", "replanned"), [("y\n", 1), ("n\n", 0)])
+def test_at_a_terminal_the_story_is_planned_again_when_it_is_wanted(
+    repo: Path, waiting: Waiting, typed: str, replanned: int
+) -> None:
+    waiting.ask("US-1")
+    (waiting.folder / "plan.md").write_text(BROKEN, encoding="utf-8")
+    words = ["apply", "plan.md", "--repo", str(repo), "--story", "US-1"]
+    code, printed = waiting.on_a_terminal(*words, typed=typed)
+    assert (code, len(waiting.answers())) == (1, replanned), printed
+    assert "Have US-1 planned again so?" in printed
+    code, printed = waiting.on_a_terminal(*words, "--yes")
+    assert "planned again so?" not in printed
+
+
+def test_the_contract_that_a_story_has_counts_for_its_plan(repo: Path, waiting: Waiting) -> None:
+    made = freeze(breakdown=plan("US-1", ["a.py"]), base_commit="", files=tuple(FILES), manifests={})
+    waiting.ask("US-1")
+    waiting.freeze("US-1", made)
+    words = ["apply", "-", "--repo", str(repo), "--story", "US-1"]
+    test_file = text_of(Create(path="tests/test_a.py", content="def test_a():\n    assert True\n"))
+    done = waiting.cli(*words, text=test_file)
+    assert (done.exit_code, "contract.test_file" in done.stdout) == (1, True), done.output
+    assert "to have US-1 planned again: " in done.stderr
+    done = waiting.cli(*words, text=text_of(Create(path="c.py", content="C = 1\n")))
+    assert "question: [minor] contract.file" in done.stdout, done.output
+    assert "`c.py` is outside the plan" in done.stderr.splitlines()[-1], "nobody wanted it written"
+    done = waiting.cli(*words, "--yes", text=text_of(edit("a.py", "return 1", "return 2")))
+    assert (done.exit_code, "contract" in done.stdout) == (0, False), done.output

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +17,7 @@ from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.cli.main import app
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate, GateAnswer
+from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import FINISHED, STARTED
@@ -26,6 +30,7 @@ from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.gate import conflict_gate, plan_gate
 from tests.support import breakdown, git, make_repo, plain_environment
 
+ROOT = Path(__file__).parents[2]
 SPRINT = "S1"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CONFLICT = {
@@ -109,6 +114,10 @@ class Waiting:
         data = {"plan": written.model_dump(mode="json"), "findings": [one.model_dump(mode="json") for one in found]}
         self.emit(self._event(story, "plan_judged", "plan 3 with 2 tasks: escalate", data))
 
+    def freeze(self, story: str, contract: ArchitectureContract) -> None:
+        """The story's plan is accepted."""
+        self.emit(self._event(story, "contract_frozen", "", {"contract": contract.model_dump(mode="json")}))
+
     def finish(self, story: str, status: StoryStatus) -> None:
         """The story ends."""
         outcome = StoryOutcome(id=story, status=status, blocked_by=("US-1",) if status is StoryStatus.BLOCKED else ())
@@ -156,3 +165,21 @@ class Waiting:
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
+
+    def on_a_terminal(self, *words: str, typed: str = "", **variables: str) -> tuple[int, str]:
+        """A command with a terminal of its own; its exit code and all that it printed."""
+        ours, its = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "orchestrator", *words], cwd=self.folder, stdin=its, stdout=its, stderr=its,
+            env=self.environment(PYTHONPATH=str(ROOT), TERM="dumb", **variables),
+        )  # fmt: skip
+        os.close(its)
+        os.write(ours, typed.encode())
+        printed = b""
+        while True:
+            try:
+                printed += os.read(ours, 4096)
+            except OSError:  # the other side was closed
+                break
+        os.close(ours)
+        return process.wait(), printed.decode()
