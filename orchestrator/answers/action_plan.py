@@ -245,7 +245,7 @@ def _is_title(block: Block) -> bool:
     return block.kind == "heading" and block.level == 1 and not _is_exact(block) and mark_of(block.text) is None
 
 
-def _without_titles(body: list[Block]) -> list[Block]:
+def _without_titles(body: Sequence[Block]) -> list[Block]:
     """Returns the blocks without further titles between the actions: it is certain that those behind them are meant."""
     acts = next((at for at, block in enumerate(body) if is_heading(block, ACTIONS)), len(body))
     last = max((at for at, block in enumerate(body) if _is_exact(block)), default=0)
