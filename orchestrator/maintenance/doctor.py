@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from orchestrator import __version__
 from orchestrator.app.runners import command_path, project_runner, sandbox_for
 from orchestrator.app.team import prompt_library
 from orchestrator.checks.environment import build_failed
@@ -28,6 +29,7 @@ from orchestrator.core.secrets import redact, secrets_of
 from orchestrator.core.suite import BaseTrial, ProjectEnvironment, Tier
 from orchestrator.core.value import Value
 from orchestrator.environments.base_commit import BaseCommit
+from orchestrator.files.source_commit import source_commit
 from orchestrator.git.command import OLDEST
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
@@ -173,6 +175,7 @@ def _seat(seat: Seat, settings: Settings, environment: Environment) -> DoctorRow
 def _machine(environment: Environment) -> list[DoctorRow]:
     path, temporary = command_path(environment), Path(tempfile.gettempdir())
     return [
+        _row("programs", "orchestrator", "a version to name in a report", f"{__version__}, commit {source_commit()}"),
         _git(path),
         _python(),
         *_node(path),

@@ -17,14 +17,14 @@ from tests.support import git
 
 def test_the_start_command_is_ours_alone_and_gets_the_signals() -> None:
     assert start_command() == ["orchestrator", "serve"]
-    assert not [name for name, _ in instructions() if name in {"ENTRYPOINT", "ARG", "ADD"}]
+    assert not [name for name, _ in instructions() if name in {"ENTRYPOINT", "ADD"}]
     assert "preDeployCommand" not in railway()["deploy"]  # it would see no volume
 
 
 def test_images_have_tags_and_no_secret_is_in_a_layer() -> None:
     images = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
     assert all(re.fullmatch(r"\w+:[\d.]+-.*slim.*|\w+:[\d.]+-slim-\w+", image) for image in images)
-    said = " ".join(rest for name, rest in instructions() if name == "ENV")
+    said = " ".join(rest for name, rest in instructions() if name in {"ENV", "ARG"})
     assert not [word for word in re.findall(r"[A-Z_]+(?==)", said) if is_secret_name(word)]
 
 
