@@ -10,6 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from pydantic import ValidationError
+
+from orchestrator import __version__
 from orchestrator.core.analysis import AnalysisRecord, Packed
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintRecord
@@ -39,6 +42,8 @@ class Place(Value):
     """As it was configured."""
     real: str
     """The same with links resolved, as records name repositories."""
+    version: str = ""
+    """The version that worked here last; an older one is refused. Empty: one that did not write it."""
 
 
 class StateFolder:
@@ -107,8 +112,8 @@ class StateFolder:
         try:
             warning = self.make_private()
             self.ignore()
-            if self.shared is None and self.place() is None:  # new, or of a release that did not write it
-                self.save_place()
+            if self.shared is None:
+                self._mark_version()
         except OSError as error:
             raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
         if not os.access(self.home, os.W_OK):
@@ -128,14 +133,34 @@ class StateFolder:
                 file.write("*\n")
 
     def place(self) -> Place | None:
-        """Returns where the folder was when its paths were written; None where that is not kept."""
-        return _read(self._place, Place)
+        """Returns where the folder was when its paths were written; None where that is not kept.
+
+        Raises ConfigError, also where a newer version has worked: what that recorded may mean something else here.
+        """
+        place = _read(self._place, Place)
+        if place is not None and place.version not in {"", __version__}:
+            from packaging.version import Version
+
+            if Version(place.version) > Version(__version__):
+                raise ConfigError(
+                    f"version {place.version} has worked in {self.home}, and this one is {__version__}: use the newer "
+                    "one, or restore the backup from before the upgrade into an empty folder (docs/upgrading.md)"
+                )
+        return place
 
     def save_place(self) -> None:
         """Records that all paths in the folder are as it lies now. Raises OSError."""
         before = self.place()
         identity = before.id if before is not None else secrets.token_hex(8)
-        self._save(self._place, Place(id=identity, home=str(self.home), real=str(self.home.resolve())))
+        home, real = str(self.home), str(self.home.resolve())
+        self._save(self._place, Place(id=identity, home=home, real=real, version=__version__))
+
+    def _mark_version(self) -> None:
+        place = self.place()
+        if place is None:  # new, or of a release that did not write it
+            self.save_place()
+        elif place.version != __version__:
+            self._save(self._place, place.model_copy(update={"version": __version__}))
 
     @property
     def _place(self) -> Path:
@@ -349,6 +374,8 @@ def _read(path: Path, kind: type[V]) -> V | None:
     except ValueError as error:
         names = {SprintRecord: "sprint record", AnalysisRecord: "analysis", Place: "place of the state folder"}
         what = names.get(kind, "packed repository")
+        if isinstance(error, ValidationError) and all(one["type"] == "extra_forbidden" for one in error.errors()):
+            raise ConfigError(f"{path} is of a newer version: use that one (docs/upgrading.md)") from error
         raise ConfigError(f"{path} holds no {what}; move it away to start again") from error
 
 

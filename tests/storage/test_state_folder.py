@@ -1,5 +1,6 @@
 """The state folder: records whole or not at all, paths that never meet, readable complaints."""
 
+import json
 import os
 import shutil
 import stat
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import __version__
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import minor
 from orchestrator.core.sprint import SprintRecord
@@ -175,3 +177,28 @@ def test_a_token_that_others_may_know_is_refused(fault: str, tmp_path: Path) -> 
         folder.make_token()
     path.unlink()
     assert folder.make_token() != good
+
+
+def test_a_newer_version_s_folder_is_refused_and_an_older_one_s_is_taken_over(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "home")
+    folder.make()
+    place = folder.home / "place.json"
+    of_newer = place.read_text().replace(f'"version": "{__version__}"', '"version": "999.10"')
+    place.write_text(of_newer)
+    for use in (folder.place, folder.make):
+        with pytest.raises(ConfigError, match=r"version 999\.10 has worked in .*restore the backup"):
+            use()
+    assert place.read_text() == of_newer
+    without = {name: value for name, value in json.loads(of_newer).items() if name != "version"}
+    place.write_text(json.dumps(without))  # of a release that did not write it
+    folder.make()
+    assert json.loads(place.read_text()) == without | {"version": __version__}
+
+
+def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "home")
+    folder.save(record("SP-001"))
+    [path] = folder.home.glob("sprints/SP-001/*.json")
+    path.write_text(path.read_text().replace('"sprint":', '"new_in_999": 1, "sprint":', 1))
+    with pytest.raises(ConfigError, match="is of a newer version"):
+        folder.record("SP-001")
