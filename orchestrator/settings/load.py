@@ -214,7 +214,7 @@ def _explain(detail: Any) -> str:
         return f"configuration {name} holds names and values, not {detail['input']!r}"
     if detail["type"] != "extra_forbidden":
         return f"configuration {name}: {detail['msg']} (got {detail['input']!r})"
-    nearest = process.extractOne(name, _leaf_names(Settings, parts), scorer=fuzz.ratio)
+    nearest = process.extractOne(name, _leaf_names(Settings, parts), scorer=fuzz.ratio, score_cutoff=70)
     return f"unknown configuration name {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 

@@ -95,7 +95,7 @@ def test_scalars_are_read_as_yaml_1_2(tmp_path: Path) -> None:
         (b"- a\n", "must be a mapping"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"test: {mode: auto, mode: smoke}", r"line 1: not valid YAML \('mode' stands twice\)"),
-        (b"nonsense: 1\n", "unknown configuration name nonsense"),
+        (b"nonsense: 1\n", "unknown configuration name nonsense$"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
