@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+from packaging.version import Version
+
 from benchmarks.figures import FOREIGN
+from orchestrator import __version__
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,6 +38,17 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_the_changelog_has_short_entries_in_groups() -> None:
+    """The newest version comes first, and what a user has to change stands apart."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = [Version(found) for found in re.findall(r"^## (\S+)", text, re.MULTILINE)]
+    assert versions == sorted(versions, reverse=True)
+    assert versions[0] == Version(__version__)
+    assert {*re.findall(r"^### (.*)", text, re.MULTILINE)} <= {"Added", "Changed", "Fixed", "Upgrade notes"}
+    entries = re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
+    assert [entry for entry in entries if len(entry.splitlines()) > 2 or max(map(len, entry.splitlines())) > 160] == []
 
 
 def test_the_code_cites_only_what_is_here() -> None:

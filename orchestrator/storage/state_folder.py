@@ -141,7 +141,8 @@ class StateFolder:
         if place is not None and place.version not in {"", __version__}:
             from packaging.version import Version
 
-            if Version(place.version) > Version(__version__):
+            # What is kept is the same in 0.2.0 and 0.2.1.
+            if Version(place.version).release[:2] > Version(__version__).release[:2]:
                 raise ConfigError(
                     f"version {place.version} has worked in {self.home}, and this one is {__version__}: use the newer "
                     "one, or restore the backup from before the upgrade into an empty folder (docs/upgrading.md)"

@@ -183,6 +183,9 @@ def test_a_newer_version_s_folder_is_refused_and_an_older_one_s_is_taken_over(tm
     folder = StateFolder(tmp_path / "home")
     folder.make()
     place = folder.home / "place.json"
+    patched = f"{__version__.rpartition('.')[0]}.999"
+    place.write_text(place.read_text().replace(f'"version": "{__version__}"', f'"version": "{patched}"'))
+    folder.make()
     of_newer = place.read_text().replace(f'"version": "{__version__}"', '"version": "999.10"')
     place.write_text(of_newer)
     for use in (folder.place, folder.make):
