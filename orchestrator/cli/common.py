@@ -3,6 +3,8 @@
 import inspect
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -231,6 +233,13 @@ def explain(error: UserError) -> str:
         if finding.message not in error.message:
             lines.append(f"  {finding}" + (f"; {finding.fix}" if finding.fix else ""))
     return "\n".join(lines)
+
+
+def find_own_command() -> str:
+    """Returns how a shell here starts this program: by its name, or by its path where PATH does not lead to it."""
+    own, found = Path(sys.executable).with_name("orchestrator"), shutil.which("orchestrator")
+    leads = found is not None and Path(found).resolve() == own.resolve()
+    return "orchestrator" if leads or not own.exists() else shlex.quote(str(own))
 
 
 def split_names(given: str | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group, print_json
+from orchestrator.cli.common import Context, Exit, command, command_group, find_own_command, print_json
 from orchestrator.settings import process_variables
 
 app = command_group()
@@ -35,7 +35,7 @@ def init_command(
     asked = None if context.as_json or not sys.stdin.isatty() else _take
     started = asyncio.run(start(folder, process_variables(), asked))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
-    next_command = f"{move}orchestrator run backlog.csv --dry-run"
+    next_command = f"{move}{find_own_command()} run backlog.csv --dry-run"
     if context.as_json:
         written = [str(path) for path in started.written]
         found, keys = list(started.found), started.keys

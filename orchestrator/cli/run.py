@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say, split_names
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    command,
+    command_group,
+    fail,
+    find_own_command,
+    print_json,
+    say,
+    split_names,
+)
 from orchestrator.cli.console import EventPrinter, make_printer, status_word
 from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
@@ -175,7 +185,7 @@ def demo_command(
         if code == Exit.INTERRUPTED:
             return code
         if link is None:
-            printer.say(f"Its board, for a browser: `cd {place} && orchestrator board`")
+            printer.say(f"Its board, for a browser: `cd {place} && {find_own_command()} board`")
             return code
         print(f"The board stays open until Ctrl-C: {link}", file=told, flush=True)
         with suppress(KeyboardInterrupt):
@@ -193,7 +203,7 @@ def _run_demo(
     options = RunOptions(
         backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT
     )
-    again = f"`cd {place} && orchestrator run backlog.csv --push-to {RESULT}`"
+    again = f"`cd {place} && {find_own_command()} run backlog.csv --push-to {RESULT}`"
     code = execute(options, settings, environment, printer, as_json=as_json, again=again)
     # There is no application to look at.
     if code != Exit.GOOD:

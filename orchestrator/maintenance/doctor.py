@@ -154,8 +154,8 @@ def _keys(settings: Settings, environment: Environment) -> list[DoctorRow]:
     rows = [_seat(seat, settings, environment) for seat in sorted(used, key=str)]
     asked_for = {VENDORS[seat.provider].key for seat in used if seat.provider in VENDORS}
     for variable in sorted({one.key for one in VENDORS.values()} - asked_for):
-        there = "present" if environment.variables.get(variable, "").strip() else "absent"
-        rows.append(_row("keys", variable, "nothing: no provider in use asks for it", there))
+        if environment.variables.get(variable, "").strip():
+            rows.append(_row("keys", variable, "nothing: no provider in use asks for it", "present"))
     return rows
 
 

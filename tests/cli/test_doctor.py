@@ -71,6 +71,7 @@ def test_what_is_amiss_is_told_with_what_to_do(here: Path, monkeypatch: pytest.M
     assert wrong == {"project.vision", "prompts", "anthropic m", "git", "database"}
     assert "ANTHROPIC_API_KEY" in rows["anthropic m"]["todo"]
     assert rows["OPENAI_API_KEY"]["happened"] == "present"
+    assert not any(row["happened"] == "absent" for row in rows.values()), "what nobody asks for is no row"
     assert rows["node"]["ok"], "only some projects need it"
     assert KEY not in text
 

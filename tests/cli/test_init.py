@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from orchestrator.app.init import start as write_start
 from orchestrator.backlogs.files import read_backlog
+from orchestrator.cli.common import find_own_command
 from orchestrator.cli.main import app
 from orchestrator.core.finding import Severity
 from orchestrator.files.process import SystemClock
@@ -70,7 +71,7 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
         folder.mkdir(parents=True)
     said = init(str(folder))
     assert said.exit_code == 0, said.output
-    assert f"next: cd {folder} && orchestrator run backlog.csv --dry-run" in said.stdout
+    assert f"next: cd {folder} && {find_own_command()} run backlog.csv --dry-run" in said.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["backlog.csv", "config.yaml", "team.jsonl"]
     settings, environment = load(folder / "config.yaml", (), {}, folder)
     changed = load(None, ("provider.script=team.jsonl",), {}, tmp_path)[0]

@@ -1,12 +1,14 @@
 """The top of the command line: help, exit codes, and one message for each error that ends a command."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli.common import Exit, explain, fail, print_json, report_errors
+from orchestrator.cli.common import Exit, explain, fail, find_own_command, print_json, report_errors
 from orchestrator.cli.main import COMMANDS, app, main
 from orchestrator.core.errors import BacklogError, ConfigError, WorkspaceError
 from orchestrator.core.finding import Where, major
@@ -91,3 +93,15 @@ def test_codes_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
         fail("cut", Exit.TRUNCATED)
     assert ended.value.exit_code == 3
+
+
+def test_the_command_that_is_named_is_one_that_the_shell_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Path(sys.executable).with_name("orchestrator")
+    (tmp_path / "orchestrator").symlink_to(own)  # as uv and pipx put it on PATH
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_own_command() == "orchestrator"
+    (tmp_path / "orchestrator").unlink()
+    assert find_own_command() == str(own)
+    (tmp_path / "orchestrator").write_text("#!/bin/sh\n")  # another installation's
+    (tmp_path / "orchestrator").chmod(0o755)
+    assert find_own_command() == str(own)
