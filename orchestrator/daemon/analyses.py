@@ -170,7 +170,7 @@ class Analyses:
             except EventLogAway:  # the next look finds them
                 return
             for job in await asyncio.to_thread(self._store.unfinished):
-                if job.analysis in others.sprints:
+                if job.analysis in others:
                     continue
                 await self._carry_out(job)
                 self._current = ""

@@ -36,7 +36,6 @@ from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
-from orchestrator.storage.leases import Others
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.storage.story_claims import StoryClaims
 
@@ -62,8 +61,6 @@ async def run_within(work: Coroutine[Any, Any, object], since: asyncio.Event | N
         task.result()
 
 
-OFFERED_S = 10.0
-"""How long a daemon with more sprints than another one leaves the next to that."""
 LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.dir", "log.format")
 """Settings that are read only when the daemon starts."""
 
@@ -121,8 +118,6 @@ class Daemon:
         self._planner = Planner(options, environment, self._folder, self._clock)
         self.analyses = Analyses(self)
         self._pruning = asyncio.Lock()
-        self._offered: dict[str, float] = {}
-        """Sprint or backlog → when it could be begun first."""
 
     repository: SharedRepository
     _provider: RoutedProvider
@@ -237,9 +232,9 @@ class Daemon:
         except EventLogAway:  # the next look begins them
             return
         for record in await asyncio.to_thread(
-            self._planner.unfinished, self._fleet.ended, self._fleet.at_work | others.sprints
+            self._planner.unfinished, self._fleet.ended, self._fleet.at_work | others
         ):
-            if self._fleet.is_free(record.sprint) and self._is_our_turn(record.sprint, others):
+            if self._fleet.is_free(record.sprint):
                 await self._begin(record)
         if not self.works.hold and (self._beginning is None or self._beginning.done()):
             if self._beginning is not None:
@@ -247,18 +242,13 @@ class Daemon:
             # Beside the ticks: a remote repository may keep it waiting.
             self._beginning = asyncio.create_task(self._begin_new(others), name="begin-new")
 
-    def _is_our_turn(self, what: str, others: Others) -> bool:
-        """Returns whether to begin it now: a daemon with fewer sprints gets the first chance."""
-        since = self._offered.setdefault(what, asyncio.get_running_loop().time())
-        return others.is_behind or asyncio.get_running_loop().time() - since > OFFERED_S
-
-    async def _begin_new(self, others: Others) -> None:
+    async def _begin_new(self, others: frozenset[str]) -> None:
         busy = self._fleet.backlogs
-        busy |= {record.backlog for record in self._planner.own if record.sprint in others.sprints}
+        busy |= {record.backlog for record in self._planner.own if record.sprint in others}
         busy |= {record.backlog for record in self._planner.own if self._fleet.why_waiting(record.sprint)}
         for watched in self._planner.watched:
             path = str(watched.path)
-            if path in busy or not self._fleet.is_free(path) or not self._is_our_turn(path, others):
+            if path in busy or not self._fleet.is_free(path):
                 continue
             try:
                 record = await self._planner.new_sprint(watched, self.repository)
@@ -266,7 +256,6 @@ class Daemon:
                 await self._fleet.waits(path, error.message)
                 continue
             self._fleet.goes(path)
-            self._offered.pop(path, None)
             if record is not None:
                 await self._begin(record)
 

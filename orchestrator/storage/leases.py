@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -63,15 +62,6 @@ _HELD = (
     .where(DAEMONS.c.executor_id == sa.bindparam("id"), DAEMONS.c.token == sa.bindparam("mine"))
     .with_for_update(read=True, key_share=True)
 )
-
-
-@dataclass(frozen=True)
-class Others:
-    """What other living processes hold."""
-
-    sprints: frozenset[str]
-    is_behind: bool
-    """True when no other daemon works on fewer sprints than this one."""
 
 
 class Lease:
@@ -158,22 +148,14 @@ class Lease:
         finally:
             await asyncio.to_thread(self._release, sprint)
 
-    def others(self) -> "Others":
-        """Returns what other living processes hold. Blocks. Raises EventLogAway."""
+    def others(self) -> frozenset[str]:
+        """Returns the sprints and analyses that other living processes hold. Blocks. Raises EventLogAway."""
         if self._engine is None:
-            return Others(frozenset(), is_behind=True)
-        alive = sa.select(DAEMONS.c.token, DAEMONS.c.executor_id, HOLDERS.c.sprint).join(
-            HOLDERS, DAEMONS.c.token == HOLDERS.c.token, isouter=True
-        )
+            return frozenset()
+        alive = sa.select(HOLDERS.c.sprint).join(DAEMONS, DAEMONS.c.token == HOLDERS.c.token)
+        theirs = alive.where(DAEMONS.c.seen >= stale_before(self._ttl_s), HOLDERS.c.token != self.token)
         with usable(), self._engine.connect() as connection:
-            rows = connection.execute(alive.where(DAEMONS.c.seen >= stale_before(self._ttl_s))).all()
-        held: dict[str, set[str]] = {}
-        for row in rows:
-            if row.executor_id.startswith(SERVES):
-                held.setdefault(row.token, set()).update({row.sprint} if (row.sprint or "(")[0] != "(" else ())
-        mine = len(held.pop(self.token, ()))
-        theirs = frozenset(row.sprint for row in rows if row.token != self.token and row.sprint is not None)
-        return Others(theirs, is_behind=all(mine <= len(sprints) for sprints in held.values()))
+            return frozenset(connection.execute(theirs).scalars())
 
     def guard(self, connection: sa.Connection, sprint: str) -> None:
         """Checks in the caller's transaction that what we hold was not taken over; until the transaction ends nobody
