@@ -100,7 +100,7 @@ class Briefs:
         )
 
     def _read_vision(self) -> tuple[str, list[Finding]]:
-        text = _read(self._vision) if self._vision is not None else ""
+        text = read_product_text(self._vision) if self._vision is not None else ""
         if text is None and self._vision is not None:
             told = f"the vision file {self._vision.name} cannot be read"
             return "", [_missing("vision.missing", told, "project.vision")]
@@ -112,7 +112,7 @@ class Briefs:
         if "/" in stem or "\\" in stem or stem.startswith("."):
             return "", [_missing("wireframe.reference", f"`{stem}` is no file stem", "Wireframe_Ref")]
         for suffix in WIREFRAME_SUFFIXES:
-            text = _read(self._wireframes / f"{stem}{suffix}")
+            text = read_product_text(self._wireframes / f"{stem}{suffix}")
             if text is not None:
                 return self._masks.masked(text), []
         return "", [_missing("wireframe.missing", f"there is no wireframe `{stem}`", "Wireframe_Ref")]
@@ -127,7 +127,8 @@ class Briefs:
         return ArchitectureRecord.of(self._parts)
 
 
-def _read(path: Path) -> str | None:
+def read_product_text(path: Path) -> str | None:
+    """Returns the beginning of a vision or a wireframe; None where it cannot be read. Blocks."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES).decode("utf-8", errors="replace")

@@ -3,13 +3,10 @@
 import asyncio
 import json
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,10 +154,6 @@ def judged_json(judged: Judged) -> dict[str, Any]:
     }
 
 
-ALONE = 0
-"""Jobs behind a process that ended: one process, and no other beside it."""
-
-
 class Request(Value):
     """One line of the input."""
 
@@ -209,34 +202,17 @@ def judge_line(line: str) -> dict[str, Any]:
     return dict(redacted(said))
 
 
-def judge_lines(lines: Iterable[str], jobs: int) -> Iterator[dict[str, Any]]:
+def judge_lines(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Judges each line that is not blank; returns the results in the order of the lines, an error for a bad line.
 
-    A line whose judge crashes, or ends its process, is an error of that line; all others are judged.
+    A line whose judge crashes is an error of that line; all others are judged.
     """
-    left = deque((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    while left:
-        workers = _workers(jobs)
-        try:
-            for result in [workers.submit(judge_line, line) for _, line in left]:
-                error = result.exception()
-                broken = isinstance(error, BrokenProcessPool)
-                # It is unknown which of several processes died, so a single one continues and fails at the bad line.
-                if not broken or jobs == ALONE:
-                    number, line = left.popleft()
-                    yield result.result() if error is None else _told(number, line, error)
-                if broken:
-                    jobs = ALONE
-                    break
-        finally:
-            workers.shutdown(cancel_futures=True)
-
-
-def _workers(jobs: int) -> Executor:
-    if jobs == 1:
-        return ThreadPoolExecutor(1)
-    # Spawned, not forked: the parsers' libraries have threads of their own.
-    return ProcessPoolExecutor(max(jobs, 1), get_context("spawn"))
+    with ThreadPoolExecutor(1) as worker:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                judged = worker.submit(judge_line, line)
+                error = judged.exception()
+                yield judged.result() if error is None else _told(number, line, error)
 
 
 def _told(number: int, line: str, error: BaseException) -> dict[str, Any]:
@@ -244,8 +220,6 @@ def _told(number: int, line: str, error: BaseException) -> dict[str, Any]:
     if isinstance(error, BadLine):
         told |= {"id": error.request, "field": error.field}
         what = error.message
-    elif isinstance(error, BrokenProcessPool):
-        what = "the process that judged it ended"
     else:
         what = f"a defect of ours: {type(error).__name__}: {error}"
     if told["id"] is None:

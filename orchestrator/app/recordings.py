@@ -11,7 +11,7 @@ from typing import Any, get_args
 import yaml
 
 from orchestrator import __version__
-from orchestrator.app.briefs import MAX_BYTES, WIREFRAME_SUFFIXES
+from orchestrator.app.briefs import WIREFRAME_SUFFIXES, read_product_text
 from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
 from orchestrator.app.sprints import workspace_of
 from orchestrator.backlogs.files import open_backlog
@@ -236,26 +236,18 @@ def _files(
     for story, plan in record.plans.items():
         yield f"{PLANS}/{story}.md", redact(plan.text, secrets).encode()
     project: dict[str, str] = {}
-    if settings.project.vision and (text := _read(environment.base_dir / settings.project.vision)):
+    if settings.project.vision and (text := read_product_text(environment.base_dir / settings.project.vision)):
         project["vision"] = VISION
         yield VISION, masks.masked(text).encode()
     if settings.project.wireframes:
         for name in {f"{row.wireframe_ref.strip()}{suffix}" for row in rows for suffix in WIREFRAME_SUFFIXES}:
-            text = "" if "/" in name else _read(environment.base_dir / settings.project.wireframes / name)
+            text = None if "/" in name else read_product_text(environment.base_dir / settings.project.wireframes / name)
             if text:
                 project["wireframes"] = WIREFRAMES
                 yield f"{WIREFRAMES}/{name}", masks.masked(text).encode()
     chosen = settings.model_dump(mode="json", include=_KEPT_SETTINGS, exclude=_OF_THE_MACHINE, exclude_defaults=True)
     told = redacted({"project": project, **chosen}, secrets)
     yield CONFIG, yaml.safe_dump({name: value for name, value in told.items() if value}, sort_keys=False).encode()
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES).decode("utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _rows(record: SprintRecord, stories: Sequence[Story]) -> list[Story]:

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
+from orchestrator.board.deliveries import iso
 from orchestrator.board.orders import list_sprint_orders
 from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.sprint import StoryStatus
@@ -56,9 +57,9 @@ class Cards:
             "begun_by": begun_by(view.record),
             "is_running": view.is_running,
             "running_on": view.running_on or (f"pid {view.running_pid}" if view.running_pid else ""),
-            "running_since": _iso(began_at(view)) if view.is_running else "",
+            "running_since": iso(began_at(view)) if view.is_running else "",
             "started_at": view.record.started_at.isoformat(),
-            "ended_at": _iso(max(ends, default=None)) if is_over else "",
+            "ended_at": iso(max(ends, default=None)) if is_over else "",
             "pruned": view.record.pruned is not None,
             "paused": "" if is_over else view.paused,
             "base": _base(view),
@@ -98,7 +99,7 @@ class Cards:
             "state": state,
             "column": _COLUMN_OF[state],
             "doing": doing,
-            "since": "" if history.outcome else _iso(since),
+            "since": "" if history.outcome else iso(since),
             "lasts_s": history.duration_s,
             "calls": history.calls,
             "tokens": history.tokens.input + history.tokens.output,
@@ -137,7 +138,3 @@ def _base(view: SprintView) -> str:
     """Returns what the tests did before the sprint changed anything; "" while that is not known."""
     told = [event.message for event in view.events if event.name == BASE_TRIED]
     return told[-1] if told else ""
-
-
-def _iso(time: datetime | None) -> str:
-    return time.isoformat() if time is not None else ""

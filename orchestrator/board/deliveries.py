@@ -71,7 +71,7 @@ def _comment(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**show_finding(raw), "file": where.get("file") or "", "line": where.get("line")}
 
 
-def show_finding(raw: Mapping[str, Any]) -> dict[str, Any]:
+def show_finding(raw: Finding | Mapping[str, Any]) -> dict[str, Any]:
     """Returns a finding as pages show it."""
     one = Finding.model_validate(raw)
     return {**one.model_dump(mode="json", include={"code", "severity", "message", "fix"}), "place": str(one.where)}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.app.sprints import workspace_of
+from orchestrator.board.deliveries import show_finding
 from orchestrator.board.diffs import build_files
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
@@ -168,18 +169,14 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
     before = Breakdown.model_validate(asked[-2]["plan"]) if len(asked) > 1 and asked[-2]["plan"] else None
     return {
         "plan": show_plan(written, found, branch) | {
-            "mended": [_finding(one) for one in mended],
+            "mended": [show_finding(one) for one in mended],
             "changes": _diff(plan_text(written, ()), plan_text(gate.plan, ())) if written is not gate.plan else [],
             "revised": _diff(plan_text(before, ()), plan_text(gate.plan, ())) if before is not None else [],
         },
-        "refused": [_finding(one) for one in gate.issues] if merging else [],
+        "refused": [show_finding(one) for one in gate.issues] if merging else [],
         "contract": _contract(gate.plan, branch) if gate.kind is GateKind.PLAN else None,
         "edit": {"text": body_of(plan_text(gate.plan, ()))} if editable else None,
     }  # fmt: skip
-
-
-def _finding(one: Finding) -> dict[str, Any]:
-    return {**one.model_dump(mode="json", include={"code", "severity", "message", "fix"}), "place": str(one.where)}
 
 
 class _Placed:
@@ -189,7 +186,7 @@ class _Placed:
         self._plan = plan
         self._at: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for one in findings:
-            self._at.setdefault(self._place(one), []).append(_finding(one))
+            self._at.setdefault(self._place(one), []).append(show_finding(one))
 
     def take(self, part: str, name: str = "") -> list[dict[str, Any]]:
         """Returns the findings about a part of the plan, or about one thing in it."""

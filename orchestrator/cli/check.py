@@ -66,7 +66,6 @@ def check_options(
     batch: Annotated[
         str | None, typer.Option("--batch", metavar="FILE|-", help="Check each line of JSON in FILE; see above.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="With --batch: number of processes.")] = 1,
 ) -> None:
     """Check one answer or many of them as a run does; exit 1 if one fails.
 
@@ -74,7 +73,7 @@ def check_options(
     "story", "environment", "breakdown"}; only id, kind and one of file and text are needed. Each line is answered
     by {"id", "valid", "severity", "findings", "ms"}, a bad one by {"id", "line", "field", "error"}; exit 2 then.
 
-    Example: orchestrator check --batch answers.jsonl --jobs 4 > judged.jsonl
+    Example: orchestrator check --batch answers.jsonl > judged.jsonl
     """
     if context.invoked_subcommand is not None:
         if batch is not None:
@@ -85,7 +84,7 @@ def check_options(
         print(context.get_help())
         raise typer.Exit(Exit.USAGE)
     bad = refused = count = 0
-    for judged in judge_lines(read_text(batch).split("\n"), jobs):
+    for judged in judge_lines(read_text(batch).split("\n")):
         print(escape_json(json.dumps(judged, ensure_ascii=False)), flush=True)
         count += 1
         bad += "error" in judged

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import re
+import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -130,6 +131,32 @@ def replace_content(path: Path, data: bytes) -> None:
     """Stages and commit in one go, following links. Raises OSError, and leaves the old content then."""
     target = Path(os.path.realpath(path))
     commit(stage(target, data), target)
+
+
+def replace_folder(place: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Writes files, by their paths in it, as the folder `place`, in place of what is there: whole or not at all.
+
+    The folder around it exists. Raises OSError.
+    """
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name[:100]}.", dir=place.parent))
+    try:
+        new, old = beside / "new", beside / "old"
+        for name, content in files:
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            with (new / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        with suppress(FileNotFoundError):  # a new folder replaces nothing
+            place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            with suppress(OSError):  # the earlier one, where there was one, comes back
+                old.rename(place)
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 _TREES = ("analyses", "backlogs", "daemon", "edits", "replies", "reports", "sidecars")

@@ -1,12 +1,6 @@
-"""Cases as folders: text.txt, contract.json, extraction.json, source.json in a folder per case.
+"""Cases as folders: text.txt, contract.json, extraction.json, source.json in a folder per case."""
 
-A case is written beside its place and renamed, so that it is there whole or not at all."""
-
-import contextlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.core.case import Case, CaseSource, CaseWritten, Seen
 from orchestrator.core.errors import ConfigError
+from orchestrator.files.atomic_file import replace_folder
 
 V = TypeVar("V", bound=BaseModel)
 TEXT, CONTRACT, EXTRACTION, SOURCE = "text.txt", "contract.json", "extraction.json", "source.json"
@@ -37,7 +32,7 @@ def write_case(folder: Path, case: Case, extraction: Mapping[str, Any], *, repla
             return CaseWritten.UNCHANGED
         if there and not replace:
             return CaseWritten.KEPT
-        _put(place, files)
+        replace_folder(place, files.items())
     except OSError as error:
         raise ConfigError(f"cannot write the case {place}: {error.strerror or error}") from error
     return CaseWritten.REPLACED if there else CaseWritten.WRITTEN
@@ -54,23 +49,6 @@ def read_cases(folder: Path) -> Iterator[Case]:
         raise ConfigError(f"{folder} holds no case; `orchestrator answers export {folder}` writes some")
     for place in places:
         yield _case(place)
-
-
-def _put(place: Path, files: Mapping[str, bytes]) -> None:
-    beside = Path(tempfile.mkdtemp(prefix=".case.", dir=place.parent))
-    try:
-        new, old = beside / "new", beside / "old"
-        new.mkdir()
-        for name, content in files.items():
-            with (new / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):  # a new case replaces nothing
-            place.rename(old)
-        new.rename(place)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _case(place: Path) -> Case:

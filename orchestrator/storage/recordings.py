@@ -1,9 +1,6 @@
 """Recordings: a sprint's backlog, base, prompts, replies and outcome in one folder, from which it can be run again."""
 
-import contextlib
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +10,7 @@ from orchestrator.core.command import GateAnswer
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintReport
 from orchestrator.core.value import Value
+from orchestrator.files.atomic_file import replace_folder
 
 TEAM = "team.jsonl"
 """The replies, as a script of the scripted team."""
@@ -62,23 +60,8 @@ def write_recording(folder: Path, recording: Recording, files: Iterable[tuple[st
     place = folder.absolute()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-        try:
-            new, old = beside / "new", beside / "old"
-            told = json.dumps(recording.model_dump(mode="json"), indent=1)
-            for name, content in (*files, (RECORDING, f"{told}\n".encode())):
-                (new / name).parent.mkdir(parents=True, exist_ok=True)
-                (new / name).write_bytes(content)
-            with contextlib.suppress(FileNotFoundError):  # a new recording replaces nothing
-                place.rename(old)
-            try:
-                new.rename(place)
-            except OSError:
-                with contextlib.suppress(OSError):  # the earlier recording, where there was one, comes back
-                    old.rename(place)
-                raise
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+        told = json.dumps(recording.model_dump(mode="json"), indent=1)
+        replace_folder(place, (*files, (RECORDING, f"{told}\n".encode())))
     except OSError as error:
         raise ConfigError(f"cannot write the recording {folder}: {error.strerror or error}") from error
 
