@@ -27,12 +27,6 @@ MAX_DEPTH = 40  # bounds recursion; a plan nests less
 YAML_WIDTH = 100
 _LINES = frozenset("\x85\u2028\u2029")
 """Line breaks that a YAML block would change."""
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_WORDS = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
 # Only numbers that survive a round trip: no leading zero, no more digits than a float holds.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _BROKEN = re.compile(r"-?\d{1,17}\.\d{1,17}")
@@ -113,9 +107,37 @@ def _number(text: str) -> int | float | str:
     return text
 
 
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]  # the machine decides which of the two it is
+    """What survives a round trip has its type, any other scalar is a text; a key may not stand twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _Refused("a key is no text", _line(key))
+            if key.value in found:
+                raise _Refused(f"the key `{shown(key.value)}` stands twice", _line(key), "Write every key once.")
+            found[key.value] = self.construct_object(value, deep=True)
+        return found
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _type, _texts in (
+    ("null", "~|null|Null|NULL|"),
+    ("bool", "true|True|TRUE|false|False|FALSE"),
+    ("float", r"-?\d+(?:\.\d+)?"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(rf"(?:{_texts})\Z"), None)
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, node: _number(node.value))
+
+
 def _yaml(text: str) -> tuple[Any, Problem | None]:
     try:
-        return _document(yaml.parse(text, Loader=_LOADER)), None
+        _expect_plain(text)
+        return yaml.load(text, Loader=_Loader), None  # a safe loader: plain data only
     except _Refused as error:
         return None, error.problem
     except yaml.MarkedYAMLError as error:
@@ -130,59 +152,27 @@ def _yaml(text: str) -> tuple[Any, Problem | None]:
         return None, Problem(line=before.count("\n") + 1, message="it holds a character that YAML does not allow")
 
 
-def _document(events: Iterator[Any]) -> Any:
-    found, value = False, None
-    for event in events:
-        if isinstance(event, yaml.DocumentStartEvent):
-            if found:
-                raise _Refused("a second document begins", _line(event), "Leave lines of `---` out.")
-            found, value = True, _node(next(events), events, 0)
-    return value
+def _expect_plain(text: str) -> None:
+    """Raises _Refused for what is not read, before anything is made of it: the composer in C recurses."""
+    depth = documents = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        tag = getattr(event, "tag", None)
+        if documents > 1:
+            raise _Refused("a second document begins", _line(event), "Leave lines of `---` out.")
+        if depth > MAX_DEPTH:
+            raise _Refused("it is nested too deeply", _line(event))
+        if getattr(event, "anchor", None) is not None:  # aliases have it too
+            fix = "Write it out; put quotes around a text that begins with `*` or `&`."
+            raise _Refused("anchors and aliases (`&`, `*`) are not read", _line(event), fix)
+        if tag is not None:
+            fix = "Leave the tag out; put quotes around a text that begins with `!`."
+            raise _Refused(f"tags (`{shown(tag)}`) are not read", _line(event), fix)
 
 
-def _node(event: Any, events: Iterator[Any], depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise _Refused("it is nested too deeply", _line(event))
-    _expect_plain(event)
-    if isinstance(event, yaml.MappingStartEvent):
-        return _mapping(events, depth)
-    if isinstance(event, yaml.SequenceStartEvent):
-        return [_node(one, events, depth + 1) for one in _until(yaml.SequenceEndEvent, events)]
-    if not event.implicit[0]:
-        return event.value
-    return _WORDS[event.value] if event.value in _WORDS else _number(event.value)
-
-
-def _expect_plain(event: Any) -> None:
-    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-        fix = "Write it out; put quotes around a text that begins with `*` or `&`."
-        raise _Refused("anchors and aliases (`&`, `*`) are not read", _line(event), fix)
-    if event.tag is not None:
-        fix = "Leave the tag out; put quotes around a text that begins with `!`."
-        raise _Refused(f"tags (`{shown(event.tag)}`) are not read", _line(event), fix)
-
-
-def _mapping(events: Iterator[Any], depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for event in _until(yaml.MappingEndEvent, events):
-        _expect_plain(event)
-        if not isinstance(event, yaml.ScalarEvent):
-            raise _Refused("a key is no text", _line(event))
-        if event.value in found:
-            raise _Refused(f"the key `{shown(event.value)}` stands twice", _line(event), "Write every key once.")
-        found[event.value] = _node(next(events), events, depth + 1)
-    return found
-
-
-def _until(end: type[Any], events: Iterator[Any]) -> Iterator[Any]:
-    for event in events:
-        if isinstance(event, end):
-            return
-        yield event
-
-
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+def _line(place: Any) -> int:
+    return int(place.start_mark.line) + 1
 
 
 MOST_CHARS = 1_000_000  # a plan is far shorter
