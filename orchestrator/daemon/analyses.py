@@ -4,14 +4,12 @@ import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.analysis.files import Outputs, is_whole
 from orchestrator.analysis.input import packed_repository, read_request
 from orchestrator.analysis.run import AnalysisRun, freeze
 from orchestrator.analysis.store import BACKLOGS, RESULTS, AnalysisJob, AnalysisStore
 from orchestrator.app.secrets import masks_of
-from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisState, AnalysisStatus, Packed
 from orchestrator.core.errors import (
     ConfigError,
@@ -22,14 +20,14 @@ from orchestrator.core.errors import (
     WorkspaceError,
 )
 from orchestrator.core.event import Level
+from orchestrator.daemon.shared_stories import Host
 from orchestrator.files.process import SystemClock
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.mirror import Mirror
-from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import require_seat
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Settings
 from orchestrator.storage.leases import NEW, NEW_S
 from orchestrator.storage.locks import SprintLock, holder
 
@@ -37,29 +35,6 @@ RETRY_S = 0.2  # a full disk, or a process of 0.1, is looked at again
 CANCEL_S = 20.0
 """Seconds that a request to cancel waits for the end."""
 RESUMABLE = frozenset({AnalysisStatus.PARTIAL, AnalysisStatus.FAILED, AnalysisStatus.CANCELLED})
-
-
-class Host(Protocol):
-    """What an analysis needs of its daemon."""
-
-    @property
-    def settings(self) -> Settings:
-        """What counts now: a reload changes it."""
-
-    @property
-    def environment(self) -> Environment:
-        """Where the state folder is, and what the caller's variables say."""
-
-    @property
-    def repository(self) -> SharedRepository:
-        """The repository whose backlogs are watched."""
-
-    @property
-    def equipment(self) -> Equipment:
-        """What its sprints work with."""
-
-    async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
-        """Records something that concerns the daemon and no sprint."""
 
 
 class Analyses:
@@ -203,7 +178,9 @@ class Analyses:
             await asyncio.sleep(RETRY_S)
         level = Level.ERROR if job.status is AnalysisStatus.FAILED else Level.INFO
         message = f"analysis {job.analysis}: {job.status}" + (f": {job.why}" if job.why else "")
-        await self._host.emit("analysis_ended", message, level=level, analysis=job.analysis, status=job.status.value)
+        await self._host.equipment.works.emit(
+            "", "analysis_ended", message, level=level, analysis=job.analysis, status=job.status.value
+        )
 
     async def _outcome(self, job: AnalysisJob) -> AnalysisStatus:
         """Returns how it ended. Raises OrchestratorError, OSError, ValueError: why it failed."""

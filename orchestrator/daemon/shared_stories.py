@@ -20,7 +20,7 @@ from orchestrator.core.sprint import SprintRecord, StoryOutcome
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import expect_there, open_repository
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.settings import Settings
+from orchestrator.settings import Environment, Settings
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.story_claims import Look, StoryClaims, StoryRow
 
@@ -39,6 +39,7 @@ AGAIN_S = 30.0
 class Host(Protocol):
     """The daemon."""
 
+    environment: Environment
     settings: Settings
     repository: SharedRepository
     equipment: Equipment
@@ -308,7 +309,9 @@ class SharedStories:
                 continue
             if row is not None and row.cut:
                 task.cancel()
-            elif row is not None and row.sprint not in led and self._is_refused(row.sprint):
+            elif row is None or row.sprint in led:
+                continue
+            elif (place := self._sites.place(row.sprint)) is not None and place.site.board.refused:
                 # Its own daemon says so, and waits for a person, if it fares no better.
                 self._cannot[row.sprint] = asyncio.get_running_loop().time() + AGAIN_S
                 task.cancel()
@@ -321,10 +324,6 @@ class SharedStories:
             self._running[row.workflow_id] = task = asyncio.create_task(work, name=f"story-{row.workflow_id}")
             task.add_done_callback(lambda _task: self._wanted.set())
         return True
-
-    def _is_refused(self, sprint: str) -> bool:
-        place = self._sites.place(sprint)
-        return place is not None and bool(place.site.board.refused)
 
     def _may_take(self, sprint: str) -> bool:
         return self._is_open() and self._cannot.get(sprint, 0.0) <= asyncio.get_running_loop().time()

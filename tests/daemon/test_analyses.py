@@ -49,7 +49,6 @@ class Place:
         self.settings, self.environment = load(None, (f"serve.repo={application(folder)}",), given, folder)
         self.store = AnalysisStore(self.environment)
         self.events: list[Event] = []
-        self.ended: list[dict[str, Any]] = []
 
     def provider(self, *, slow: str = "") -> RoutedProvider:
         """Everything is answered at once but the stage `slow`."""
@@ -62,9 +61,6 @@ class Place:
 
     @asynccontextmanager
     async def open(self, *, slow: str = "") -> AsyncIterator[tuple[Analyses, Works]]:
-        async def emit(name: str, _message: str, **data: Any) -> None:
-            self.ended.append({"name": name, **data})
-
         provider = await asyncio.to_thread(self.provider, slow=slow)
         lease = Lease("sqlite://", "local", folder=str(self.folder), lost=print)
         works = Works(self.settings, self.environment, provider, lease=lease, listen=self.events.append)
@@ -75,7 +71,7 @@ class Place:
         )  # fmt: skip
         repository = await asyncio.to_thread(SharedRepository, self.settings, self.environment, self.folder)
         host = SimpleNamespace(
-            environment=self.environment, settings=self.settings, repository=repository, equipment=equipment, emit=emit
+            environment=self.environment, settings=self.settings, repository=repository, equipment=equipment
         )
         await asyncio.to_thread(works.folder.make)
         async with works:
@@ -84,6 +80,12 @@ class Place:
                 yield analyses, works
             finally:
                 await analyses.close()
+
+    @property
+    def ended(self) -> list[dict[str, Any]]:
+        return [
+            {"name": one.name, "level": one.level, **one.data} for one in self.events if one.name == "analysis_ended"
+        ]
 
     async def until(self, what: Callable[[], object]) -> None:
         async with asyncio.timeout(60):
