@@ -10,7 +10,7 @@ from typing import IO
 import sqlalchemy as sa
 
 from orchestrator.core.delivery import KeptRefs, ObjectPack
-from orchestrator.storage.event_table import Guard, connected, lock, usable
+from orchestrator.storage.event_table import Guard, connected, hold, lock, usable
 
 PIECE_BYTES = 8 * 1024 * 1024
 """Size of the pieces that a pack is stored in: what a server and we have in memory at once."""
@@ -143,11 +143,7 @@ class PostgresCommitStore:
 
 
 def _lock(connection: sa.Connection, name: str) -> None:
-    """Waits until no other transaction has this lock, and holds it until the end of ours."""
-    number = sa.func.hashtextextended(f"orchestrator {name}", 0)
-    # As for the event log: a process that stands still with the lock is cut off.
-    idle = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number), idle))
+    hold(connection, sa.func.hashtextextended(f"orchestrator {name}", 0))
 
 
 def _bases(repository: str | None) -> sa.ColumnElement[bool]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from types import TracebackType
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -120,22 +121,46 @@ class EventStore:
         """See the port. Raises ConfigError when the database cannot be used."""
         return await asyncio.to_thread(self._find, ids)
 
+    def _find(self, ids: Sequence[str]) -> dict[str, Event]:
+        found: dict[str, Event] = {}
+        for start in range(0, len(ids), READ_CHUNK):
+            query = sa.select(EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.id.in_(ids[start : start + READ_CHUNK]))
+            found |= {name: event_of(body) for name, body in self._rows(query)}
+        return found
+
     async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
         """(sequence number, event) of those behind `after_seq` whose id contains `mark`, in order.
 
         With `CONTROL_MARK` it costs as little in a long log as in a short one. Raises ConfigError when the database
         cannot be used.
         """
-        return await asyncio.to_thread(self._since, after_seq, mark)
+        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after_seq, marked(mark))
+        found = await asyncio.to_thread(self._events, query)
+        return [(seq, event) for seq, event in found if mark in event.id]
 
     async def named(self, names: Collection[str], after: int, *, day: date | None = None) -> list[tuple[int, Event]]:
         """(sequence number, event) of the events of these names behind `after`, in order; with `day` of that alone,
         in UTC. Raises ConfigError when the database cannot be used."""
-        return await asyncio.to_thread(self._named, names, after, day)
+        # Fewer rows are read so; a text that looks like it is sorted out below.
+        wanted = sa.or_(*(EVENTS.c.body.contains(f'"name": "{name}"', autoescape=True) for name in names))
+        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after, wanted)
+        if day is not None:
+            query = query.where(EVENTS.c.body.contains(f'"time": "{day}T', autoescape=True))
+        found = await asyncio.to_thread(self._events, query)
+        return [(seq, event) for seq, event in found if event.name in names]
 
     async def head(self) -> int:
         """Returns the sequence number of the last event. Raises ConfigError when the database cannot be used."""
-        return await asyncio.to_thread(self._head)
+        [(seq,)] = await asyncio.to_thread(self._rows, sa.select(sa.func.max(EVENTS.c.seq)))
+        return seq or 0
+
+    def _events(self, query: sa.Select[tuple[int, str]]) -> list[tuple[int, Event]]:
+        return [(seq, event_of(body)) for seq, body in self._rows(query.order_by(EVENTS.c.seq))]
+
+    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        assert self._engine is not None
+        with usable(), self._engine.connect() as connection:
+            return connection.execute(query).all()
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -145,38 +170,6 @@ class EventStore:
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these are neither stored nor shown, either."""
         self._secrets = tuple(sorted({*self._secrets, *secrets}, key=len, reverse=True))
-
-    def _since(self, after_seq: int, mark: str) -> list[tuple[int, Event]]:
-        assert self._engine is not None
-        query = sa.select(EVENTS.c.seq, EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.seq > after_seq, marked(mark))
-        with usable(), self._engine.connect() as connection:
-            rows = connection.execute(query.order_by(EVENTS.c.seq)).all()
-        return [(seq, event_of(body)) for seq, name, body in rows if mark in name]
-
-    def _named(self, names: Collection[str], after_seq: int, day: date | None) -> list[tuple[int, Event]]:
-        assert self._engine is not None
-        # Fewer rows are read so; a text that looks like it is sorted out below.
-        wanted = sa.or_(*(EVENTS.c.body.contains(f'"name": "{name}"', autoescape=True) for name in names))
-        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after_seq, wanted)
-        if day is not None:
-            query = query.where(EVENTS.c.body.contains(f'"time": "{day}T', autoescape=True))
-        with usable(), self._engine.connect() as connection:
-            found = [(row.seq, event_of(row.body)) for row in connection.execute(query.order_by(EVENTS.c.seq))]
-        return [(seq, event) for seq, event in found if event.name in names]
-
-    def _head(self) -> int:
-        assert self._engine is not None
-        with usable(), self._engine.connect() as connection:
-            return int(connection.execute(sa.select(sa.func.max(EVENTS.c.seq))).scalar() or 0)
-
-    def _find(self, ids: Sequence[str]) -> dict[str, Event]:
-        assert self._engine is not None
-        found: dict[str, Event] = {}
-        with usable(), self._engine.connect() as connection:
-            for start in range(0, len(ids), READ_CHUNK):
-                query = sa.select(EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.id.in_(ids[start : start + READ_CHUNK]))
-                found |= {name: event_of(body) for name, body in connection.execute(query)}
-        return found
 
     def _open(self) -> sa.Engine:
         engine = connected(self._url, writes=True)

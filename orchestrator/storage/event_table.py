@@ -141,12 +141,19 @@ def prepare(engine: sa.Engine) -> None:
                 connection.execute(sa.schema.CreateIndex(index, if_not_exists=True))
 
 
+NOT_IDLE = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
+"""In a statement: a process that stands still with a lock of the transaction is cut off, for others wait for it."""
+
+
 def lock(connection: sa.Connection) -> None:
     """Hold the log until the end of the transaction; on SQLite the first write does."""
     if connection.dialect.name == "postgresql":
-        # A process that stands still with the log in its hand is cut off, for all others wait for it.
-        idle = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK), idle))
+        hold(connection, LOG_LOCK)
+
+
+def hold(connection: sa.Connection, number: int | sa.ColumnElement[int]) -> None:
+    """Waits until no other transaction of Postgres holds this lock, and holds it until the end of ours."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number), NOT_IDLE))
 
 
 def _reader_pragmas(connection: Any, _record: Any) -> None:

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from orchestrator.core.errors import ConfigError, EventLogAway, SprintLocked
-from orchestrator.storage.event_table import connected, lock, usable
+from orchestrator.storage.event_table import NOT_IDLE, connected, lock, usable
 from orchestrator.storage.locks import SERVES
 
 DAEMONS = sa.Table(
@@ -54,11 +54,10 @@ TTL_S = 15.0
 """A holder that has not been seen for so long may be replaced."""
 _LOOK_S = 0.5  # between two attempts to take the lease
 _NOW = sa.func.clock_timestamp()
-_NOT_IDLE = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
 
 
 _HELD = (
-    sa.select(DAEMONS.c.token, _NOT_IDLE)
+    sa.select(DAEMONS.c.token, NOT_IDLE)
     .where(DAEMONS.c.executor_id == sa.bindparam("id"), DAEMONS.c.token == sa.bindparam("mine"))
     .with_for_update(read=True, key_share=True)
 )
@@ -347,7 +346,7 @@ def living_daemons(url: str) -> list[str]:
 def _begun(engine: sa.Engine) -> Iterator[sa.Connection]:
     """Yields a transaction that is cut off when its process stands still, for others wait for it."""
     with usable(), engine.begin() as connection:
-        connection.execute(sa.select(_NOT_IDLE))
+        connection.execute(sa.select(NOT_IDLE))
         yield connection
 
 

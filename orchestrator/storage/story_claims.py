@@ -12,7 +12,7 @@ from typing import Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from orchestrator.storage.event_table import lock
+from orchestrator.storage.event_table import hold, lock
 from orchestrator.storage.leases import DAEMONS, Lease, drop_stale, stale_before
 from orchestrator.storage.locks import SERVES
 
@@ -136,7 +136,7 @@ class StoryClaims:
     def offer(self, workflow_id: str, sprint: str, payload: str, limit: int) -> bool:
         """Offers a story, unless `limit` are at work over all; returns whether it is among the shared ones now."""
         with self._lease.writing(sprint) as connection:
-            _lock(connection, STORY_LOCK)
+            hold(connection, STORY_LOCK)
             if connection.execute(sa.select(STORIES.c.state).where(STORIES.c.workflow_id == workflow_id)).first():
                 return True
             if not _has_room(connection, limit):
@@ -181,7 +181,7 @@ class StoryClaims:
     def return_(self, workflow_id: str, limit: int) -> bool:
         """Gives it a place again; returns False while `limit` are at work."""
         with self._lease.writing("*") as connection:
-            _lock(connection, STORY_LOCK)
+            hold(connection, STORY_LOCK)
             if not _has_room(connection, limit):
                 return False
             change = sa.update(STORIES).where(STORIES.c.workflow_id == workflow_id, STORIES.c.state == "waiting")
@@ -209,7 +209,7 @@ class StoryClaims:
         # An update of nothing, for the row is told then too.
         again = counted.on_conflict_do_update(index_elements=[CALLS.c.id], set_={"token": self._lease.token})
         with self._lease.writing("*") as connection:
-            _lock(connection, CALL_LOCK)
+            hold(connection, CALL_LOCK)
             return connection.execute(again.returning(CALLS.c.id)).first() is not None
 
     def end_calls(self, calls: Collection[str]) -> None:
@@ -235,9 +235,3 @@ def _take(connection: sa.Connection, token: str, *which: sa.ColumnElement[bool])
 def _has_room(connection: sa.Connection, limit: int) -> bool:
     count = sa.select(sa.func.count()).select_from(STORIES).where(STORIES.c.state.in_(_AT_WORK))
     return connection.execute(count).scalar_one() < limit
-
-
-def _lock(connection: sa.Connection, number: int) -> None:
-    # As for the event log: a process that stands still with the lock is cut off.
-    idle = sa.func.set_config("idle_in_transaction_session_timeout", "10000", True)
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number), idle))
