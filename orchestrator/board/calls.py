@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.board.deliveries import show_finding
 from orchestrator.board.fit import cut_text
+from orchestrator.core.calls.exchange import Usage
 from orchestrator.core.calls.spending import PersonaSpending, amount_in
 from orchestrator.core.command import Verdict
 from orchestrator.core.errors import UnknownName
@@ -189,7 +190,6 @@ def _common(turn: _Turn, told: Sequence[Event]) -> dict[str, Any]:
 def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
     reply, failure = entry.reply, entry.failure
     call = reply or failure
-    usage = call.usage if call else None
     last = entry is turn.calls[-1][1]
     told = turn.told if last else []
     mark, verdict = _judge(told, entry, is_last=last)
@@ -203,10 +203,7 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
         "model": reply.model if reply else "",
         "provider": reply.provider if reply else failure.provider_name if failure else "",
         "stop_reason": str(reply.stop_reason) if reply else "",
-        "input": usage.input if usage else 0,
-        "cached": usage.cached if usage else 0,
-        "output": usage.output if usage else 0,
-        "reasoning": usage.reasoning if usage else 0,
+        **(call.usage if call else Usage()).model_dump(),
         "usd": call.cost_usd if call else 0.0,
         "duration_ms": reply.duration_ms if reply else 0,
         "excerpt": cut_text(reply.text, EXCERPT) if reply else "",
@@ -224,17 +221,11 @@ def _open_row(turn: _Turn, *, is_running: bool) -> dict[str, Any]:
     return {
         **_common(turn, turn.told),
         "id": "",
-        "turn": data.get("turn", ""),
         "mark": mark,
         "verdict": verdict,
         "error": None,
-        "model": data.get("model", ""),
-        "provider": data.get("provider", ""),
-        "stop_reason": data.get("stop_reason", ""),
-        "input": data.get("input_tokens", 0),
-        "cached": data.get("cached_tokens", 0),
-        "output": data.get("output_tokens", 0),
-        "reasoning": data.get("reasoning_tokens", 0),
+        **{name: data.get(name, "") for name in ("turn", "model", "provider", "stop_reason")},
+        **{kind: data.get(f"{kind}_tokens", 0) for kind in ("input", "cached", "output", "reasoning")},
         "usd": data.get("cost_usd", 0.0),
         "duration_ms": data.get("duration_ms", 0),
         "excerpt": "its text was not kept on this machine" if done else "",
@@ -265,9 +256,9 @@ def _repairs(told: Iterable[Event]) -> list[dict[str, Any]]:
     """Returns what was repaired in an answer, by kind, and the places of the first of each."""
     found: dict[str, dict[str, Any]] = {}
     for event in told:
-        repairs, first = event.data.get("repairs"), event.data.get("first_repairs") or ()
-        for kind, count in repairs.items() if isinstance(repairs, dict) else ():
-            places = [one["offset"] for one in first if one.get("kind") == kind]
+        first = event.data.get("first_repairs", ())
+        for kind, count in event.data.get("repairs", {}).items():
+            places = [one["offset"] for one in first if one["kind"] == kind]
             found[kind] = {"kind": kind.replace("_", " "), "count": count, "offsets": places}
     return [*found.values()]
 

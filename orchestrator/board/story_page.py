@@ -267,23 +267,17 @@ def _draw(steps: Sequence[PathStep]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _failing(case: Any) -> dict[str, str]:
-    """Returns name and message of a test that failed; of older tests the log holds the name alone."""
-    known = case if isinstance(case, dict) else {"name": str(case)}
-    return {"name": str(known.get("name", "")), "message": str(known.get("message") or "")}
-
-
 def _run(event: Event) -> dict[str, Any]:
     data = event.data
     return {
         "time": iso(event.time),
         "older": event.name == "older_tests_failed",
-        "attempt": data.get("attempt") or 0,
-        "green": data.get("green") is True,
+        "attempt": data["attempt"],
+        "green": data["green"],
         "message": event.message,
         "verdict": str(data.get("verdict") or "").replace("_", " "),
         "problem": data.get("problem") or "",
-        "failing": [_failing(one) for one in data.get("failing") or ()],
+        "failing": [{"name": one["name"], "message": one["message"]} for one in data["failing"]],
         "flaky": [str(one) for one in data.get("flaky") or ()],
         "ran_with": data.get("ran_with") or [],
         "duration_s": (data.get("duration_ms") or 0) / 1000,

@@ -12,6 +12,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, decisive
 from orchestrator.core.history import FINISHED
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.records.histories import read_saved_report
 from orchestrator.records.sprint_reader import Reader, SprintView
 from orchestrator.storage.event_reader import EventReader
 
@@ -197,7 +198,7 @@ class Throughput:
         own = {story: ended.get(f"{record.workflow_id(story)}:{FINISHED}") for story in record.story_ids}
         if record.pruned is None and None in own.values():
             return None
-        report = self._reader.saved_report(record)
+        report = read_saved_report(self._reader.folder, record.sprint)
         if report is None:
             return None
         ends = {story: event for story, event in own.items() if event is not None}

@@ -186,10 +186,6 @@ class Reader:
         """Returns the record of every sprint, oldest first."""
         return [record for record in self._folder.records() if not record.cleared]
 
-    def saved_report(self, record: SprintRecord) -> SprintReport | None:
-        """Returns the report as the sprint's last run wrote it; None where there is none that can be read."""
-        return read_saved_report(self._folder, record.sprint)
-
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
         if name not in {record.analysis for record in self._folder.analyses()}:

@@ -90,12 +90,6 @@ CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
 UNSAFE_PATH = "delivery.unsafe_path"
 
 
-def find_waiting(view: SprintView) -> dict[str, Gate]:
-    """Story → what a person is asked about it."""
-    asked = {story: history.waits_for for story, history in view.histories.items()}
-    return {story: gate for story, gate in asked.items() if gate is not None}
-
-
 def sprint_json(view: SprintView) -> dict[str, Any]:
     """Returns report.json's object, with who works on the sprint, which stories wait, and what happened last."""
     return {**view.report.model_dump(mode="json"), **_state_json(view)}
@@ -124,7 +118,7 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "begun_by": begun_by(view.record),
         "running_pid": view.running_pid,
         "running_on": view.running_on,
-        "waiting": [waiting_json(story, gate) for story, gate in find_waiting(view).items()],
+        "waiting": [waiting_json(story, one.waits_for) for story, one in view.histories.items() if one.waits_for],
         "paused": view.paused,
         "budgets": [one.model_dump() for one in view.budgets],
         "held": view.held,

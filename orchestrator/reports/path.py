@@ -1,7 +1,4 @@
-"""A story's path: its events folded into the steps that decided something, and what goes on now.
-
-An event of an older log, without the keys of a decision, is shown by its message.
-"""
+"""A story's path: its events folded into the steps that decided something, and what goes on now."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,27 +40,16 @@ Teller = Callable[[Event], tuple[Mark, str] | None]
 
 
 def verdict_of(event: Event) -> str:
-    """Returns the verdict in one word, also where an older log names it otherwise; "" for no decision."""
-    return str(event.data.get("verdict") or event.data.get("route") or event.data.get("status") or "")
-
-
-def number(value: object) -> int | None:
-    """A count of an event's data, None when it holds none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def findings_of(event: Event) -> list[Mapping[str, Any]]:
-    """Returns the findings of an event as they were recorded."""
-    found = event.data.get("findings")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    """Returns the verdict, or the status, in one word; "" for no decision."""
+    return str(event.data.get("verdict") or event.data.get("status") or "")
 
 
 def issues(event: Event) -> str:
     """` (2 issues: …; …)` for what is major or worse, or ""."""
-    found = [one for one in findings_of(event) if one.get("severity") != "minor"]
+    found = [one for one in event.data.get("findings", ()) if one["severity"] != "minor"]
     if not found:
         return ""
-    shown = [_short(str(one.get("message", ""))) for one in found[:MOST_ISSUES]]
+    shown = [_short(one["message"]) for one in found[:MOST_ISSUES]]
     rest = f"; and {len(found) - MOST_ISSUES} more" if len(found) > MOST_ISSUES else ""
     count = f"{len(found)} issues: " if len(found) > 1 else ""
     return f" ({count}{'; '.join(shown)}{rest})"
@@ -75,7 +61,7 @@ def _short(text: str, most: int = MOST_CHARS) -> str:
 
 def counted_attempt(event: Event) -> str:
     """` 2 of 3`, ` 2` where the budget is not told, "" where the attempt is not either."""
-    attempt, left = number(event.data.get("attempt")), number(event.data.get("budget_left"))
+    attempt, left = event.data.get("attempt"), event.data.get("budget_left")
     if attempt is None:
         return ""
     return f" {attempt}" if left is None else f" {attempt} of {attempt + left}"
@@ -94,14 +80,13 @@ def span(time: timedelta) -> str:
 
 def _given(event: Event) -> tuple[Mark, str]:
     """A person's plan that was read, with or without a model; it is judged when the story begins."""
-    weighs = event.level.rank >= Level.WARN.rank
-    return Mark.AGAIN if weighs else Mark.GOOD, f"{event.data.get('plan_file') or 'a plan'} is read{issues(event)}"
+    mark = Mark.AGAIN if event.level.rank >= Level.WARN.rank else Mark.GOOD
+    return mark, f"{event.data['plan_file']} is read{issues(event)}"
 
 
 def _plan(event: Event) -> tuple[Mark, str]:
     verdict, plan = verdict_of(event), event.data.get("plan")
-    tasks = plan.get("tasks") if isinstance(plan, dict) else None
-    size = f" with {counted(len(tasks), 'task')}" if isinstance(tasks, list) else ""
+    size = f" with {counted(len(plan['tasks']), 'task')}" if plan else ""
     file = event.data.get("plan_file")
     whose = f"a person's plan ({file})" if file else f"plan{counted_attempt(event)}"
     # Older logs call a valid plan approved, although nobody has approved it.
@@ -110,50 +95,43 @@ def _plan(event: Event) -> tuple[Mark, str]:
 
 
 def _gate_opened(event: Event) -> tuple[Mark, str]:
-    gate = event.data.get("gate")
-    reason = gate.get("reason") if isinstance(gate, dict) else None
-    return Mark.WAIT, f"waits for a person: {_short(str(reason))}" if reason else _short(event.message)
+    return Mark.WAIT, f"waits for a person: {_short(event.data['gate']['reason'])}"
 
 
 def _answer(event: Event) -> tuple[Mark, str]:
     """An answer that was not accepted."""
     again = event.name == "answer_sent_back"
-    mark, purpose = Mark.AGAIN if again else Mark.BAD, event.data.get("purpose")
-    if not purpose:
-        return mark, _short(event.message)
     task = f"{event.task}: " if event.task else ""
     what = "sent back" if again else "not accepted"
-    return mark, f"{task}{purpose}{counted_attempt(event)} {what}{issues(event)}"
+    told = f"{task}{event.data['purpose']}{counted_attempt(event)} {what}{issues(event)}"
+    return Mark.AGAIN if again else Mark.BAD, told
 
 
 def _task(event: Event) -> tuple[Mark, str]:
-    status, attempt = str(event.data.get("status")), number(event.data.get("attempt")) or 1
-    again = f" for attempt{counted_attempt(event)}" if attempt > 1 else ""
+    status = event.data["status"]
+    again = f" for attempt{counted_attempt(event)}" if event.data["attempt"] > 1 else ""
     return _MARKS.get(status, Mark.BAD), f"{event.task} {status}{again}{issues(event)}"
 
 
 def _review(event: Event) -> tuple[Mark, str]:
     verdict, count = verdict_of(event), counted_attempt(event)
     said = {str(Verdict.APPROVED): "approved", str(Verdict.SENT_BACK): "sent back"}.get(verdict, "goes on unapproved")
-    reviews = event.data.get("reviews")
-    by = [str(one.get("by")) for one in reviews if isinstance(one, dict)] if isinstance(reviews, list) else []
+    by = [one["by"] for one in event.data.get("reviews", ())]
     whose = f" by {', '.join(by)}" if by else ""
     return _MARKS.get(verdict, Mark.BAD), f"{event.task} review{count}{whose}: {said}{issues(event)}"
 
 
 def _tests(event: Event) -> tuple[Mark, str]:
     verdict = verdict_of(event)
-    green = event.data.get("green") is True
+    green = event.data["green"]
     goes_on = {str(Verdict.MEND): ", to be mended", str(Verdict.GIVE_UP): ", given up"}.get(verdict, "")
     mark = Mark.GOOD if green else Mark.BAD if verdict == Verdict.GIVE_UP else Mark.AGAIN
-    result = event.message.partition(": ")[2] if event.data.get("stage") else event.message
-    return mark, f"tests{counted_attempt(event)}: {_short(result)}{goes_on}"
+    return mark, f"tests{counted_attempt(event)}: {_short(event.message.partition(': ')[2])}{goes_on}"
 
 
 def _proof(event: Event) -> tuple[Mark, str]:
     """A run that had to fail: it shows something where a test was judged by it."""
-    results = event.data.get("results")
-    judged = isinstance(results, dict) and any(one != "not judged" for one in results.values())
+    judged = any(one != "not judged" for one in event.data["results"].values())
     return Mark.GOOD if judged else Mark.BEGIN, _short(event.message)
 
 
@@ -167,14 +145,12 @@ def _by_message(mark: Mark) -> Teller:
 
 
 def _healed(event: Event) -> str:
-    repairs = event.data.get("repairs")
-    kinds = ", ".join(str(kind).replace("_", " ") for kind in repairs) if isinstance(repairs, dict) else ""
+    kinds = ", ".join(kind.replace("_", " ") for kind in event.data["repairs"])
     return f"healed: {kinds}" if kinds else "healed"
 
 
 def _accepted(event: Event) -> str:
-    attempt = number(event.data.get("attempt")) or 1
-    return f"accepted at reply{counted_attempt(event)}" if attempt > 1 else ""
+    return f"accepted at reply{counted_attempt(event)}" if event.data["attempt"] > 1 else ""
 
 
 def _command(event: Event) -> str:
@@ -321,13 +297,13 @@ def _step(event: Event, mark: Mark, text: str, notes: tuple[str, ...]) -> PathSt
         mark=mark,
         stage=str(data.get("stage") or ""),
         verdict=verdict_of(event),
-        attempt=number(data.get("attempt")),
-        budget_left=number(data.get("budget_left")),
+        attempt=data.get("attempt"),
+        budget_left=data.get("budget_left"),
         task=event.task,
         text=text,
         notes=notes,
         inner=event.name in INNER,
-        codes=tuple(str(finding.get("code")) for finding in findings_of(event)),
+        codes=tuple(finding["code"] for finding in data.get("findings", ())),
     )
 
 
@@ -351,7 +327,7 @@ def of_story(
 def _concerns(event: Event, story: str | None) -> bool:
     """Returns whether an order was carried out for the story."""
     settled = event.data.get("settled") if event.name == CONTROL_SETTLED else None
-    return isinstance(settled, dict) and settled.get("done") is True and story in settled.get("stories", ())
+    return settled is not None and settled["done"] and story in settled["stories"]
 
 
 def timeline(

@@ -19,14 +19,12 @@ from orchestrator.board.gates import read_branch, show_gate, show_gates
 from orchestrator.board.story_page import StoryPage
 from orchestrator.board.submit_page import show_backlogs
 from orchestrator.board.templates import read_static, render
-from orchestrator.core.errors import OrchestratorError, UnknownName
 from orchestrator.core.event import Level
 from orchestrator.core.secrets import redact, redacted
 from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
 from orchestrator.server.login import LASTS_S, cookie_name, is_same_origin, is_token, make_session, path_within
 from orchestrator.server.models import Id
-from orchestrator.server.problems import Refused, status_of
 from orchestrator.server.service import Service, ServiceDep, Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -42,28 +40,13 @@ _FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 """Of files whose address names the version."""
 
 
-async def page(
-    service: Service,
-    template: str,
-    build: Callable[[], Values | Awaitable[Values]],
-    status: int = HTTPStatus.OK,
-) -> HTMLResponse:
+async def page(service: Service, template: str, build: Callable[[], Values | Awaitable[Values]]) -> HTMLResponse:
     """Returns a page: the template with the values that `build` returns, without what looks like a secret.
 
-    `build` runs in a thread, unless it is a coroutine function. What it raises becomes a page that says so.
+    `build` runs in a thread, unless it is a coroutine function.
     """
-    try:
-        values = await build() if inspect.iscoroutinefunction(build) else await service.in_thread(build)
-        html = await service.in_thread(lambda: render(template, redacted(values, service.secrets)))
-    except Refused as error:
-        status = error.status
-        html = await service.in_thread(render, "problem.html", {"title": "Not here", "problem": error.error})
-    except OrchestratorError as error:
-        status = status_of(error)
-        title = "Not found" if isinstance(error, UnknownName) else "This cannot be shown"
-        problem = {"title": title, "problem": redacted(error.message, service.secrets)}
-        html = await service.in_thread(render, "problem.html", problem)
-    return HTMLResponse(html, status)
+    values = await build() if inspect.iscoroutinefunction(build) else await service.in_thread(build)
+    return HTMLResponse(await service.in_thread(lambda: render(template, redacted(values, service.secrets))))
 
 
 @router.get("/")

@@ -67,7 +67,7 @@ def _finite(value: Any) -> Any:
     return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def status_of(error: OrchestratorError) -> int:
+def _status_of(error: OrchestratorError) -> int:
     """Returns what an error of ours comes to, where the route says nothing else."""
     if isinstance(error, UnknownName):
         return HTTPStatus.NOT_FOUND
@@ -94,23 +94,29 @@ def is_page_wanted(scope: Scope) -> bool:
     return is_read and any(b"text/html" in value for value in accepted)
 
 
-async def _tell(request: Request, status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
+async def _tell(
+    request: Request,
+    status: int,
+    error: str,
+    findings: Sequence[Finding] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
     """Returns the problem as whoever asks reads it: a page, or JSON."""
     if not is_page_wanted(request.scope):
-        return make_problem(status, error, headers=headers)
+        return make_problem(status, error, findings, headers)
     values = {"title": "Not found" if status == HTTPStatus.NOT_FOUND else "This cannot be shown", "problem": error}
     html = await asyncio.to_thread(render, "problem.html", redacted(values))
     return Response(html, status, dict(headers or {}), "text/html")
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return make_problem(error.status, error.error, error.findings)
+    return await _tell(request, error.status, error.error, error.findings)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
+async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, OrchestratorError)
-    return make_problem(status_of(error), error.message, error.findings)
+    return await _tell(request, _status_of(error), error.message, error.findings)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -132,7 +138,7 @@ async def _http(request: Request, error: Exception) -> Response:
         headers["allow"] = ", ".join(_allowed(request.scope))
         return make_problem(error.status_code, f"{headers['allow']} can be asked of this address", headers=headers)
     told = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
-    return await _tell(request, error.status_code, told, headers)
+    return await _tell(request, error.status_code, told, headers=headers)
 
 
 def _allowed(scope: Scope) -> list[str]:

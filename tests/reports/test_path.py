@@ -1,6 +1,5 @@
 """A story's events folded into its path."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from orchestrator.core.command import Loop, decided
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major, minor
-from orchestrator.reports.path import NOTES, STEPS, span, story_path
+from orchestrator.reports.path import span, story_path
 from orchestrator.story.routing import PlanRoute
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -62,46 +61,6 @@ def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
         "wait: A waits for a person",
         "wait: A: the plan is rejected by bob; it counts when the story goes on",
     ]
-
-
-OLDER = [
-    event("story_started", "A starts"),
-    event("plan_judged", "plan 1 with 1 task: revise (no)", route="revise", plan=None),
-    event("plan_judged", "plan 2 with 1 task: approved", route="approved"),
-    event("contract_frozen", "frozen"),
-    event("answer_sent_back", "the delivery is sent back: no", findings=[{"code": "a.b", "message": "no"}, "odd"]),
-    event("task_finished", "T-1 is done", task="T-1", status="done"),
-    event("tests_finished", "attempt 1: 1 passed, 0 failed", green=True, attempt=1),
-    event("answer_healed", "healed"), event("gate_settled", "settled"), event("gate_opened", "open", gate="odd"),
-    event("something_else", "new in a later version", level=Level.WARN), event("detail", level=Level.DEBUG),
-    event("story_finished", "A is done", status="done"),
-]  # fmt: skip
-
-
-def test_a_log_of_another_version_is_told_by_its_messages() -> None:
-    assert texts(*OLDER) == [
-        "begin: begins",
-        "again: plan: revise",
-        "good: plan: valid",
-        "good: contract frozen: frozen",
-        "again: the delivery is sent back: no",
-        "good: T-1 done",
-        "good: tests 1: attempt 1: 1 passed, 0 failed",
-        "bad: settled ['healed']",
-        "wait: open",
-        "bad: new in a later version",
-        "good: A is done",
-    ]
-
-
-@pytest.mark.parametrize("odd", [None, 7, True, "text", [], [None], {}, {"tasks": 3}, {"reason": ["x"]}])
-def test_odd_data_breaks_nothing(odd: Any) -> None:
-
-    keys = ("stage", "verdict", "findings", "attempt", "budget_left", "plan", "gate", "status", "repairs", "purpose")
-    events = [event(name, "it is so", **dict.fromkeys((*keys, "green", "plan_file"), odd)) for name in [*STEPS, *NOTES]]
-    steps = story_path(events)
-    assert len(steps) >= len(STEPS) - 2
-    assert json.dumps([step.model_dump(mode="json") for step in steps])
 
 
 @pytest.mark.parametrize(
