@@ -133,15 +133,7 @@ def _without_losses(found: Extraction, text: str) -> Extraction:
     kept, lost = without_losses(found.value)
     if not lost:
         return found
-    problems = [
-        major(
-            "answer.truncated",
-            f"The answer is not whole: {one}.",
-            where=text_place(text, 0),
-            fix="Send it again, whole and shorter.",
-        )
-        for one in lost
-    ]
+    problems = [_not_whole(one, text, 0) for one in lost]
     return found.model_copy(
         update={
             "value": kept,
@@ -311,14 +303,7 @@ def _missing(
         fewer = announced(choice.value, shape)
         why = f"`{fewer[0]}` has fewer items than the {fewer[1]} announced" if fewer else "items were left out"
         at = reading.start
-    return (
-        major(
-            "answer.truncated",
-            f"The answer is not whole: {why}.",
-            where=text_place(text, original(at)),
-            fix="Send it again, whole and shorter.",
-        ),
-    )
+    return (_not_whole(why, text, original(at)),)
 
 
 def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[Finding, ...]:
@@ -337,37 +322,30 @@ def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[F
 
 def _refusal(text: str, shape: Shape, choice: Choice, seen: int) -> Extraction:
     """Nothing can be trusted: why, and where."""
-    if choice.refused == "answer.unreadable" and choice.reading:
-        message = f"An answer begins at line {text_place(text, choice.reading.start).line} and cannot be read: "
-        problem = major(
-            "answer.unreadable",
-            message + f"{choice.reading.why}.",
-            where=text_place(text, choice.reading.end),
-            fix="Send the whole answer again as valid JSON: escape quotes and line ends inside strings.",
-        )
+    reading, start = choice.reading, text_place(text, 0)
+    if choice.refused == "answer.unreadable" and reading:
+        line, where = text_place(text, reading.start).line, text_place(text, reading.end)
+        message = f"An answer begins at line {line} and cannot be read: {reading.why}."
+        fix = "Send the whole answer again as valid JSON: escape quotes and line ends inside strings."
+        problem = major("answer.unreadable", message, where=where, fix=fix)
     elif choice.refused == "answer.unfit":
-        at = choice.reading.start if choice.reading else 0
+        where = text_place(text, reading.start if reading else 0)
         wanted = ", ".join(" or ".join(f"`{name}`" for name in group) for group in shape.required)
-        problem = major(
-            "answer.unfit",
-            "No object in the text shows a key that the answer must have" + (f": {wanted}." if wanted else "."),
-            where=text_place(text, at),
-            fix="Answer with one JSON object that has these keys at its outermost level.",
-        )
+        message = "No object in the text shows a key that the answer must have" + (f": {wanted}." if wanted else ".")
+        fix = "Answer with one JSON object that has these keys at its outermost level."
+        problem = major("answer.unfit", message, where=where, fix=fix)
     elif choice.refused == "answer.too_many":
-        problem = major(
-            "answer.too_many",
-            f"The text holds too many objects and lists to be an answer ({seen} were looked at).",
-            where=text_place(text, 0),
-            fix="Answer with one JSON object and nothing else.",
-        )
+        message = f"The text holds too many objects and lists to be an answer ({seen} were looked at)."
+        fix = "Answer with one JSON object and nothing else."
+        problem = major("answer.too_many", message, where=start, fix=fix)
     else:
-        problem = major(
-            "answer.none",
-            "The text holds no answer." if text.strip(_AROUND) else "The text is empty.",
-            where=text_place(text, 0),
-            fix="Answer with one JSON object.",
-        )
+        message = "The text holds no answer." if text.strip(_AROUND) else "The text is empty."
+        problem = major("answer.none", message, where=start, fix="Answer with one JSON object.")
     return Extraction(
         value=None, status=Status.REFUSED, layer="none", complete=False, candidates=seen, problems=(problem,)
     )
+
+
+def _not_whole(why: str, text: str, at: int) -> Finding:
+    fix = "Send it again, whole and shorter."
+    return major("answer.truncated", f"The answer is not whole: {why}.", where=text_place(text, at), fix=fix)

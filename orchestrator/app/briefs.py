@@ -72,12 +72,12 @@ class Briefs:
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """Returns the frozen input of the story's workflow."""
-        return story_payload(*await asyncio.to_thread(lambda: (self.of(story), self._with_experience())))
 
-    def _with_experience(self) -> Policies:
-        """Returns the policies with what the models have managed in earlier sprints. Blocks."""
-        told = outcomes(StateFolder.of(self._environment))
-        return with_experience(self._policies, self._settings, told, self._provider)
+        def made() -> tuple[StoryBrief, Policies]:
+            told = outcomes(StateFolder.of(self._environment))
+            return self.of(story), with_experience(self._policies, self._settings, told, self._provider)
+
+        return story_payload(*await asyncio.to_thread(made))
 
     def of(self, story: Story) -> StoryBrief:
         """Returns the brief of one story, with the architecture record as it is now. Blocks."""

@@ -93,7 +93,7 @@ async def apply(
     # Marks the parts of a command in its output: the command cannot guess it.
     token = f"step-{secrets.token_hex(8)}"
     sandbox = await sandbox_for(settings, environment) if commands else None
-    access = _all_of(repo)
+    access = Access(tree=await asyncio.to_thread(repo.absolute))
     plan, applied, world = judged.extraction.plan, judged.applied, judged.world
     if plan is None or applied is None or world is None or not judged.judged.valid:
         raise ConfigError("the plan is not valid and cannot be applied", findings=judged.judged.findings)
@@ -110,10 +110,6 @@ async def apply(
 
     hands = Hands(write=write, run=None if sandbox is None else partial(run, sandbox), token=token)
     return await carry_out(plan, applied, hands)
-
-
-def _all_of(repo: Path) -> Access:
-    return Access(tree=repo.absolute())
 
 
 def _is_below(repo: Path, folder: str) -> bool:

@@ -192,7 +192,11 @@ def _entry(one: JournalEntry, turn: int, secrets: Sequence[str]) -> ScriptEntry:
 
 def _texts(kept: Recorded) -> Iterator[tuple[str, bytes]]:
     """Yields the script, each prompt under its hash, and what the folder is."""
-    lines = [call.entry.model_dump(mode="json", exclude_defaults=True) for call in kept.calls if not _is_gap(call)]
+    lines = [
+        call.entry.model_dump(mode="json", exclude_defaults=True)
+        for call in kept.calls
+        if not (call.beyond and call.entry.error)
+    ]
     yield TEAM, "".join(f"{json.dumps(line)}\n" for line in lines).encode()
     for name, text in {call.entry.prompt_hash: call.prompt for call in kept.calls if call.prompt}.items():
         yield f"{PROMPTS}/{name}.md", text.encode("utf-8", "surrogatepass")
@@ -218,10 +222,6 @@ Written by version {recording.version} of the orchestrator.
 `{CONFIG}` and, unless the sprint began from nothing, `{BASE}` (`git clone {BASE} app`) what it began with;
 `{RECORDING}` what came of it.
 """
-
-
-def _is_gap(call: Call) -> bool:
-    return call.beyond and call.entry.error is not None
 
 
 def _files(

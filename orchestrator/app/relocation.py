@@ -34,7 +34,8 @@ async def follow_move(folder: StateFolder) -> str | None:
         return None
     async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
         # Nobody begins while we hold the daemon's lock: every command comes here first.
-        for lock in await asyncio.to_thread(_find_locks, folder):
+        locks = (sorted(folder.home.glob(f"{kind}/*/lock")) for kind in ("sprints", "analyses"))
+        for lock in await asyncio.to_thread(lambda: [path for found in locks for path in found]):
             async with SprintLock(lock, f"{lock.parent.name}, and {folder.home} was moved"):
                 pass
         moved = await _find_moved(folder, before)
@@ -63,10 +64,6 @@ def _find_former_place(folder: StateFolder) -> Place | None:
             f"{folder.home}; to work in both, `orchestrator backup` there and `orchestrator restore --repo DIR` here"
         )
     return before
-
-
-def _find_locks(folder: StateFolder) -> list[Path]:
-    return [path for kind in ("sprints", "analyses") for path in sorted(folder.home.glob(f"{kind}/*/lock"))]
 
 
 async def _find_moved(folder: StateFolder, before: Place) -> dict[str, str]:

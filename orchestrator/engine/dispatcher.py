@@ -93,18 +93,15 @@ class Switchboard:
         return True
 
     def can_wait(self, workflow_id: str, sprint: str) -> bool:
-        """Returns whether the workflow waits for people; the reading of a person's plan and an analysis do not."""
-        return self._has_slot(workflow_id, self._boards.get(sprint))
-
-    def _has_slot(self, workflow_id: str, board: Board | None) -> bool:
-        """Returns whether the workflow takes a slot: not the reading of a person's plan, nor a stage of an analysis."""
+        """Returns whether the workflow waits for people, without its slot; the reading of a person's plan and an
+        analysis do not, and have none."""
+        board = self._boards.get(sprint)
         return PLAN_READING not in workflow_id and (board is None or board.takes_slots)
 
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
         """Until the story may take its next step, without a slot."""
         while self.why_not(sprint, story, paid=paid):
-            board = self._boards.get(sprint)
-            async with self._give_back(workflow_id) if self._has_slot(workflow_id, board) else nullcontext():
+            async with self._give_back(workflow_id) if self.can_wait(workflow_id, sprint) else nullcontext():
                 while self.why_not(sprint, story, paid=paid):
                     board = self._boards.get(sprint)
                     await (board.moved(board.version) if board is not None else self._followed.wait())

@@ -56,8 +56,8 @@ class DurableEngine:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         self._database = await asyncio.to_thread(EngineDatabase, self._url)
-        await asyncio.to_thread(self._database.prepare)
-        dbos = DBOS(config=self._config(self._database))
+        await asyncio.to_thread(self._opened.prepare)
+        dbos = DBOS(config=self._config(self._opened))
 
         def workflow_of(body: Body) -> Callable[[dict[str, Any]], Any]:
             async def workflow(payload: dict[str, Any]) -> dict[str, Any]:
@@ -79,18 +79,17 @@ class DurableEngine:
     ) -> None:
         # A cancelled body leaves its workflow pending, to be resumed. One that dbos is taken away from while it
         # runs would have its last error recorded as the story's end.
-        assert self._database is not None
         self._closing = True
         bodies = list(self._bodies)
         for body in bodies:
             body.cancel()
         await asyncio.gather(*bodies, return_exceptions=True)
-        self._database.end()
+        self._opened.end()
         own_pool = ThreadPoolExecutor(thread_name_prefix="orchestrator")
         # dbos made its own pool the loop's default and is about to shut it down.
         asyncio.get_running_loop().set_default_executor(own_pool)
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
-        await asyncio.to_thread(self._database.close)
+        await asyncio.to_thread(self._opened.close)
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
@@ -147,22 +146,19 @@ class DurableEngine:
 
         The caller holds the sprint. What the other engine still writes for them is refused from then on.
         """
-        assert self._database is not None
         words = (f"{sprint}/", self._version, self._executor_id, besides)
-        for workflow_id in await asyncio.to_thread(self._database.take_over_all, *words):
+        for workflow_id in await asyncio.to_thread(self._opened.take_over_all, *words):
             await DBOS.resume_workflow_async(workflow_id)
 
     async def adopt_story(self, workflow_id: str) -> None:
         """Takes over one story, which the caller has claimed."""
-        assert self._database is not None
-        if await asyncio.to_thread(self._database.take_over_one, workflow_id, self._version, self._executor_id):
+        if await asyncio.to_thread(self._opened.take_over_one, workflow_id, self._version, self._executor_id):
             await DBOS.resume_workflow_async(workflow_id)
 
     async def give_up_story(self, workflow_id: str) -> None:
         """Interrupts the story and leaves it to the engine that adopts it."""
         await self.cut_story(workflow_id)
-        assert self._database is not None
-        await asyncio.to_thread(self._database.take_over_one, workflow_id, f"{APPLICATION_VERSION}/", "")
+        await asyncio.to_thread(self._opened.take_over_one, workflow_id, f"{APPLICATION_VERSION}/", "")
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         await self._take_over(workflow_id, APPLICATION_VERSION)
@@ -173,18 +169,21 @@ class DurableEngine:
         return await results.load(await handle.get_result())
 
     def _results(self, workflow_id: str) -> Results:
-        assert self._database is not None
-        return Results(self._database, workflow_id.partition("/")[0])
+        return Results(self._opened, workflow_id.partition("/")[0])
 
     async def _take_over(self, workflow_id: str, since: str) -> None:
         # A workflow of another version has an executor that no engine looks for any more. The caller
         # works on its sprint alone.
-        assert self._database is not None
         if since == self._version:
             return
         words = (workflow_id, since, self._version, self._executor_id)
-        if await asyncio.to_thread(self._database.take_over, *words):
+        if await asyncio.to_thread(self._opened.take_over, *words):
             await DBOS.resume_workflow_async(workflow_id)
+
+    @property
+    def _opened(self) -> EngineDatabase:
+        assert self._database is not None
+        return self._database
 
     @property
     def _version(self) -> str:

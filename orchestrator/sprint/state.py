@@ -343,15 +343,14 @@ class Board:
                     pause = pause or order
                 else:
                     held.setdefault(order.story, order)
-            elif order.story is None and (order.verb is Verb.RESUME or self._was_reset_by(order)):
-                # Resetting a sprint also removes its pauses.
-                pause, held = None, {}
             elif order.verb is Verb.RESUME and order.story is not None:
                 held.pop(order.story, None)
+            elif order.verb is Verb.RESUME or (
+                order.verb is Verb.RESET and not order.story and order.id in self._settled
+            ):
+                # Resetting a sprint also removes its pauses.
+                pause, held = None, {}
         return pause, held
-
-    def _was_reset_by(self, order: Order) -> bool:
-        return order.verb is Verb.RESET and order.id in self._settled
 
     def next_order(self) -> Order | None:
         """Returns the oldest order that is not applied; it stays until `settled`."""

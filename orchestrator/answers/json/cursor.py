@@ -61,10 +61,6 @@ class Cursor(ABC):
         """Returns whether the text from `at` on can follow a string in the innermost container."""
         return self.guide.may_end(self.stack, at)
 
-    def may_end_member(self, at: int) -> bool:
-        """Returns whether a member or the closers can follow a comma that ends before `at`."""
-        return self.guide.may_follow_comma(self.stack, at)
-
     def open(self, shape: Shape) -> None:
         """Enters the container whose opener stands here."""
         if len(self.stack) >= MAX_DEPTH:

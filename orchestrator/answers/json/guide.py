@@ -125,23 +125,19 @@ class Guide:
         place = self.skip(at)
         character = self.text[place : place + 1]
         if character in frames.COMMAS and character:
-            return self._member(stack, place + 1, "string")
+            return self.may_follow_comma(stack, place + 1, "string")
         if character in ("}", "]", ")") and character:
             return self._closers(stack, place)
         # Without a comma a next key must stand on its own line, or its quote right behind ours.
         apart = "\n" in self.text[at:place] or (place == at and character in ('"', "'"))
         return apart and stack[-1].is_object and self._next_key(stack[-1], place)
 
-    def may_follow_comma(self, stack: list[Frame], at: int) -> bool:
-        """Returns whether the text from `at` on can follow a comma at the top of `stack`."""
-        return self._member(stack, at, "any")
-
     def skip(self, at: int) -> int:
         """Returns the offset of the first character at or after `at` that is neither blank nor comment."""
         match = _BETWEEN.match(self.text, at)
         return match.end() if match else at
 
-    def _member(self, stack: list[Frame], at: int, kind: str) -> bool:
+    def may_follow_comma(self, stack: list[Frame], at: int, kind: str = "any") -> bool:
         """Returns whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
         frame = stack[-1]
         place = self.skip(at)
@@ -192,7 +188,7 @@ class Guide:
                 return self._is_over(stack[0], place)
             character = self.text[place : place + 1]
             if character == ",":
-                return self._member(stack[:level], place + 1, "container")
+                return self.may_follow_comma(stack[:level], place + 1, "container")
             if character not in ("}", "]", ")"):
                 return "\n" in self.text[after:place] and self._new_line_member(stack[level - 1], place)
         return False

@@ -178,7 +178,11 @@ class Reader(Cursor):
             frame.comma_at = -1
             self.open(child_shape(self.stack, self.contract))
             return
-        value = self.text_value() if character in frames.CLOSING_QUOTE or character == "~" else literals.scalar(self)
+        if character in frames.CLOSING_QUOTE or character == "~":
+            long_text = literals.long_text(self)
+            value = self.string() if long_text is None else long_text
+        else:
+            value = literals.scalar(self)
         if not frame.is_object and isinstance(value, str) and recovery.is_gap_item(value, frame):
             raise recovery.gap(self, start)
         frame.comma_at = -1
@@ -246,8 +250,3 @@ class Reader(Cursor):
             if character in frames.PLAIN_STARTS or not recovery.skip_foreign(self):
                 break
         return character
-
-    def text_value(self) -> str:
-        """Returns the string that begins here, in whatever delimiters."""
-        found = literals.long_text(self)
-        return self.string() if found is None else found

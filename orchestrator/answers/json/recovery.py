@@ -331,7 +331,7 @@ def foreign_comma(cursor: Cursor, character: str) -> bool:
     text, at = cursor.text, cursor.at
     if character not in frames.COMMAS and character != ";":
         return False
-    if character == ";" and not cursor.may_end_member(at + 1):
+    if character == ";" and not cursor.guide.may_follow_comma(cursor.stack, at + 1):
         return False
     cursor.changes.append(Change("foreign_comma", at, character, ","))
     return text[at] == character

@@ -108,8 +108,10 @@ class Fit(NamedTuple):
 def fit(value: object, shape: Shape) -> Fit | None:
     """Returns how well `value` answers the contract; None when it shows nothing of it and so is no answer."""
     if shape is ANYTHING:
-        filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
-        return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
+        if not isinstance(value, dict | list):
+            return None
+        filled = bool(value) if isinstance(value, dict) else any(isinstance(item, dict) for item in value)
+        return Fit(int(filled), 0, filled, True)
     if isinstance(value, list):
         fits = _items_fit(value, shape)
         return Fit(int(fits), 1, fits, fits) if "array" in shape.kinds else None
@@ -136,10 +138,6 @@ def shows(keys: Any, shape: Shape) -> bool:
     return (
         (not shape.required and not keys) or not any(groups) or any(name in keys for group in groups for name in group)
     )
-
-
-def _holds_object(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
 def _typed(value: object, shape: Shape) -> bool:
