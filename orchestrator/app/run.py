@@ -130,9 +130,7 @@ class Run:
                 finally:
                     await self._record(sprint)
                 unpushed = await self._push(workspace, repository.path)
-                report, path, _ = await asyncio.to_thread(
-                    save_report, environment, record, content.stories, paused, secrets, PATIENCE_S
-                )
+                report, path, _ = await asyncio.to_thread(save_report, environment, record, paused, secrets, PATIENCE_S)
                 return RunResult(
                     report=report,
                     report_path=path,

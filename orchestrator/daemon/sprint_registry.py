@@ -109,7 +109,7 @@ class ServedSprint:
         # In this order: a sprint with a report and this event is not looked at again.
         unpushed = await repository.push(place.workspace, record)
         report, path, ended = await asyncio.to_thread(
-            save_report, self._host.equipment.environment, record, self._content.stories, None, place.secrets
+            save_report, self._host.equipment.environment, record, None, place.secrets
         )
         counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
         done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)

@@ -16,7 +16,6 @@ from orchestrator.core.event import Event
 from orchestrator.core.history import SprintFold, StoryHistory, event_of, kept_histories, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
-from orchestrator.core.story import Story
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
 from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.records.histories import (
@@ -56,7 +55,6 @@ class RunResult:
 def save_report(
     environment: Environment,
     record: SprintRecord,
-    stories: Iterable[Story],
     paused: str | None = None,
     secrets: Sequence[str] = (),
     patience_s: float = 0.0,
@@ -64,16 +62,13 @@ def save_report(
     """Writes both files of a sprint as the log has it. Returns the report, the path of report.json and when the last
     story ended. Blocks.
 
-    `stories` serve where an older record lacks words; `paused` is why no further story began. Neither file holds what
-    looks like a secret, nor one of `secrets`. A database that is away is waited for so long.
+    `paused` is why no further story began. Neither file holds what looks like a secret, nor one of `secrets`. A
+    database that is away is waited for so long.
     """
     folder = StateFolder.of(environment)
     histories = read_histories(environment, folder, record, patience_s=patience_s)
     events = read_sprint_events(environment, folder, record, patience_s=patience_s)
-    rows = {story.id: story for story in stories}
-    titles = {name: row.title for name, row in rows.items()} | record.titles
-    criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
-    told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
+    told = build_report(record, histories, paused or "")
     told = with_facts(told, read_facts(events), budget_states(events, histories.values()))
     # With a thousand stories each form takes much memory, so each is released before the next but one.
     plain = redacted(told.model_dump(mode="json"), secrets)
@@ -133,7 +128,7 @@ class SprintView:
     def report(self) -> SprintReport:
         """Returns the report as it would be written now."""
         shown = self.record.model_copy(update={"story_ids": tuple(self.histories)})
-        report = self.kept or build_report(shown, self.histories, self.record.titles, why_it_rests(self.events))
+        report = self.kept or build_report(shown, self.histories, why_it_rests(self.events))
         return with_facts(report, read_facts(self.events), self.budgets)
 
     @cached_property

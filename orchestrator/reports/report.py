@@ -28,15 +28,13 @@ from orchestrator.reports.path import verdict_of
 from orchestrator.story.routing import PlanRoute
 
 
-def build_report(
-    record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str], paused: str = ""
-) -> SprintReport:
+def build_report(record: SprintRecord, histories: Mapping[str, StoryHistory], paused: str = "") -> SprintReport:
     """Returns the whole report; stories without an outcome appear with their present status.
 
     `paused` is why no further one began, which is said of each that did not, and of each that has not ended.
     """
     stories = tuple(
-        _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()), paused)
+        _story(story, histories[story], record.titles.get(story, ""), record.criteria.get(story, ()), paused)
         for story in record.story_ids
     )
     events = (event for story in record.story_ids for event in histories[story].select({READ}))

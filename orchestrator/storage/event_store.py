@@ -157,7 +157,7 @@ class EventStore:
     def _events(self, query: sa.Select[tuple[int, str]]) -> list[tuple[int, Event]]:
         return [(seq, event_of(body)) for seq, body in self._rows(query.order_by(EVENTS.c.seq))]
 
-    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+    def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         assert self._engine is not None
         with usable(), self._engine.connect() as connection:
             return connection.execute(query).all()

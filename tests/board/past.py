@@ -74,4 +74,4 @@ async def keep(environment: Environment, record: SprintRecord, events: Sequence[
     async with EventStore(sqlite_url(folder.event_database)) as store:
         await asyncio.gather(*(store.emit(event) for event in events))
     if report:
-        await asyncio.to_thread(save_report, environment, record, ())
+        await asyncio.to_thread(save_report, environment, record)

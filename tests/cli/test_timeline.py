@@ -97,8 +97,8 @@ def test_what_goes_on_now() -> None:
     assert last(running=False) == "+1 m ▸ nobody works on it: the command that began the sprint goes on"
     assert last(finished=True, running=False) == "○ begins"
     asked = decided(Loop.GATE, Verdict.ASKED, attempt=1, budget_left=0)
-    opened = event(3, "gate_opened", "A waits", after_s=70, **asked)
-    assert last(opened, running=False) == "+1 m ? A waits [for 30 s now]"
+    opened = event(3, "gate_opened", "A waits", after_s=70, gate={"reason": "too big"}, **asked)
+    assert last(opened, running=False) == "+1 m ? waits for a person: too big [for 30 s now]"
     answered = event(4, "gate_answered", "A: approved by anna", after_s=80)
     assert last(opened, answered, running=False).endswith("? A: approved by anna; it counts when the story goes on")
     assert drawn([], finished=False) == ["  has not started"]

@@ -58,7 +58,7 @@ def test_what_each_persona_took_and_what_of_the_budgets_is_spent_is_in_the_repor
         event("SP-001/A:2", "turn_failed", **broke_off).model_copy(update={"persona": "alex"}),
     ]
     histories = fold(record(), events)
-    told = build_report(record(), histories, {}).totals["personas"]
+    told = build_report(record(), histories).totals["personas"]
     assert told == [
         {"persona": "alex", "calls": 1, "tokens": {"input": 15, "cached": 4, "output": 4}, "cost_usd": 0.375},
         {"persona": "mike", "calls": 2, "tokens": {"input": 20, "cached": 8, "output": 6}, "cost_usd": None},
@@ -73,7 +73,7 @@ def test_one_unknown_price_makes_the_cost_unknown() -> None:
     events = [turn("SP-001/A:1"), turn("SP-001/A:2", cost=None), turn("SP-001/A:3"), turn("SP-001/A-1:1", story="A-1")]
     histories = fold(record(), events)
     assert histories["A"].cost_usd is None
-    report = build_report(record(), histories, {})
+    report = build_report(record(), histories)
     assert report.totals["cost_usd"] is None
     assert report.totals["calls"] == 4
 
@@ -91,7 +91,7 @@ def test_of_earlier_generations_only_what_was_paid_counts_and_of_other_stories_n
     assert histories["A"].outcome is None
     assert (histories["A"].calls, histories["A"].earlier_calls, histories["A"].cost_usd) == (3, 2, 1.25)
     assert (histories["A-1"].calls, histories["A-1"].earlier_calls) == (1, 0)
-    (first, _) = build_report(record(generations={"A": 2}), histories, {}).stories
+    (first, _) = build_report(record(generations={"A": 2}), histories).stories
     assert (first.calls, first.earlier_calls) == (3, 2)
 
 
@@ -99,7 +99,7 @@ def test_states_on_the_way_and_the_report() -> None:
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
     assert [history.status for history in histories.values()] == [StoryStatus.EXECUTING, StoryStatus.PENDING]
     assert not is_finished(histories)
-    report = build_report(record(), histories, {"A": "Title"})
+    report = build_report(record(titles={"A": "Title"}), histories)
     assert [(story.id, story.title, story.status.value) for story in report.stories] == [
         ("A", "Title", "executing"),
         ("A-1", "", "pending"),
@@ -111,13 +111,13 @@ def test_all_done_is_good() -> None:
     events = [finished(f"SP-001/{story}:story_finished", StoryStatus.DONE, story) for story in ("A", "A-1")]
     histories = fold(record(), events)
     assert is_finished(histories)
-    assert exit_code(build_report(record(), histories, {})) == 0
+    assert exit_code(build_report(record(), histories)) == 0
 
 
 def test_the_report_tells_the_criteria_that_a_story_began_with() -> None:
     frozen = record(criteria={"A": ("old",), "A-1": ("not started",)})
     begun = event("SP-001/A:story_started", "story_started", criteria=["mended"])
-    report = build_report(frozen, fold(frozen, [begun]), {})
+    report = build_report(frozen, fold(frozen, [begun]))
     assert [[row.criterion for row in story.criteria] for story in report.stories] == [["mended"], ["not started"]]
 
 
@@ -129,7 +129,7 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     told = [why_it_rests(events[:2]), why_it_rests(events), why_it_rests([*events, event("4", "sprint_continued")])]
     assert told == ["", "3 failed", ""]
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
-    report = build_report(record(), histories, {}, told[1])
+    report = build_report(record(), histories, told[1])
     said = [[finding.message for finding in story.findings] for story in report.stories]
     assert said == [["not finished: the sprint paused: 3 failed"], ["not started: the sprint paused: 3 failed"]]
 

@@ -158,7 +158,8 @@ git, installs, merges, waits  ████████                        1.
 
 def test_the_whole_text() -> None:
     histories = fold(RECORD, EVENTS)
-    report = build_report(RECORD, histories, {"A": "Lend | return", "B": "Search"})
+    titled = RECORD.model_copy(update={"titles": {"A": "Lend | return", "B": "Search"}})
+    report = build_report(titled, histories)
     assert render_report(report, histories, PLACES) == EXPECTED
     first = report.model_dump(mode="json")["stories"][0]
     assert [(row["criterion"], len(row["tests"])) for row in first["criteria"]] == [
@@ -183,7 +184,7 @@ def test_files_are_those_that_the_diff_changes_and_older_tests_of_the_plan_are_n
 
     def lines(events: list[Event]) -> list[str]:
         histories = fold(RECORD, events)
-        text = render_report(build_report(RECORD, histories, {}), histories, PLACES)
+        text = render_report(build_report(RECORD, histories), histories, PLACES)
         return [line for line in text.splitlines() if line.startswith(("- Files", "- Older"))]
 
     older = "- Older tests that the plan changes: `tests/test_old.py` (the total \\| is rounded now)"
@@ -214,7 +215,8 @@ def test_hostile_words_break_no_table_and_no_length() -> None:
         major("n", f"number {n}") for n in range(500)
     ))  # fmt: skip
     histories = fold(RECORD, [outcome])
-    text = render_report(build_report(RECORD, histories, {"A": "t\n# no heading"}), histories, PLACES)
+    titled = RECORD.model_copy(update={"titles": {"A": "t\n# no heading"}})
+    text = render_report(build_report(titled, histories), histories, PLACES)
     assert len(text) < 20_000
     assert "<script>" not in text
     assert "\n# no heading" not in text
@@ -226,13 +228,13 @@ def test_a_conflict_is_told_with_all_its_four_texts() -> None:
     texts = "; ".join(f"{name}: {'word ' * 50}" for name in ("current", "requires", "reason", "recommended"))
     finding = critical("breakdown.conflict", texts)
     histories = fold(RECORD, [ended(1, id="A", status=StoryStatus.CONFLICTED, findings=(finding,))])
-    assert " ".join(texts.split()) in render_report(build_report(RECORD, histories, {}), histories, PLACES)
+    assert " ".join(texts.split()) in render_report(build_report(RECORD, histories), histories, PLACES)
 
 
 def test_the_tier_of_the_commands_is_told() -> None:
     histories = fold(RECORD, EVENTS)
     facts = SandboxFacts(tier=Tier.PLAIN, holds=("limits",), missing=("files", "network"), note="bubblewrap | none")
-    report = with_facts(build_report(RECORD, histories, {}), {"sandbox": facts})
+    report = with_facts(build_report(RECORD, histories), {"sandbox": facts})
     assert report.model_dump(mode="json")["totals"]["sandbox"] == facts.model_dump(mode="json")
     told = "Commands ran in the sandbox tier `plain`. Held: limits. Missing: files, network. bubblewrap \\| none"
     assert f"\n\n{told}\n\n" in render_report(report, histories, PLACES)
@@ -251,6 +253,6 @@ def test_the_slips_of_each_model_are_told() -> None:
 def test_looks_are_counted_apart_from_the_calls_that_they_are() -> None:
     looks = [event("A", number, "files_shown", files=["a.py"], only=True) for number in (10, 11)]
     histories = fold(RECORD, [*EVENTS[:-3], *looks])
-    report = build_report(RECORD, histories, {})
+    report = build_report(RECORD, histories)
     assert (report.stories[0].calls, report.stories[0].looks, report.totals["looks"]) == (2, 2, 2)
     assert "2 calls, 2 of them looks, 200 tokens in" in render_report(report, histories, PLACES)
