@@ -252,7 +252,6 @@ class SuiteRunner(Protocol):
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
-        stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
@@ -263,7 +262,6 @@ class SuiteRunner(Protocol):
         Files that were changed while they ran show nothing. With `reset`, which makes the tree what it was, a green
         run of `files` is believed only when a second one, in which their tests expect something else, is not green.
 
-        `stack` is what is recorded about the project's tech stack, the most telling text first, for choosing a runner.
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
         for first. `timeout_s` replaces the configured limit. Never raises for what tests do.
         """

@@ -19,7 +19,6 @@ from orchestrator.checks.coverage import Covered, coverage
 from orchestrator.code.hollow import hollow_javascript, hollow_python, javascript_mentions, python_mentions
 from orchestrator.code.javascript.tree import SUFFIXES
 from orchestrator.code.python.source import parse_python
-from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
@@ -27,7 +26,7 @@ from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import CaseOutcome
 from orchestrator.core.suite import CaseResult, TestReport, TestSuite
 from orchestrator.core.value import Value, listed
-from orchestrator.story.context import Stage, recorded_stack, tests_outcome
+from orchestrator.story.context import Stage, tests_outcome
 
 # Errors of Python and Node when the code under test does not exist yet.
 _NOT_THERE = re.compile(
@@ -55,12 +54,11 @@ class Ended(StrEnum):
     NOT_JUDGED = "not judged"
 
 
-async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[str, str]:
+async def run_before(stage: Stage, suite: TestSuite) -> dict[str, str]:
     """Runs the suite where the story's branch starts, as a durable step; returns results by test name."""
-    stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def run(folder: Path) -> TestReport:
-        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=f"{stage.brief.sprint}-base")
+        return await stage.runner.run(folder, files=suite.run_files, key=f"{stage.brief.sprint}-base")
 
     async def work(_step_id: str) -> dict[str, str]:
         added = [entry.path for entry in await stage.workspace.diff(stage.story_id) if entry.status == "A"]
@@ -230,16 +228,15 @@ _LEAST_S = 30.0
 """Minimum limit: when nothing answers, even a test of a quick suite waits for its own timeout."""
 
 
-async def run_hollow(stage: Stage, plan: Breakdown, suite: TestSuite, seconds: float) -> dict[str, str]:
+async def run_hollow(stage: Stage, suite: TestSuite, seconds: float) -> dict[str, str]:
     """Runs the suite on the hollow tree, as a durable step; returns results by test name.
 
     `seconds` is the suite's duration on the story's branch.
     """
-    stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def run(folder: Path) -> TestReport:
         key, limit = f"{stage.environment_key}-hollow", _LEAST_S + 3 * seconds
-        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=key, timeout_s=limit)
+        return await stage.runner.run(folder, files=suite.run_files, key=key, timeout_s=limit)
 
     async def work(_step_id: str) -> dict[str, str]:
         entries = await stage.workspace.diff(stage.story_id)

@@ -241,10 +241,10 @@ class _Attempts:
 
     async def _look(self, report: TestReport) -> tuple[Unnoticed, ...]:
         """Runs the suite without the change, and on a hollow tree if tests failed there for lack of new code."""
-        self._before, self._hollow = await run_before(self._stage, self._plan, self._suite), {}
+        self._before, self._hollow = await run_before(self._stage, self._suite), {}
         criteria = self._stage.brief.story.acceptance_criteria
         if criteria and Ended.NOT_JUDGED in self._before.values():
-            self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
+            self._hollow = await run_hollow(self._stage, self._suite, report.duration_s)
         rows = unnoticed(criteria, self._suite, report, self._before, self._hollow)
         new = tuple(row for row in rows if not only_is_there(row))
         return new if new != rows and await self._stage.step.patched("what_is_there_is_not_asked_for") else rows

@@ -12,7 +12,7 @@ from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import Value
-from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, recorded_stack, red_finding, summary
+from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, red_finding, summary
 from orchestrator.story.routing import route_red
 
 MOST = 50
@@ -71,7 +71,6 @@ async def run_suite(
 
     A green run counts once `prove` returns True, or when it was made again and a second one could fail.
     """
-    stack = recorded_stack(stage.brief.tech_stack, plan)
     rewritten = suite.test_file in {change.file for change in plan.tests_to_change}
     before = None if rewritten else stage.older.base
 
@@ -90,7 +89,6 @@ async def run_suite(
                 files=suite.run_files,
                 expected_names=() if only else suite.expected_names,
                 only=only,
-                stack=stack,
                 key=stage.environment_key,
             )
             reset = partial(stage.workspace.reset, stage.story_id)

@@ -132,14 +132,13 @@ class ProjectRunner:
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
-        stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
         root = await asyncio.to_thread(root.resolve)
-        kinds = await self._kinds(root, files, only, stack)
+        kinds = await self._kinds(root, files, only)
         if isinstance(kinds, Finding):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         if failed := await self._ready(root, key):
@@ -156,7 +155,7 @@ class ProjectRunner:
         return report
 
     async def _kinds(
-        self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase], stack: Sequence[str]
+        self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase]
     ) -> tuple[str, ...] | Finding:
         """Returns the runners that are needed, or why there is none."""
         if self._custom is not None:
@@ -165,8 +164,7 @@ class ProjectRunner:
             return tuple(dict.fromkeys(kind_of(case.file) for case in only))
         if files is None and not self._only:
             return await asyncio.to_thread(kinds_of_tests, root)
-        names = await asyncio.to_thread(root_files, root)
-        choice = choose_runner(self._settings.command, names, files or (), stack)
+        choice = choose_runner(self._settings.command, files or ())
         return choice if isinstance(choice, Finding) else (choice,)
 
     async def _by(self, kinds: Sequence[str], root: Path, asked: Selection) -> TestReport:
@@ -218,7 +216,7 @@ class ProjectRunner:
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`."""
         root = await asyncio.to_thread(root.resolve)
-        kinds = await self._kinds(root, None, (), ())
+        kinds = await self._kinds(root, None, ())
         if await self._ready(root, key):
             return 0
         if isinstance(kinds, Finding):

@@ -164,8 +164,6 @@ class SimulatedRunner:
         self._latency_s, self._installed = latency_s, installed or InstalledPackages()
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite. Runs on other trees are left out."""
-        self.stacks: list[tuple[str, ...]] = []
-        """The recorded stack each run was told."""
         self.alone: list[tuple[ReportedCase, ...]] = []
         """The tests that each run was limited to; () for all."""
         self.commanded: list[str] = []
@@ -179,7 +177,6 @@ class SimulatedRunner:
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
-        stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
@@ -190,7 +187,6 @@ class SimulatedRunner:
         if files is not None and place in self._elsewhere:
             there = self._elsewhere[place]
             return there.pop(0) if there else TestReport(problem=RunProblem.NO_TESTS)
-        self.stacks.append(tuple(stack))
         self.alone.append(tuple(only))
         self.ran.append(None if files is None else tuple(files))
         waiting = self._wholes if files is None else self._stories
