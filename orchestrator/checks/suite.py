@@ -1,12 +1,12 @@
 """A tester's answers → TestSuite and failure instructions, and what the text of a suite alone says about it.
 
-What is proven is refused, two suspicions are advice; whether tests show anything is answered by runs.
+What is proven is refused, a suspicion is advice; whether tests show anything is answered by runs.
 """
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import basename
 from types import MappingProxyType
@@ -18,8 +18,7 @@ from orchestrator.code.grammar import Node
 from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests, test_names
 from orchestrator.code.javascript.tree import root
 from orchestrator.code.python import source
-from orchestrator.code.python.source import dotted, statements
-from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, test_functions
+from orchestrator.code.python.tests import doubled_names, may_be_collected, test_functions
 from orchestrator.core.breakdown import TestToChange
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
@@ -77,7 +76,6 @@ def check_changed(
 
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
-# As pytest, unittest and Django look for files.
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
 
@@ -273,9 +271,6 @@ def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...]) -> Itera
 
 
 _OWN_NAME = "Give each its own name."
-_SWALLOWED = frozenset({"AssertionError", "Exception", "BaseException", ""})
-"""What an `except` catches when it catches a failed assertion."""
-_RAISES = re.compile(r"raises|warns", re.IGNORECASE)
 
 
 def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
@@ -291,7 +286,7 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     found: list[Finding] = []
     if suite.test_file.endswith(".py"):
         tree = source.parse_python(suite.test_content)
-        found = [] if tree is None else _check_python(tree, where, suite.older_names)
+        found = [] if tree is None else _check_python(tree, where)
     elif is_suite(suite.test_file):  # files of other languages are not read here
         found = _check_node(root(suite.test_content, suite.test_file), where)
     # One test may show several criteria, as one with a row for each does.
@@ -302,7 +297,7 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     return found
 
 
-def _check_python(tree: ast.Module, where: Where, older: Collection[str]) -> list[Finding]:
+def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
     if not may_be_collected(tree):
         fix = "Write functions named test_* at the top of the file, or as methods of a class named Test*."
         return [major("suite.no_tests", "the file has no test function", where=where, fix=fix)]
@@ -310,9 +305,7 @@ def _check_python(tree: ast.Module, where: Where, older: Collection[str]) -> lis
     for name, line in doubled_names(tree):
         message = f"`{name}` is defined again further down, which hides this one"
         found.append(major("suite.duplicate_test", message, where=_at(where, line), fix=_OWN_NAME))
-    functions = (node for node in statements(tree) if isinstance(node, Function) and node.name.startswith("test"))
-    tests = (test for test in functions if test.name not in older)
-    return [*found, *(finding for test in tests for finding in _suspicions(test, where))]
+    return found
 
 
 def _check_node(tree: Node, where: Where) -> list[Finding]:
@@ -329,44 +322,6 @@ def _check_node(tree: Node, where: Where) -> list[Finding]:
             found.append(minor("suite.duplicate_test", message, where=_at(where, test.line), fix=_OWN_NAME))
         seen.add((test.scope, test.name))
     return found
-
-
-def _suspicions(test: Function, where: Where) -> Iterator[Finding]:
-    """Returns where an `assert` was forgotten, and where a failed one would not be seen."""
-    waiting: list[ast.AST] = list(test.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.With | ast.AsyncWith) and any(_expects_error(item.context_expr) for item in node.items):
-            continue  # `with pytest.raises(TypeError): a < b` compares to see it raise
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
-            message = f"line {node.lineno} in `{test.name}` compares and asserts nothing of it"
-            yield minor("suite.no_assertion", message, where=_at(where, node.lineno), fix="Write `assert` before it.")
-        if isinstance(node, ast.Try) and _asserts(node.body) and any(map(_swallows, node.handlers)):
-            message = f"a failed assertion after line {node.lineno} in `{test.name}` is swallowed"
-            fix = "Let the failure through: catch the error that is meant, or use `with pytest.raises(…)`."
-            yield minor("suite.no_assertion", message, where=_at(where, node.lineno), fix=fix)
-        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
-            waiting.extend(ast.iter_child_nodes(node))
-
-
-def _expects_error(context: ast.expr) -> bool:
-    return bool(_RAISES.search(dotted(context.func if isinstance(context, ast.Call) else context)))
-
-
-def _asserts(body: Iterable[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.Assert) for statement in body for node in statements(statement))
-
-
-def _swallows(handler: ast.ExceptHandler) -> bool:
-    """Returns whether the handler catches a failed assertion and does nothing at all."""
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {"" if kind is None else dotted(kind).rpartition(".")[2] for kind in caught}
-    idle = all(isinstance(one, ast.Pass | ast.Expr) and _is_plain(one) for one in handler.body)
-    return idle and bool(names & _SWALLOWED)
-
-
-def _is_plain(statement: ast.Pass | ast.Expr) -> bool:
-    return isinstance(statement, ast.Pass) or isinstance(statement.value, ast.Constant)
 
 
 def _at(where: Where, line: int) -> Where:

@@ -91,7 +91,6 @@ _SUITE = {
     "suite.older_test": "Else the test file has a new path",
     "suite.changed_test": "no other older test is touched",
     "suite.no_tests": "functions named test_*",
-    "suite.no_assertion": "Every test function asserts something",
     "suite.prompt_example": _EXAMPLE,
     "suite.duplicate_test": "Each test function has a name of its own",
 }

@@ -150,8 +150,8 @@ async def test_answers_are_judged_as_by_the_commands(stand: Stand) -> None:
         good = await post("check/breakdown", text=plan, story="US-1")
         assert (good["valid"], "kind" in good) == (True, False)
         assert (await post("check/plan", text="no plan"))["kind"] == "no plan"
-        suite = await post("check/suite", text="def test_a():\n    f() == 1\n", file="tests/test_a.py")
-        assert {finding["code"] for finding in suite["findings"]} >= {"suite.no_assertion"}
+        suite = await post("check/suite", text="def f():\n    assert 1\n", file="tests/test_a.py")
+        assert {finding["code"] for finding in suite["findings"]} >= {"suite.no_tests"}
         wrong = await daemon.client.post("/api/v1/check/delivery", json={"text": "x", "context": ["../../etc/passwd"]})
         assert (wrong.status_code, "names no file" in wrong.json()["error"]) == (422, True)
 
