@@ -97,7 +97,7 @@ def place_of(
     if not tests and wanted_new:
         return Place(wanted_new, there=False)
     if not tests:
-        return Place(_first(story_id, own[0]), there=False)
+        return Place(test_file_of(story_id, own[:1]) if family in _FAMILIES else "", there=False)
     named = [(at, test.path) for test in tests if (at := _first_mention(test.path, planned)) >= 0]
     if named:
         path = min(named)[1]
@@ -413,13 +413,16 @@ def _shared(one: str, two: str) -> int:
     return 2 * _common(one, two) - len(one.split("/"))
 
 
-def _first(story_id: str, source: str) -> str:
-    """Returns the name where a project has no test yet: the story's id."""
-    end = splitext(source)[1].lower()
-    name = _identifier(story_id)
-    if end == ".py":
-        return f"tests/test_{name}.py"
-    return f"tests/{name}.test{end.rstrip('x')}" if end in _JS else ""
+def test_file_of(story_id: str, files: Collection[str]) -> str:
+    """Returns the path that a story's suite has where nothing better is named, in the language of its files."""
+    ends = [splitext(path)[1].lower() for path in files]
+    scripts = sorted((end for end in ends if end in _JS), key=lambda end: "ts" not in end)
+    if scripts and ".py" not in ends:
+        return f"tests/{_identifier(story_id)}.test{scripts[0].rstrip('x')}"
+    return f"tests/test_{_identifier(story_id)}.py"
+
+
+test_file_of.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
 
 
 def _identifier(story_id: str) -> str:

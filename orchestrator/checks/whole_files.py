@@ -246,19 +246,6 @@ def _left_out(path: str) -> Finding:
 _CRITERION = re.compile(r"\bcriterion\s+#?(\d{1,3})\b", re.IGNORECASE)
 
 
-def test_file_of(story_id: str, files: Collection[str]) -> str:
-    """Returns the path that a story's suite has where nothing better is named, in the language of its files."""
-    name = re.sub(r"[^a-z0-9]+", "_", story_id.lower()).strip("_") or "story"
-    scripts = [path for path in files if path.lower().endswith(JAVASCRIPT)]
-    typed = any(path.lower().endswith((".ts", ".tsx", ".mts", ".cts")) for path in scripts)
-    if scripts and not any(path.lower().endswith(".py") for path in files):
-        return f"tests/{name}.test.{'ts' if typed else 'js'}"
-    return f"tests/test_{name}.py"
-
-
-test_file_of.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
 def holds_tests(path: str, text: str) -> bool:
     """Returns whether a text holds tests that the runner of this file collects."""
     return bool(test_functions(text) if path.endswith(".py") else test_names(text, path))

@@ -177,13 +177,13 @@ class Mirror:
             pass_fds=fds,
         )
 
-    async def read(self, *args: str, ids: Sequence[str], ok: Collection[int] = (0,)) -> GitOutput:
+    async def read(self, *args: str, ids: Sequence[str]) -> GitOutput:
         """Runs git for an answer that the objects `ids` in `args` alone decide; keeps it when all are full ids."""
         if not all(_ID.fullmatch(name) for name in ids):
-            return await self.git(*args, ok=ok)
+            return await self.git(*args)
         output = self.kept.get(args)
         if output is None:
-            output = await self.git(*args, ok=ok)
+            output = await self.git(*args)
             self.kept.put(args, output)
         return output
 

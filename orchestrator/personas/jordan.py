@@ -18,7 +18,8 @@ from orchestrator.checks.suite import (
     read_tests_to_change,
     reason_of,
 )
-from orchestrator.checks.whole_files import holds_tests, suite_of_files, test_file_of, with_file_name
+from orchestrator.checks.suite_place import test_file_of
+from orchestrator.checks.whole_files import holds_tests, suite_of_files, with_file_name
 from orchestrator.core.breakdown import Breakdown, TestToChange
 from orchestrator.core.calls.exchange import Analysed, FailureBrief, Purpose, StoryBrief, SuiteBrief, Written
 from orchestrator.core.calls.wire import AnalysisAnswer, SuiteAnswer

@@ -127,8 +127,8 @@ _PYTHON: Mapping[str, tuple[str, ...]] = {
     "yaml": ("pyyaml",),
     "z3": ("z3-solver",),
 }
-"""Import name → distributions that bring it, where the two differ otherwise than by `_FORMS`, or the import name is that
-of another distribution. What a dependency drags in is not allowed by it."""
+"""Import name → distributions that bring it, where the two differ otherwise than by `_FORMS`, or the import name is
+that of another distribution. What a dependency drags in is not allowed by it."""
 _FORMS = ("{}", "django-{}", "python-{}", "py{}", "{}-python", "{}-py", "{}-client")
 """How distributions are called that bring a module of a name."""
 

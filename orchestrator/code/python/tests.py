@@ -3,26 +3,12 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from orchestrator.code.python.source import dotted, family, parse_python, statements, top_level, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMED_TEST = re.compile(r"test|^\*$", re.IGNORECASE)
 _CASE_CLASSES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "SimpleTestCase", "TransactionTestCase"})
-
-
-@dataclass(frozen=True)
-class FoundTest:
-    """One test function: its node, and the class it is collected under ("" for none)."""
-
-    node: Function
-    owner: str = ""
-
-    @property
-    def name(self) -> str:
-        """The bare function name, as a report names it without parameters."""
-        return self.node.name
 
 
 def test_functions(text: str) -> tuple[str, ...]:
@@ -32,19 +18,15 @@ def test_functions(text: str) -> tuple[str, ...]:
     subclasses, also those inherited from classes of the same file. Fixtures are none.
     """
     tree = parse_python(text)
-    return tuple(dict.fromkeys(found.name for found in find_tests(tree))) if tree is not None else ()
+    if tree is None:
+        return ()
+    classes = {node.name: node for node in top_level(tree.body) if isinstance(node, ast.ClassDef)}
+    found = [node for node in _last_of_each_name(tree.body) if _is_test(node)]
+    found += [test for node in classes.values() for test in _in_class(node, classes)]
+    return tuple(dict.fromkeys(node.name for node in sorted(found, key=lambda node: node.lineno)))
 
 
 test_functions.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
-def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
-    """Returns the same with nodes; a method inherited by two classes stands under both."""
-    classes = {node.name: node for node in top_level(tree.body) if isinstance(node, ast.ClassDef)}
-    found = [FoundTest(node) for node in _last_of_each_name(tree.body) if _is_test(node)]
-    for node in classes.values():
-        found += _in_class(node, classes)
-    return tuple(sorted(found, key=lambda test: test.node.lineno))
 
 
 def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
@@ -95,7 +77,7 @@ def _overload(node: Function | ast.ClassDef) -> bool:
     return any(dotted(decorator).endswith((".setter", ".deleter", "overload")) for decorator in node.decorator_list)
 
 
-def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[FoundTest]:
+def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[Function]:
     members = family(node, classes)
     is_case = any(dotted(base).split(".")[-1] in _CASE_CLASSES for member in members for base in member.bases)
     methods: dict[str, Function] = {}
@@ -105,7 +87,7 @@ def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[
     plain = node.name.startswith("Test") and not {"__init__", "__new__"} & set(methods)
     if not (is_case or plain) or _switched_off(node):
         return
-    yield from (FoundTest(method, node.name) for method in methods.values() if _is_test(method))
+    yield from filter(_is_test, methods.values())
     if plain:
         inner = {child.name: child for child in node.body if isinstance(child, ast.ClassDef)}
         for child in inner.values():
