@@ -2,14 +2,13 @@
 
 A mutation changes what one test expects and nothing else: not its name, not its arguments, and as little as possible
 of what it does before. A runner that reports a mutated test as passed reports what it likes. For pytest and unittest,
-for `node --test` and its kin, and for doctests, where one more example is added that fails.
+and for `node --test` and its kin.
 """
 
 import ast
-import doctest
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from random import Random
 from string import ascii_lowercase
@@ -41,7 +40,6 @@ _Scope = ast.Module | ast.ClassDef
 _EQUAL = frozenset({"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"})
 _TRUTH = frozenset({"assertTrue", "assertFalse"})
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_QUOTES = re.compile(rb"(\"\"\"|'''|\"|')\Z")
 
 
 def python_mutations(text: str, random: Random) -> tuple[Mutation, ...]:
@@ -183,52 +181,6 @@ class _PythonMutator:
             prefix = "b" * isinstance(value, bytes)
             return node, f"{self._at.text(node)} {prefix}'{self._random.randint(10, 99)}'"
         return None
-
-
-def doctest_mutations(file: str, text: str, names: Collection[str], random: Random) -> tuple[Mutation, ...]:
-    """Returns at most one mutation per name of a test that pytest reports for doctests.
-
-    That is `package.module.Class.method`, or a text file's own name.
-    """
-    less, more = sorted(random.sample(range(100), 2))
-    added = f"\n\n>>> {less} == {more}\nTrue\n"
-    if not file.endswith(".py"):
-        end, own = len(text.encode()), file.rpartition("/")[2]
-        return (Mutation(case=own, start=end, end=end, text=added),) if own in names and ">>>" in text else ()
-    tree = _parsed(text) if ">>>" in text else None
-    at = _Places(text)
-    module = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-    found = []
-    for qualified, node in _docstrings(tree, "") if tree is not None else ():
-        reported = next((name for name in names if _stands_for(name, qualified, module)), None)
-        quotes = _QUOTES.search(at.content[: at.end(node)])
-        # A docstring in single quotes has no room for another line.
-        if reported is not None and quotes is not None and len(quotes[1]) == 3:
-            place = at.end(node) - 3
-            found.append(Mutation(case=reported, start=place, end=place, text=added))
-    return tuple(found)
-
-
-def _stands_for(name: str, qualified: str, module: str) -> bool:
-    """Whether a reported name is that of the docstring: the module's part may lack folders that are no packages."""
-    if qualified and not name.endswith(f".{qualified}"):
-        return False
-    place = name.removesuffix(f".{qualified}") if qualified else name
-    return module == place or module.endswith(f".{place}")
-
-
-def _docstrings(scope: _Scope | _Function, prefix: str) -> Iterator[tuple[str, ast.Constant]]:
-    """Yields the qualified name and the node of each docstring with examples; not of functions within functions."""
-    first = scope.body[0] if scope.body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        try:
-            if doctest.DocTestParser().get_examples(first.value.value):
-                yield prefix, first.value
-        except ValueError:
-            pass  # inconsistent blanks: pytest reports it as an error of its own
-    for node in scope.body if isinstance(scope, _Scope) else ():
-        if isinstance(node, ast.ClassDef | _Function):
-            yield from _docstrings(node, f"{prefix}.{node.name}" if prefix else node.name)
 
 
 _EXPECTED = {

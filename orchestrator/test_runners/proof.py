@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from random import Random, SystemRandom
 
-from orchestrator.code.mutations import Mutation, doctest_mutations, node_mutations, python_mutations
+from orchestrator.code.mutations import Mutation, node_mutations, python_mutations
 from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
 from orchestrator.core.value import Value
 from orchestrator.files.safe_files import read_text, write_below
@@ -89,7 +89,7 @@ def mutate(
     for file, text in texts.items():
         random = SystemRandom() if secret is None else Random(f"{secret}\0{file}\0{text}")
         names = sorted(case for there, case in passed if there == file)
-        found = [one for one in _mutations_of(file, text, names, random) if one.case in names]
+        found = [one for one in _mutations_of(file, text, random) if one.case in names]
         if len(found) > 1 and not single:
             weaker = [mutation for mutation in found if not mutation.other_value]
             found.remove(random.choice(weaker or found))
@@ -139,12 +139,11 @@ def _method(case: str) -> str:
     return case.rpartition("::")[2]
 
 
-def _mutations_of(file: str, text: str, names: Sequence[str], random: Random) -> tuple[Mutation, ...]:
+def _mutations_of(file: str, text: str, random: Random) -> tuple[Mutation, ...]:
     """None for a language that nothing here can read."""
     if _JAVASCRIPT.search(file):
         return node_mutations(file, text, random)
-    of_tests = python_mutations(text, random) if file.endswith(".py") else ()
-    return (*of_tests, *doctest_mutations(file, text, names, random))
+    return python_mutations(text, random) if file.endswith(".py") else ()
 
 
 def _takes_another(file: str, names: Sequence[str]) -> bool:
