@@ -12,8 +12,6 @@ from orchestrator.core.delivery import Conflict, Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
 from orchestrator.core.paths import RepoPath, spelling, tidy, unsafe_reason
 
-__all__ = ["PLACEHOLDER", "check_content", "check_whole", "read_delivery"]
-
 PLACEHOLDER = "<the whole text of the file>"
 """What prompts show where a file's content belongs; given back as content, it is refused."""
 _LISTS = ("files", "created_files", "updated_files")

@@ -17,6 +17,8 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.manifests.python import logical_lines
+
 _TESTS = frozenset({"test", "tests", "testing", "pytest", "unittest"})
 _DEVELOPMENT = frozenset({"dev", "devel", "develop", "development"})
 _OTHER = frozenset(
@@ -180,15 +182,6 @@ def read_setup_cfg(text: str) -> Declared:
         extras={canonicalize_name(name): _cfg_lines(value) for name, value in extras.items()},
         python=parser.get("options", "python_requires", fallback=""),
     )
-
-
-def logical_lines(text: str) -> Iterator[str]:
-    """Yields lines as pip reads them: continued ones joined, comments and blank lines left out."""
-    joined = re.sub(r"\\\r?\n", " ", text.removeprefix("\ufeff"))
-    for raw in joined.splitlines():
-        line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
-        if line:
-            yield line
 
 
 def _poetry_python(poetry: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.declared import is_usual
+from orchestrator.code.manifests.python import logical_lines
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
 from orchestrator.environments.interpreters import Interpreter
@@ -23,7 +24,6 @@ from orchestrator.environments.python_manifests import (
     is_runner,
     is_tool,
     locked_versions,
-    logical_lines,
     purpose,
     read_pyproject,
     read_setup_cfg,

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from orchestrator.environments.python_manifests import Purpose, for_tests, is_tool, logical_lines, package_of, purpose
+from orchestrator.code.manifests.python import logical_lines
+from orchestrator.environments.python_manifests import Purpose, for_tests, is_tool, package_of, purpose
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})

@@ -465,15 +465,19 @@ async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
     """
     if not await asyncio.to_thread((path / "config").exists):
         return False
+    if drop_unreachable:
+        return await _alone(path, ("repack", "-a", "-d", "-q"), ("prune-packed", "-q"), ("prune", "--expire=now"))
+    return await _alone(path, ("repack", "-a", "-d", "-q", "-k"), ("prune-packed", "-q"))
+
+
+async def _alone(path: Path, *commands: Sequence[str]) -> bool:
+    """Runs git on a mirror that nobody else uses; returns False without doing so while it is in use."""
     async with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as fd:
         if fd is None:
             return False
         await asyncio.to_thread(remove_locks, path)
-        mirror = Mirror(path, lock_fds=(fd,))
-        await mirror.git("repack", "-a", "-d", "-q", *(() if drop_unreachable else ("-k",)))
-        await mirror.git("prune-packed", "-q")
-        if drop_unreachable:
-            await mirror.git("prune", "--expire=now")
+        for command in commands:
+            await Mirror(path, lock_fds=(fd,)).git(*command)
     return True
 
 
@@ -487,9 +491,4 @@ async def pack_loose(path: Path) -> bool:
     """
     if await asyncio.to_thread(lambda: sum(1 for _ in (path / "objects").glob("[0-9a-f][0-9a-f]/*"))) < LOOSE:
         return False
-    async with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as fd:
-        if fd is None:
-            return False
-        await asyncio.to_thread(remove_locks, path)
-        await Mirror(path, lock_fds=(fd,)).git("repack", "-d", "-q")
-    return True
+    return await _alone(path, ("repack", "-d", "-q"))

@@ -8,7 +8,7 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
@@ -256,20 +256,21 @@ def _conda(entry: str, found: Found) -> None:
 def read_requirements(text: str, folder: str) -> Found:
     """What a requirement file declares."""
     found = Found()
-    for line in _logical_lines(text.splitlines()):
+    for line in logical_lines(text):
         _requirement_line(line, folder, found)
     return found
 
 
-def _logical_lines(lines: Iterable[str]) -> Iterator[str]:
+def logical_lines(text: str) -> Iterator[str]:
+    """Yields lines as pip reads them: continued ones joined, comments and blank lines left out."""
     held = ""
-    for line in lines:
+    for line in (*text.removeprefix("\ufeff").splitlines(), ""):
         if line.rstrip().endswith("\\") and not line.lstrip().startswith("#"):
             held += line.rstrip()[:-1] + " "
             continue
-        yield re.sub(r"(^|\s)#.*$", "", held + line).strip()
-        held = ""
-    yield held.strip()
+        plain, held = re.sub(r"(^|\s)#.*$", "", held + line).strip(), ""
+        if plain:
+            yield plain
 
 
 def _requirement_line(line: str, folder: str, found: Found) -> None:
@@ -279,7 +280,7 @@ def _requirement_line(line: str, folder: str, found: Found) -> None:
         return
     if include and "://" not in include["file"] and not include["file"].startswith(("/", "~", "..")):
         return
-    if not line or line.startswith(_HARMLESS_OPTIONS) or line == "--require-hashes":
+    if line.startswith(_HARMLESS_OPTIONS) or line == "--require-hashes":
         return
     index = _INDEX.match(line)
     if index and is_usual(index["where"]):
