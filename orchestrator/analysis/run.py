@@ -4,6 +4,7 @@ The stages of an analysis are workflows; then its plan is written.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -13,7 +14,6 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.analysis.files import PLAN, PLAN_JSON, Outputs, Written, write_plan
 from orchestrator.analysis.input import PRD_SHARE, AnalysisInput, packed_repository, read_options
-from orchestrator.analysis.mock import MOCK, mock_script
 from orchestrator.analysis.plan_file import prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
@@ -31,9 +31,10 @@ from orchestrator.core.analysis import (
     StageReport,
     StageResult,
     StageStatus,
+    TaskPriority,
     Triaged,
 )
-from orchestrator.core.calls.exchange import Purpose
+from orchestrator.core.calls.exchange import Purpose, ScriptEntry
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step
@@ -46,6 +47,7 @@ from orchestrator.personas.session import Desk
 from orchestrator.prompts.analysis import render_history, render_prd
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.providers.routing import open_providers, open_script
+from orchestrator.providers.scripted import Script
 from orchestrator.providers.seats import model_of, policies_of
 from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
@@ -55,7 +57,7 @@ from orchestrator.sprint.state import Board
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 
-TRIAGE = "triage"
+TRIAGE, MOCK = "triage", "mock"
 
 
 class AnalysisRun:
@@ -287,6 +289,36 @@ def shown_prd(prd: str, settings: Settings) -> str:
 
 def _triage_id(record: AnalysisRecord) -> str:
     return f"{record.analysis}/+{TRIAGE}"  # no id of a prompt begins with a plus sign
+
+
+def mock_script(prompts: Sequence[StagePrompt], packed: Packed) -> Script:
+    """Returns a script with one answer for each stage; none is paid for, and none claims a finding."""
+    shown = (*packed.shown, *(one.path for one in packed.cut))
+    entries = (_stand_in(prompt, shown, packed, number) for number, prompt in enumerate(prompts))
+    return {entry.lookup: entry for entry in entries}
+
+
+def _stand_in(prompt: StagePrompt, shown: Sequence[str], packed: Packed, number: int) -> ScriptEntry:
+    # A file of the repository, another one for each stage: the plan then shows what a reference looks like.
+    file = shown[number % len(shown)] if shown else ""
+    told = f"the prompt shows {len(packed.shown)} of {len(packed.paths)} files whole, {len(packed.cut)} in part"
+    task = {
+        "title": f"Mock: {prompt.name}",
+        "description": (
+            f"No model was asked, and nothing was found. This entry shows where a task of the stage `{prompt.id}` "
+            "stands in a plan and in a backlog, and how it refers to a file."
+        ),
+        "priority": TaskPriority.LOW,
+        "file": file,
+    }
+    answer = {
+        "summary": f"Mock answer: no model was asked; {told}.",
+        "recommendations": ["Give the same command without --mock to have a model answer."],
+        "tasks": [task],
+    }
+    return ScriptEntry(
+        persona=NAME, story=prompt.id, purpose=Purpose.STAGE, text=json.dumps(answer), model=MOCK, paid=False
+    )
 
 
 class Analysis:
