@@ -168,7 +168,8 @@ class Reader:
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         names = {name: _before(held, call) for name, held in names.items()}
         arguments = call.args if "code" not in keywords else [keywords["code"], *call.args]
-        codes = tuple(one for one in self._all(arguments[0], names, DEPTH) if CODE.fullmatch(one))
+        told = self._all(arguments[0], names, DEPTH)
+        codes = tuple(one for one in told if CODE.fullmatch(one))
         message = self.text(arguments[1] if len(arguments) > 1 else None, names)
         if isinstance(call.func, ast.Name) and call.func.id == "PathProblem":
             message = " / ".join(f"`{HOLE}` {one}" for one in message.split(" / "))
@@ -176,7 +177,8 @@ class Reader:
         fix = maker.fix or self.text(keywords.get("fix"), names)
         if not codes and maker.wraps:
             return None
-        codes = codes or DYNAMIC.get(self.path.relative_to(PACKAGE).as_posix(), ())
+        if len(codes) < len(told):  # some are put together when it runs
+            codes = tuple(dict.fromkeys((*codes, *DYNAMIC.get(self.path.relative_to(PACKAGE).as_posix(), ()))))
         chosen = [
             node.id
             for value in names.get(getattr(call.func, "id", ""), ())

@@ -119,8 +119,9 @@ def reset_command(
 ) -> int:
     """Delete the branches of a story or a sprint and clear its cells, so that it runs from the start.
 
-    What was merged stays merged; stories that it blocked are reset with it. A `run` or `serve` that works on the sprint
-    stops and restarts the story itself, otherwise the next `run` does.
+    What a story has merged stays in the result, and stories that it blocked are reset with it. Of a whole sprint the
+    result is deleted too. A `run` or `serve` that works on the sprint stops and restarts the story itself, otherwise
+    the next `run` does.
 
     Example: orchestrator reset US-003
     """

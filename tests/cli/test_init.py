@@ -19,7 +19,7 @@ from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import open_providers
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.support import Team, make_repo, plain_environment, play, run_cli
+from tests.support import Team, make_repo, play
 
 PYTHON = {
     "README.md": "# Shop\n",
@@ -85,14 +85,6 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
     )
     assert planned.exit_code == 0
     assert json.loads(planned.stdout)["problems"] == []
-
-
-@pytest.mark.docs
-def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
-    assert init(str(tmp_path / "new")).exit_code == 0
-    words = ["run", "backlog.csv", "--stories", "NFR-001,US-001"]
-    done = run_cli(words, tmp_path / "new", plain_environment(), timeout_s=300)
-    assert "2 done; 8 calls" in done.stdout, done.stdout + done.stderr
 
 
 def blocks(text: str, name: str) -> list[str]:

@@ -208,8 +208,3 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine\n"
     said = run_cli(["replay", "."], tmp_path)
     assert (said.returncode, said.stderr) == (2, "error: . holds no recording: it has no recording.json\n")
-
-
-@pytest.mark.docs
-def test_the_example_comes_out_as_it_was_recorded(tmp_path: Path) -> None:
-    assert again(packaged("examples") / "recording", tmp_path).as_recorded
