@@ -12,7 +12,7 @@ help:
 	@echo "make test-docs commands and examples of the documentation, the demo, the benchmarks and the built wheel"
 	@echo "make test-board   the board in a Chromium of this machine: each page, orders, reconnects, accessibility"
 	@echo "make docs      the documentation as a site, in site/"
-	@echo "make check     ruff, mypy --strict, known vulnerabilities of packages"
+	@echo "make check     ruff, mypy --strict, words of the glossary, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, board: the board in a browser, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make picture   draw README's moving picture (docs/demo.svg) from the demo"
@@ -62,6 +62,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.docs.glossary
 	$(BIN)/python -m tests.audit_tool
 
 # What the daemon needs and what builds it, with the hashes of all their files, on every system. Versions: constraints.txt.

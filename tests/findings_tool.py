@@ -65,7 +65,7 @@ AT_START = "a person, when the run starts"
 HEAD = """# Findings
 
 What checks say, by code: how grave it is, what the message says (`…` stands for names and numbers), what to do, and
-who is told. Each check has a class. *proven* (major or critical): a parser, the file system, the installed
+who sees it. Each check has a class. *proven* (major or critical): a parser, the file system, the installed
 environment or a run says so; a major one makes its subject invalid, so that it is sent back while the budget lasts,
 and no budget waves a critical one through. *policy* (minor, `ask: true`): nothing is wrong, but plan or settings do
 not allow it; the architect or a person is asked. *suspicion* (minor): advice, which never refuses. In JSON a finding
@@ -286,7 +286,7 @@ CLASSES = {"minor": "suspicion", "policy": "policy", "major": "proven", "critica
 MEANS = {
     "backlog.field_twice": "a story has a field twice, under two names of it",
     "backlog.type": "a field holds a list or a value where a text is wanted",
-    "backlog.cycle": "stories wait for each other; the path is told",
+    "backlog.cycle": "stories wait for each other; the path is shown",
     "backlog.sidecar": "the file beside a backlog that keeps its cells cannot be read",
     "provider.rate_limit": "the provider wants fewer calls, also after all retries",
     "provider.overloaded": "the provider could not answer, also after all retries",
@@ -304,7 +304,7 @@ MEANS = {
     "test.failed": "tests ran and stayed red in all attempts",
     **{f"test.{problem}": text for problem, text in PROBLEMS.items()},
     "command.not_kept": "a command made files that are none of its task's: they are named and not kept",
-    "command.failed": "a task's command ended with an error or hit a limit; its output is told",
+    "command.failed": "a task's command ended with an error or hit a limit; its output is shown",
     "review.comment": "what a reviewer wants changed in a task's change, as grave as the reviewer says",
     "stage.shape": "a stage's answer is no object with a list of tasks",
     "stage.failed": "a stage got no answer that could be used; the message says why",
@@ -312,8 +312,8 @@ MEANS = {
     "plan.no_change": "an action, or a pair of FIND and REPLACE, that leaves everything as it is",
     "delivery.manifest_loss": "a manifest lost what nobody asked to take away",
     "budget.calls": "budget.calls_per_story (…) is used up",
-    "budget.tokens": "budget.tokens_per_story (…) is used up, or has no room for the next call",
-    "budget.usd": "budget.usd_per_story (…) is used up, or has no room for the next call",
+    "budget.tokens": "budget.tokens_per_story (…) is used up, or is too small for the next call",
+    "budget.usd": "budget.usd_per_story (…) is used up, or is too small for the next call",
 }
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {

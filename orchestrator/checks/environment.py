@@ -145,8 +145,8 @@ _PLACE_RULES: Sequence[_Rule] = (
         (_DISK_FULL,),
         major(
             "environment.disk",
-            "there is no room left on the disk",
-            fix="make room there (commands.disk_mb limits what one command may write), then `reset` the story",
+            "there is no disk space left",
+            fix="free disk space there (commands.disk_mb limits what one command may write), then `reset` the story",
         ),
     ),
     (
@@ -180,7 +180,9 @@ _CLOSED_RULE: _Rule = (
 _INSTALLING: Sequence[_Rule] = (
     (
         (_NO_ROOM,),
-        major("environment.disk", "the environment could not be made", fix="make room there, then `reset` the story"),
+        major(
+            "environment.disk", "the environment could not be made", fix="free disk space there, then `reset` the story"
+        ),
     ),
     (
         (_NO_REGISTRY,),

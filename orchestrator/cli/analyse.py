@@ -113,7 +113,7 @@ def analyse_command(
     with printer:
         written = run_interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
     if written is None:
-        say("interrupted; the same command goes on where this one stopped")
+        say("interrupted; the same command resumes it")
         return Exit.INTERRUPTED
     return _report(written, tell, as_json=as_json)
 

@@ -178,7 +178,7 @@ def plan_command(
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. `kind` says which it is.
 
     Of an action plan structure comes first, then the actions, then what they would do to the files of --repo; a stage
-    with something major ends the checking. Of a task plan all checks are told together: its tasks, its goal, its length
+    with something major ends the checking. Of a task plan all checks report together: its tasks, its goal, its length
     and what they depend on, then the rules on the architect's breakdowns: files, paths, packages.
 
     Not checked: without --repo what the actions would do, and every path of a task plan counts as new; without

@@ -133,7 +133,7 @@ def _story_lines(rows: Sequence[StoryRow]) -> Iterator[Text]:
 
 
 def make_live(console: Console, draw: Callable[[], RenderableType]) -> Live:
-    """Returns what keeps the table at the bottom of a terminal, drawn anew each second, and removes it at the end."""
+    """Returns what keeps the table at the bottom of a terminal, drawn again each second, and removes it at the end."""
     return Live(console=console, refresh_per_second=1, transient=True, get_renderable=draw)
 
 

@@ -32,7 +32,7 @@ _ATTRIBUTE = re.compile(
     r"""(?P<skip>[\s/]+)|(?P<end>>)"""
     r"""|(?P<name>=?[^\s/>=]+)(?:\s*=\s*(?:"(?P<double>[^"]*)(?P<d>"?)|'(?P<single>[^']*)(?P<s>'?)|(?P<bare>[^\s>]+)))?|="""
 )
-_WHOLE = "Close it, and write the whole file anew."
+_WHOLE = "Close it, and write the whole file again."
 _RAW_TEXT = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
 
 

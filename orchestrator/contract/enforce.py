@@ -101,7 +101,7 @@ def check_kind(entry: DiffEntry, where: Where) -> Iterator[Finding]:
     """What kind of thing an entry is: only regular files come and stay, and keep their mode."""
     old, new = _PLAIN.get(entry.old_mode, entry.old_mode), _PLAIN.get(entry.new_mode, entry.new_mode)
     if new == ABSENT or entry.status in {"D", "R"}:
-        fix = "Keep the file; nothing in the plan lets it go."
+        fix = "Keep the file; nothing in the plan removes it."
         message = f"`{entry.path}` was renamed" if entry.status == "R" else f"`{entry.path}` was deleted"
         yield critical("contract.deletion", message, where=where, fix=fix)
     elif LINK in {old, new}:

@@ -186,7 +186,7 @@ class DurableStep:
 
     async def _wait_for_room(self, what: str) -> None:
         """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
-        message = f"{self._story} waits for room on the disk: {what}"
+        message = f"{self._story} waits for disk space: {what}"
         await self._emit("disk_full", message, f"disk_full:{DBOS.step_id}", level=Level.ERROR)
 
     async def _wait_for_service(self, persona: str, what: str) -> None:

@@ -179,8 +179,8 @@ def _machine(environment: Environment) -> list[DoctorRow]:
         _git(path),
         _python(),
         *_node(path),
-        _folder("state folder", environment.home, "make room, or name another folder by ORCHESTRATOR_HOME"),
-        _folder("temporary files", temporary, "make room, or name another folder by TMPDIR"),
+        _folder("state folder", environment.home, "free disk space, or name another folder by ORCHESTRATOR_HOME"),
+        _folder("temporary files", temporary, "free disk space, or name another folder by TMPDIR"),
         _database(environment),
     ]
 

@@ -33,8 +33,8 @@ _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 GAP_S = 0.2
 """Between two fragments, at most: what comes meanwhile is drawn once."""
 LOOK_S = 3.0
-"""Between two looks whether a process still works on a sprint, while nothing is recorded; each is told as a sign of
-life."""
+"""Between two looks whether a process still works on a sprint, while nothing is recorded; each shows that the process
+lives."""
 _LOGIN_FIELDS = 8
 _FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 """Of files whose address names the version."""

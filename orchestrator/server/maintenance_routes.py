@@ -29,7 +29,7 @@ _CHUNK = 256 * 1024
 async def stream_archive(environment: Environment) -> AsyncGenerator[bytes]:
     """Yields the archive of the state folder in parts; ends with its reader. Raises ConfigError, WorkspaceError.
 
-    Nothing of it is kept: through a pipe, so that a slow reader costs neither memory nor room on the disk.
+    Nothing of it is kept: through a pipe, so that a slow reader costs neither memory nor disk space.
     """
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=_CHUNK)
     ours, theirs = os.pipe()
@@ -115,7 +115,7 @@ async def _parts(service: Service) -> AsyncGenerator[bytes]:
             yield chunk
 
 
-@router.post("/prune", **describe("prune", "Give up what is too old or too much", Pruned, *WRITES, takes=PruneBody))
+@router.post("/prune", **describe("prune", "Delete what is too old or too much", Pruned, *WRITES, takes=PruneBody))
 async def prune(body: Prune, service: ServiceDep) -> Response:
     """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
     limits: dict[str, float | None] = {"days": body.days, "max_mb": body.max_mb}

@@ -38,7 +38,7 @@ def exhausted(budget: BudgetSettings, scope: str, spent: Amount, need: Amount = 
             return unit, f"{name} is used up: {told(unit, there, bare=unit != 'usd')}{_GOES_ON[scope]}"
         if there + wanted > most:
             expected = f"{told(unit, there)} spent, about {told(unit, wanted, bare=True)} expected"
-            return unit, f"{name} has no room for the next call: {expected}{_GOES_ON[scope]}"
+            return unit, f"{name} is too small for the next call: {expected}{_GOES_ON[scope]}"
     return None
 
 

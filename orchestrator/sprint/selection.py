@@ -157,7 +157,7 @@ def _other_sprints(stories: Sequence[Story]) -> str:
         return "`reset` a story to run it again"
     shown = ", ".join(open_sprints[:5]) + (" …" if len(open_sprints) > 5 else "")
     first = open_sprints[0]
-    return f"open rows belong to {shown}: go on with --sprint {first}, or `reset STORY` to run one of its stories again"
+    return f"open rows belong to {shown}: resume with --sprint {first}, or `reset STORY` to run one of them again"
 
 
 def _foundation(stories: Sequence[Story]) -> str | None:

@@ -99,7 +99,7 @@ async def put_in_place(
 
 def kept(suite: TestSuite, reason: str, *, again: bool = False) -> Finding:
     """Returns the finding on a suite that the tester calls wrong and that was not replaced; `again`: it was before."""
-    left = "again, and it is written anew only once" if again else "and wrote none that takes its place"
+    left = "again, and it is written again only once" if again else "and wrote none that takes its place"
     return minor(
         "test.suite_fault",
         f"the tester calls {suite.test_file} wrong {left}: {reason}",

@@ -33,7 +33,7 @@ def test_calls_side_by_side_overrun_a_budget_by_no_more_than_one_call_each(tmp_p
         result, _, _ = settled(tmp_path, *ask, "budget.usd_per_sprint=0.52")
         assert len(server.asked) == 10
         assert result.paused == (
-            "budget.usd_per_sprint (0.52) has no room for the next call: 0.50 USD spent, about 0.05 expected; "
+            "budget.usd_per_sprint (0.52) is too small for the next call: 0.50 USD spent, about 0.05 expected; "
             "raise it to continue"
         )
         result, _, _ = settled(tmp_path, *ask, "budget.calls_per_day=11")

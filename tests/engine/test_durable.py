@@ -482,7 +482,7 @@ async def test_a_step_is_done_again_when_there_is_room_and_told_of_once(tmp_path
     assert tried == ["SP-001/A/1"] * 3
     told = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
     assert [(event.name, event.id) for event in told] == [("disk_full", "SP-001/A:disk_full:1")]
-    assert told[0].message == "A waits for room on the disk: [Errno 28] No space left on device"
+    assert told[0].message == "A waits for disk space: [Errno 28] No space left on device"
 
 
 async def test_the_engine_waits_for_room_for_its_own_database(tmp_path: Path) -> None:

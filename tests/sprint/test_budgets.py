@@ -128,7 +128,7 @@ async def test_a_call_without_room_holds_the_sprint_until_the_budget_is_raised()
     budgets.add(paid(1))
     async with budgets.reserved("S/A", "S", CENT) as reservation:
         assert reservation is None
-    no_room = "budget.usd_per_sprint (0.015) has no room for the next call: 0.01 USD spent, about 0.01 expected"
+    no_room = "budget.usd_per_sprint (0.015) is too small for the next call: 0.01 USD spent, about 0.01 expected"
     assert looks[-1] == budgets.over("S") == f"{no_room}; raise it to continue"
     assert budgets.over("other") == ""
     budgets.change(BudgetSettings(usd_per_sprint=0.02), lambda _prompt: None)

@@ -64,7 +64,7 @@ async def test_it_is_never_written_a_third_time_nor_without_a_reason(tmp_path: P
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert [one for one in stand.asked if one.startswith("suite")] == ["suite 1", "suite 2"]
     again = [one.message for one in outcome.findings if one.code == "test.suite_fault"]
-    assert again == ["the tester calls tests/test_us_1.py wrong again, and it is written anew only once: wrong again"]
+    assert again == ["the tester calls tests/test_us_1.py wrong again, and it is written again only once: wrong again"]
     assert [one for one in stand.asked if one.startswith("delivery")] == ["delivery 1", "delivery 2", "delivery 3"]
     stand = Stand(tmp_path, stories=[RED])
     planned(stand)
