@@ -186,8 +186,8 @@ def board_command(
 ) -> int:
     """Serve the board of the state folder to a browser, without a daemon, until Ctrl-C.
 
-    Prints the address with a token of its own, which ends with it. Shows all sprints of the state folder; orders and answers
-    are recorded for the process that runs the sprint. Backlogs are submitted to `orchestrator serve`.
+    Prints the address with a token of its own, which ends with it. Shows all sprints of the state folder; orders and
+    answers are recorded for the process that runs the sprint. Backlogs are submitted to `orchestrator serve`.
 
     Example: orchestrator board --open
     """
