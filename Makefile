@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help docs picture demo test test-docs test-board check bench bench-answers figures fuzz soak sandbox-battery contracts findings events requirements sbom clean
+.PHONY: help docs picture demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts findings events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, board: the board in a browser, \"fleet --database URL\": what many daemons cost"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make picture   draw README's moving picture (docs/demo.svg) from the demo"
+	@echo "make claims    which test, benchmark or measurement stands behind each promise of the documentation"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill, load and property runs"
@@ -89,6 +90,10 @@ bench-answers: $(VENV)/.dev
 # README's moving picture, from the demo as it runs here.
 picture: $(VENV)/.run
 	@$(BIN)/python -m benchmarks.picture
+
+# What stands behind each promise of the documentation; a source that is not there is an error.
+claims: $(VENV)/.dev
+	@$(BIN)/python -m tests.docs.claims
 
 figures: $(VENV)/.run
 	@$(BIN)/python -m benchmarks.figures
