@@ -27,7 +27,7 @@ ENDLESS = """
 less() { cat "$@"; }  # a screen at a time is for people
 orchestrator() {  # what runs until Ctrl-C gets it
     case " $* " in
-        *" board "* | *" -f "*) timeout --preserve-status -s INT 6 orchestrator "$@" || test $? = 130 ;;
+        *" board "* | *" -f "*) timeout --preserve-status -s INT 4 orchestrator "$@" || test $? = 130 ;;
         *) command orchestrator "$@" ;;
     esac
 }
@@ -48,6 +48,8 @@ RUN = [
     Row("README.md", "orchestrator board", "demo"),
     Row("docs/tutorial.md", ". .venv", "checkout"),
     Row("docs/tutorial.md", "orchestrator doctor", "application"),
+    Row("docs/tutorial.md", "git clone demo-run", "checkout"),
+    Row("docs/tutorial.md", "cat > story.yaml", "shelf"),
     Row("docs/outcomes.md", "orchestrator show", "demo"),
     Row("docs/check-answers.md", "orchestrator extract", "answers"),
     Row("docs/check-answers.md", "orchestrator check", "answers"),
@@ -95,6 +97,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def demo(checkout: Path) -> Path:
     return checkout / "demo-run"
+
+
+@pytest.fixture
+def shelf(checkout: Path) -> Path:
+    """The project that the block before has made."""
+    return checkout / "shelf"
 
 
 @pytest.fixture
