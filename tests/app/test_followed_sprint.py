@@ -1,10 +1,13 @@
 """A sprint that is followed is at every moment what a fresh reading of the whole log says."""
 
 import asyncio
+import copy
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from orchestrator.app.commands import SprintCommands
 from orchestrator.board.cards import Cards
@@ -18,6 +21,24 @@ from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder
 from tests.end_to_end.test_pause import Place
+from tests.support import copy_state
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A sprint of two stories that are done; nothing changes it."""
+    place = Place(tmp_path_factory.mktemp("followed"))
+    place.run(waits=False, on={})
+    return place
+
+
+@pytest.fixture
+def place(ended: Place, tmp_path: Path) -> Place:
+    """A copy of it."""
+    copied = copy.copy(ended)
+    home = copy_state(ended.environment.home, tmp_path / "state")
+    copied.environment = ended.environment.model_copy(update={"home": home})
+    return copied
 
 
 def shown(view: SprintView) -> tuple[object, ...]:
@@ -25,14 +46,12 @@ def shown(view: SprintView) -> tuple[object, ...]:
     return status_json(replace(view, running_pid=None)), cards.page(0)
 
 
-async def test_each_look_shows_what_the_whole_log_says(tmp_path: Path) -> None:
+async def test_each_look_shows_what_the_whole_log_says(ended: Place, tmp_path: Path) -> None:
     def prepare() -> tuple[list[Event], StateFolder, Reader, FollowedSprint]:
-        place = Place(tmp_path)
-        place.run(waits=False, on={})
-        copied = place.environment.model_copy(update={"home": tmp_path / "copy"})
+        copied = ended.environment.model_copy(update={"home": tmp_path / "copy"})
         folder = StateFolder(copied.home)
-        shutil.copytree(StateFolder(place.environment.home).sprint("SP-001"), folder.sprint("SP-001"))
-        recorded = [event for _, event in Reader(place.environment).events("SP-001")]
+        shutil.copytree(StateFolder(ended.environment.home).sprint("SP-001"), folder.sprint("SP-001"))
+        recorded = [event for _, event in Reader(ended.environment).events("SP-001")]
         return recorded, folder, Reader(copied), Reader(copied).follow("SP-001")
 
     recorded, folder, reader, followed = await asyncio.to_thread(prepare)
@@ -45,9 +64,7 @@ async def test_each_look_shows_what_the_whole_log_says(tmp_path: Path) -> None:
     assert len(recorded) > 50
 
 
-def test_a_story_that_was_reset_begins_anew(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    place.run(waits=False, on={})
+def test_a_story_that_was_reset_begins_anew(place: Place) -> None:
     reader = Reader(place.environment)
     followed = reader.follow(None)
     paid = sum(event.name in SPENT for event in place.events)
@@ -60,9 +77,7 @@ def test_a_story_that_was_reset_begins_anew(tmp_path: Path) -> None:
     assert Cards(view).head()["calls"] == paid, "what was paid before a reset was paid"
 
 
-def test_of_a_pruned_sprint_its_report_is_shown(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    place.run(waits=False, on={})
+def test_of_a_pruned_sprint_its_report_is_shown(place: Place) -> None:
     followed = Reader(place.environment).follow("SP-001")
     before = Cards(followed.look())
     retention = place.settings.retention.model_copy(update={"days": 0.0})
@@ -79,9 +94,7 @@ async def make_lines(folder: StateFolder, events: Sequence[Event]) -> None:
             await store.emit(event)
 
 
-def test_a_restored_log_is_read_anew(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    place.run(waits=False, on={})
+def test_a_restored_log_is_read_anew(place: Place) -> None:
     reader, folder = Reader(place.environment), StateFolder(place.environment.home)
     followed = reader.follow("SP-001")
     assert followed.look().place == reader.head()
@@ -93,9 +106,7 @@ def test_a_restored_log_is_read_anew(tmp_path: Path) -> None:
     assert view.place == reader.head() == 30, "a stream that begins behind the log would have the page loaded forever"
 
 
-def test_a_view_tells_of_its_own_moment_and_a_pause_changes_every_story(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    place.run(waits=False, on={})
+def test_a_view_tells_of_its_own_moment_and_a_pause_changes_every_story(place: Place) -> None:
     reader = Reader(place.environment)
     followed = reader.follow("SP-001")
     before = followed.look()
