@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +17,8 @@ from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from tests.board.past import keep, make_record, story_events
-from tests.support import plain_environment
+from tests.support import plain_environment, run_cli
+from tests.zygote import Forked, zygote
 
 DAEMONS = "a-token-of-the-daemon-that-is-not-told"
 
@@ -34,20 +33,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+def serving(folder: Path, *words: str, **variables: str) -> Iterator[tuple[Forked, str, str]]:
     """The process, its address and its token."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", "board", *words], cwd=folder, text=True,
-        env=plain_environment(ORCHESTRATOR_TOKEN=DAEMONS, **variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            assert process.stdout is not None
-            first, link = process.stdout.readline(), process.stdout.readline().strip()
-            assert first == f"The board of {folder / '.orchestrator'}, until Ctrl-C:\n"
-            url, _, token = link.partition("/login#")
-            yield process, url, token
-        finally:
-            process.kill()
+    env = plain_environment(ORCHESTRATOR_TOKEN=DAEMONS, **variables)
+    process = zygote().start("orchestrator", ["board", *words], cwd=folder, env=env)
+    try:
+        while process.printed().count("\n") < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        first, link = process.printed().splitlines()
+        assert first == f"The board of {folder / '.orchestrator'}, until Ctrl-C:"
+        url, _, token = link.partition("/login#")
+        yield process, url, token
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -67,8 +67,9 @@ def test_it_shows_sprints_to_who_has_the_link_and_ends_when_it_is_told_to(folder
                 answer = client.get(path, headers=page)
                 assert (answer.status_code, "SP-001" in answer.text or path == "/gates") == (200, True), path
         process.send_signal(number)
-        assert process.communicate(timeout=60) == ("", "")
-        assert process.returncode == 0
+        assert process.wait(60) == 0
+        printed, said = process.communicate()
+        assert (printed.count("\n"), said) == (2, ""), "nothing after its address"
 
 
 def test_orders_are_recorded_and_what_needs_a_daemon_says_so(folder: Path) -> None:
@@ -115,9 +116,6 @@ async def test_a_browser_is_opened_and_the_daemon_of_the_folder_is_named(folder:
 def test_an_address_that_is_taken_is_a_users_error(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [sys.executable, "-m", "orchestrator", "board", "--host", "127.0.0.1", "--port", port], cwd=folder,
-            env=plain_environment(), capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        done = run_cli(["board", "--host", "127.0.0.1", "--port", port], folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr

@@ -171,7 +171,7 @@ def shown(place: Path, *args: str, **env: str) -> str:
 
 
 def test_show_draws_the_path_of_a_story_and_the_rest_below(place: Path) -> None:
-    text = shown(place, "WALK", PYTHONIOENCODING="utf-8")
+    text = shown(place, "WALK")
     head, _, rest = text.partition("\n\n")
     first, *told = head.splitlines()
     assert re.fullmatch(r"Path of WALK, started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC:", first)
@@ -180,7 +180,7 @@ def test_show_draws_the_path_of_a_story_and_the_rest_below(place: Path) -> None:
     assert tuple(plain) == PATH
     assert rest.startswith("WALK in sprint SP-001: done")
     assert shown(place, "WALK", PYTHONIOENCODING="ascii").partition("\n\n")[0].isascii()
-    assert "✗ LATER is blocked: blocked by NEVER" in shown(place, "LATER", PYTHONIOENCODING="utf-8")
+    assert "✗ LATER is blocked: blocked by NEVER" in shown(place, "LATER")
 
 
 def test_show_full_has_a_line_per_event_and_json_the_same_steps(place: Path) -> None:
@@ -193,4 +193,4 @@ def test_show_full_has_a_line_per_event_and_json_the_same_steps(place: Path) -> 
     }  # fmt: skip
     full = json.loads(shown(place, "WALK", "--json", "--full"))
     assert len(full["timeline"]) == len(full["history"]) > len(PATH)
-    assert "turn_started: " in shown(place, "WALK", "--full", PYTHONIOENCODING="utf-8")
+    assert "turn_started: " in shown(place, "WALK", "--full")
