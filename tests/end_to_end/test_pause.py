@@ -14,7 +14,7 @@ from orchestrator.records.sprint_reader import Reader, RunResult
 from orchestrator.reports.path import of_story
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions
-from tests.support import Team, plain_environment, write_backlog
+from tests.support import ALL_PASS, Team, plain_environment, write_backlog
 
 
 class Place:
@@ -25,7 +25,7 @@ class Place:
         self.settings: Settings
         self.environment: Environment
         environ = plain_environment(ORCHESTRATOR_HOME=str(folder / "state"))
-        self.settings, self.environment = load(None, ("concurrency.stories=1",), environ, folder)
+        self.settings, self.environment = load(None, ("concurrency.stories=1", ALL_PASS), environ, folder)
         team = Team()
         team.good("A")
         team.good("B")
