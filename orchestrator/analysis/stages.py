@@ -23,6 +23,7 @@ from orchestrator.core.value import Value, suggest
 from orchestrator.prompts.analysis import HISTORY_TOKENS
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.render import read_given
+from orchestrator.prompts.skills import FRONT_MATTER
 from orchestrator.settings import AnalysisSettings, PriceSettings, Settings
 
 ANSWER_TOKENS = 1500
@@ -250,7 +251,7 @@ def stage_calls(settings: Settings) -> int:
 
 
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
-_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)  # YAML front matter
+
 _KEYS = frozenset({"id", "goal", "stage", "category", "history"})
 # Phrases by which a prompt refers to other stages' findings.
 _ASKS_HISTORY = re.compile(
@@ -316,7 +317,7 @@ def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
 
 def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
     """Returns front matter and body. What stands between rules and names none of our fields belongs to the text."""
-    match = _FRONT.match(text)
+    match = FRONT_MATTER.match(text)
     if match is None:
         return {}, text
     try:

@@ -315,21 +315,6 @@ class Review(Value):
         return self.issues
 
 
-class ReviewBrief(Value):
-    """What a reviewer reads of one task's change."""
-
-    task: Task
-    contract: ArchitectureContract
-    surface: Surface
-    """The project before the story."""
-    diff: str
-    """Unified git diff of the task against its base commit."""
-    previous: tuple[ReviewIssue, ...] = ()
-    """Comments that the last review left open."""
-    advice: tuple[Finding, ...] = ()
-    """What checks noticed in the diff and do not judge."""
-
-
 class Reviewed(Value):
     """One reviewer's answer."""
 
@@ -350,3 +335,38 @@ class Reviewed(Value):
     def approved(self) -> bool:
         """Whether this reviewer lets the change pass."""
         return self.review.approved and not self.unseen and not blocking(self.findings)
+
+
+class Answer(Value):
+    """Why a task was delivered once more, and what the developer says of it."""
+
+    failures: tuple[str, ...] = ()
+    """What tests showed, where it was they that asked for it."""
+    text: str = ""
+    """Title and rationale of the delivery; "" when nothing was said."""
+
+
+class PastReview(Value):
+    """One review of a task by all its reviewers, and the delivery that followed."""
+
+    reviews: tuple[Reviewed, ...]
+    answer: Answer
+
+
+class ReviewBrief(Value):
+    """What a reviewer reads of one task's change."""
+
+    task: Task
+    contract: ArchitectureContract
+    surface: Surface
+    """The project before the story."""
+    diff: str
+    """Unified git diff of the task against its base commit."""
+    done_tasks: tuple[str, ...] = ()
+    """What the story's other tasks made so far, as `story.context.done_tasks` tells it."""
+    earlier: tuple[PastReview, ...] = ()
+    """The reviews of this task before, in their order."""
+    previous: tuple[ReviewIssue, ...] = ()
+    """Comments that the last review left open."""
+    advice: tuple[Finding, ...] = ()
+    """What checks noticed in the diff and do not judge."""

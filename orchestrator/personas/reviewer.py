@@ -1,6 +1,9 @@
 """The reviewer: a task's diff → a verdict with comments."""
 
+import asyncio
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tenacity import RetryCallState
 
@@ -12,8 +15,17 @@ from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, major
 from orchestrator.personas.request import Request
 from orchestrator.personas.session import Desk
+from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
-from orchestrator.prompts.feedback import ShownDiff, render_diff, render_feedback, render_issues
+from orchestrator.prompts.feedback import (
+    ShownDiff,
+    files_of,
+    render_diff,
+    render_earlier,
+    render_feedback,
+    render_issues,
+)
+from orchestrator.prompts.skills import Skill, choose_skills, render_skills
 from orchestrator.settings.policies import result_of
 
 NAME = "reviewer"
@@ -24,11 +36,23 @@ _WHOLE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UN
 """Stop reasons after which a text counts as complete."""
 
 
+@dataclass(frozen=True)
+class _Memory:
+    """What the reviewer of a task has read; replay builds it again."""
+
+    changes: dict[str, int]
+    """Path → hash of its part of the diff."""
+    looked_at: tuple[str, ...]
+    """Files that it asked to see."""
+
+
 class Reviewer:
     """One reviewer of one running story, under its configured name."""
 
     def __init__(self, desk: Desk, brief: StoryBrief, name: str = NAME) -> None:
         self._desk, self._brief, self._name = desk, brief, name
+        self._memories: dict[str, _Memory] = {}
+        """By task."""
         self._worked = tuple(parse_review(text)[0].issues for text in desk.library.worked(PROMPT))
 
     async def review(self, brief: ReviewBrief) -> Reviewed:
@@ -37,11 +61,14 @@ class Reviewer:
         Nothing is approved without a verdict, nor when the diff was too long to be shown whole.
         """
         shown = render_diff(brief.diff, self._desk.policies.context_tokens)
-        request = self._request(brief, shown)
+        skills = await asyncio.to_thread(choose_skills, self._desk.library.skills, files_of(brief.diff))
+        files = await self._files(brief)
+        request = self._request(brief, shown, skills, files)
         if shown.cut:
             message = f"{self._name} cannot be shown the whole change: {', '.join(shown.cut)}"
             await self._desk.emit(request, "review_diff_cut", message, level=Level.WARN, files=list(shown.cut))
         review, findings = await self._heard(request)
+        self._memories[brief.task.task_id] = _Memory(_hashes(brief.diff), files.asked)
         await self._desk.emit(
             request,
             "review_read",
@@ -51,9 +78,17 @@ class Reviewer:
             severity=review.severity,
             issues=len(review.issues),
             approved=review.approved and not shown.cut,
+            skills=[skill.name for skill in skills],
         )
         told = (*findings, *_diff_cut(shown.cut))
         return Reviewed(by=self._name, review=review, unseen=shown.cut, findings=told)
+
+    async def _files(self, brief: ReviewBrief) -> Shown:
+        """Returns the files that the last review of the task asked to see, as they are now."""
+        files, memory = self._desk.shown(), self._memories.get(brief.task.task_id)
+        if memory and memory.looked_at and await self._desk.step.patched("looks_last_over_reviews"):
+            await files.show(memory.looked_at, ())
+        return files
 
     async def _heard(self, request: Request) -> tuple[Review, Sequence[Finding]]:
         """The review that counts: the first one with a verdict, else the last; comments found before it are kept."""
@@ -91,8 +126,12 @@ class Reviewer:
         said = major("review.prompt_example", "the review is the prompt's own example, of another project", fix=fix)
         return Review(complete=review.complete), (said,)
 
-    def _request(self, brief: ReviewBrief, shown: ShownDiff) -> Request:
-        contract = brief.contract
+    def _request(self, brief: ReviewBrief, shown: ShownDiff, skills: Sequence[Skill], files: Shown) -> Request:
+        contract, notes = brief.contract, render_skills(skills)
+        memory, now = self._memories.get(brief.task.task_id), _hashes(brief.diff)
+        then = memory.changes if memory else {}
+        same = [path for path, part in now.items() if then.get(path) == part]
+        changed = sorted({*now, *then} - {*same})
         return Request(
             persona=self._name,
             purpose=Purpose.REVIEW,
@@ -101,15 +140,23 @@ class Reviewer:
                 **self._desk.common(self._brief, brief.surface),
                 "task_files": context.render_paths(contract.task_files.get(brief.task.task_id, ())),
                 "allowed_dependencies": context.render_names(contract.allowed_dependencies),
+                "skills": notes,
+                "done_tasks": "\n\n".join(brief.done_tasks),
                 "task": context.render_task(brief.task) + _advice(brief.advice),
                 "diff": shown.text or "The change is empty: no file differs from the base commit.",
+                "earlier": render_earlier(brief.earlier, self._name, changed, same),
                 "previous": render_issues(brief.previous),
             },
             task=brief.task.task_id,
             replies=REPLIES,
             attempt=0,
-            shown=self._desk.shown(),
+            filled_with=hashlib.sha256(notes.encode("utf-8", "surrogatepass")).hexdigest()[:16] if notes else "",
+            shown=files,
         )
+
+
+def _hashes(diff: str) -> dict[str, int]:
+    return {path: hash(text) for path, text in files_of(diff)}
 
 
 def _settled(review: Review) -> bool:

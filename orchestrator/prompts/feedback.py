@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.core.action_plan import ActionResult, ExecutionReport
 from orchestrator.core.contract import ArchitectureRecord
-from orchestrator.core.delivery import FIX, ISSUE, WHY, Reviewed, ReviewIssue, Verdict
+from orchestrator.core.delivery import CHOICES, FIX, ISSUE, WHY, PastReview, Reviewed, ReviewIssue, Verdict
 from orchestrator.core.finding import Finding
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
@@ -178,7 +178,7 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
     When the room is short, small files are shown whole before large ones are cut, so that one huge file hides no other;
     what is cut or left out is said in its place.
     """
-    blocks = [_block(text) for text in _per_file(diff)]
+    blocks = [_block(path, text) for path, text in files_of(diff)]
     budget = max(budget_tokens, 0) * CHARS_PER_TOKEN
     # `fit` sets the same share aside for its notice.
     room = budget if sum(len(block.text) + 2 for block in blocks) <= budget else budget - min(budget // 4, NOTICE_CHARS)
@@ -193,23 +193,71 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
     return ShownDiff(fit(weighed, budget_tokens), cut)
 
 
-def _per_file(diff: str) -> list[str]:
-    """Returns the parts of a diff, one per file; text before the first one is a part of its own."""
+def files_of(diff: str) -> list[tuple[str, str]]:
+    """Returns the parts of a diff as (path, text), one per file; text before the first one is a part of its own."""
     edges = [0, *(match.start() for match in _FILE.finditer(diff)), len(diff)]
     parts = [diff[start:end] for start, end in pairwise(edges)]
-    return [part for part in parts if part.strip()]
+    return [(_path(part), part) for part in parts if part.strip()]
 
 
-def _block(text: str) -> ContextBlock:
-    head = text.partition("\n@@")[0]
+def _path(part: str) -> str:
+    head = part.partition("\n@@")[0]
     match = _NEW.search(head) or _OLD.search(head) or _HEADER.search(head)
-    name = match["path"] if match is not None else "the change"
-    return ContextBlock(name=name, text=f"### {name}\n\n{fence(text, 'diff')}")
+    return match["path"] if match is not None else "the change"
+
+
+def _block(path: str, text: str) -> ContextBlock:
+    return ContextBlock(name=path, text=f"### {path}\n\n{fence(text, 'diff')}")
 
 
 def render_issues(issues: Sequence[ReviewIssue]) -> str:
     """One numbered entry per comment, with its severity, place and parts."""
     return "\n".join(_entry(issue) for issue in issues)
+
+
+MAX_SAID = 1_000
+"""Characters of what the developer says of one delivery."""
+_SAY = {**CHOICES, Verdict.NONE: "no verdict"}
+
+
+def render_earlier(earlier: Sequence[PastReview], name: str, changed: Sequence[str], same: Sequence[str]) -> str:
+    """Returns a short record of a task's reviews so far for the reviewer of this name; "" without any.
+
+    `changed` and `same`: files whose part of the change is another one than in the last review, or as it was.
+    """
+    if not earlier:
+        return ""
+    parts = [f"### Review {number}\n\n{_past(past, name)}" for number, past in enumerate(earlier, start=1)]
+    parts.append(f"Changed since the last review: {', '.join(changed) or 'nothing'}.")
+    if same:
+        parts.append(f"As they were then: {', '.join(same)}.")
+    return "\n\n".join(parts)
+
+
+def _past(past: PastReview, name: str) -> str:
+    lines = []
+    for reviewed in past.reviews:
+        review = reviewed.review
+        fixes = f" {', '.join(map(str, review.fixes))}" if review.verdict is Verdict.WITH_FIXES else ""
+        who = "You" if reviewed.by == name else reviewed.by
+        lines.append(f"- {who}: {_SAY[review.verdict]}{fixes}. {_short(review.rationale or review.summary)}".rstrip())
+        lines += [f"  {_title(issue)}" for issue in review.issues]
+    if past.answer.failures:
+        lines += [
+            "- Then tests failed:",
+            *(f"  - {_short(failure)}" for failure in past.answer.failures[:MAX_COMMENTS]),
+        ]
+    said = cap(past.answer.text.strip(), MAX_SAID)
+    return "\n".join(lines) + (f"\n\nThe developer's answer:\n\n{as_data(said, 'answer')}" if said else "")
+
+
+def _short(text: str) -> str:
+    return cap(" ".join(text.split()), 300)
+
+
+def _title(issue: ReviewIssue) -> str:
+    line = f":{issue.line}" if issue.line is not None else ""
+    return f"{issue.number}. ({issue.severity}) {issue.file}{line} {_short(issue.title)}"
 
 
 def render_comments(reviews: Sequence[Reviewed]) -> str:

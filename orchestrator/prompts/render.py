@@ -12,6 +12,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.value import suggest
 from orchestrator.prompts.budget import SLOTS as DATA_SLOTS
 from orchestrator.prompts.budget import as_data
+from orchestrator.prompts.skills import SKILLS, Skill, read_skills
 
 SHARED = "shared/"
 """Names of shared texts begin so; they are no prompts of their own."""
@@ -95,7 +96,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
         "shown_files",
     },
     "reviewer/review": _COMMON
-    | {"task_files", "allowed_dependencies", "task", "diff", "previous", "feedback", "shown_files"},
+    | {"task_files", "allowed_dependencies", "skills", "done_tasks", "task", "diff", "shown_files", "earlier"}
+    | {"previous", "feedback"},
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
     "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
@@ -116,7 +118,7 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
 
 SHARED_SEGMENTS = ("data", "project", "story")
 """The same for all personas of a story, so that what a provider caches for one of them serves the others."""
-SEGMENT_ORDER = (*SHARED_SEGMENTS, "role", "rules", "contract", "sprint", "done", "task", "feedback")
+SEGMENT_ORDER = (*SHARED_SEGMENTS, "role", "rules", "contract", "sprint", "skills", "done", "task", "feedback")
 """Segments from what all share to what changes with every call: the order provider caches need."""
 
 # A marker is a whole line; one that is misspelt is an error, not text for a model.
@@ -237,12 +239,15 @@ class PromptLibrary:
     """Every prompt of the product, parsed and checked once; rendering is pure."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        """`texts`: name → Markdown, the names of PROMPT_SLOTS and NOTE_SLOTS, no others but shared texts they include.
+        """`texts`: name → Markdown, the names of PROMPT_SLOTS and NOTE_SLOTS, shared texts they include, and skills.
 
         Raises ConfigError, naming file and place, for a missing or unknown prompt or shared text, a segment that is
-        unknown or out of order, and a slot that is unknown or unused.
+        unknown or out of order, a slot that is unknown or unused, and what `read_skills` raises it for.
         """
         texts = expand(texts)
+        self.skills: tuple[Skill, ...] = read_skills({n: text for n, text in texts.items() if n.startswith(SKILLS)})
+        """What reviewers look for in files of one kind."""
+        texts = {name: text for name, text in texts.items() if not name.startswith(SKILLS)}
         self._notes = {name: _note(name, texts) for name in NOTE_SLOTS}
         texts = {name: text for name, text in texts.items() if name not in NOTE_SLOTS}
         for name in sorted(set(texts) - set(PROMPT_SLOTS)):
@@ -327,8 +332,9 @@ def _is_prompt(name: str) -> bool:
 def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     """Prompt name (`architect/breakdown`) → text. Line ends become `\\n`, a byte order mark is dropped.
 
-    A file of `override` replaces the packaged one of the same relative name. Raises ConfigError when a folder does not
-    exist, a file cannot be read, or `override` holds a file that replaces nothing (the message names the nearest).
+    A file of `override` replaces the packaged one of the same relative name; of skills it may hold further ones. Raises
+    ConfigError when a folder does not exist, a file cannot be read, or `override` holds a file that replaces nothing
+    (the message names the nearest).
     """
     for folder in (packaged, override):
         if folder is not None and not folder.is_dir():
@@ -339,7 +345,7 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     for name, path in (_files(override) if override is not None else {}).items():
         if name.startswith(_LIBRARY):
             continue
-        if name not in chosen:
+        if name not in chosen and not (name.startswith(SKILLS) and name.endswith(_SUFFIX)):
             raise ConfigError(f"{path} replaces no prompt: there is no {name}{suggest(name, chosen)}")
         chosen[name] = path
     return {name.removesuffix(_SUFFIX): read_given(path) for name, path in chosen.items()}

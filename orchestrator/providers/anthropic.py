@@ -43,11 +43,12 @@ STOPS: Mapping[str | None, StopReason] = {
 }
 """The service's word → ours; any other word, and none, is UNKNOWN: the answer's text shows whether it is whole."""
 
-SEAMS = (("data", "project", "story"), ("role", "rules", "contract", "sprint"), ("done",), ("task",))
+SEAMS = (("data", "project", "story"), ("role", "rules", "contract", "sprint"), ("skills", "done"), ("task",))
 """Segments that change together. Behind the last of each stands a cache breakpoint; the service takes four.
 
-The first group is the same for all personas of a story, the second for one of them, `done` only grows: a piece of it
-that was sent before is found again, because the service looks up to 20 blocks back from a breakpoint."""
+The first group is the same for all personas of a story, the second for one of them, `skills` for tasks on files of the
+same kinds. `done` only grows: a piece of it that was sent before is found again, because the service looks up to 20
+blocks back from a breakpoint."""
 
 
 GROWING = "done"

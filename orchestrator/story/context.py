@@ -13,7 +13,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.command import Loop, decided
 from orchestrator.core.contract import STACK, Contribution, InstalledPackages, Surface, Todo
-from orchestrator.core.delivery import Branch, CommitNote, Reviewed
+from orchestrator.core.delivery import Answer, Branch, CommitNote, Reviewed
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, major, minor
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
@@ -129,6 +129,10 @@ class TaskReviews:
     """Files that its deliveries wrote or removed."""
     rounds: list[tuple[Reviewed, ...]] = field(default_factory=list)
     """One entry per review, with every reviewer's result."""
+    answers: list[Answer] = field(default_factory=list)
+    """What came with each delivery that was reviewed."""
+    answer: Answer = field(default_factory=Answer)
+    """What came with the last delivery."""
     read: str = ""
     """The change in the last review."""
     unread: bool = False

@@ -37,7 +37,8 @@ _NOT_THERE = re.compile(
 )
 # A criterion of this kind asks that something stays: its tests are right to pass without the change.
 _STAYS = re.compile(
-    r"\bas (?:before|today|now|it (?:is|was)|they (?:are|were))\b|\bunchanged\b|\bstill\b|\bkeeps? working\b",
+    r"\bas (?:before|today|now|is|it (?:is|was)|they (?:are|were))\b|\bunchanged\b|\bstill\b|\bkeeps? working\b"
+    r"|\bnothing (?:else )?changes?\b|\bdo(?:es)? not change\b|\b(?:stay|remain)s?\b|\bthe same as\b",
     re.IGNORECASE,
 )
 # One of this kind asks that a name is there: its tests fail without the change because the name is missing.

@@ -3,22 +3,24 @@
 from collections.abc import Iterable
 
 from orchestrator.checks.content import hidden_text, runner_reach
-from orchestrator.core.breakdown import Task
+from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
-from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue
+from orchestrator.core.delivery import PastReview, ReviewBrief, Reviewed, ReviewIssue
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, major, minor
 from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
 from orchestrator.core.value import counted, draw_controls
-from orchestrator.story.context import Progress, Stage, TaskReviews
+from orchestrator.story.context import Progress, Stage, TaskReviews, done_tasks
 from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
 MOST_ADVICE = 20
 """Limit on the advisory findings that a reviewer is shown; the report names all."""
 
 
-async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewRoute:
+async def review_task(
+    stage: Stage, progress: Progress, contract: ArchitectureContract, plan: Breakdown, task: Task
+) -> ReviewRoute:
     """Reviews the task's latest delivery on the branch and returns its route.
 
     An approved change without a new edit, or an empty change, is not reviewed again. A change after the last review
@@ -32,11 +34,16 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
     if len(known.rounds) < stage.policies.most_reviews:
         advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
+        known.answers.append(known.answer)
+        # Each review was followed by the delivery that the next one reads.
+        followed = zip(known.rounds, known.answers[1:], strict=True)
         brief = ReviewBrief(
             task=task,
             contract=contract,
             surface=progress.surface,
             diff=draw_controls(change),
+            done_tasks=done_tasks(progress, plan, without=task.task_id),
+            earlier=tuple(PastReview(reviews=said, answer=answer) for said, answer in followed),
             previous=open_comments(known),
             advice=advice[:MOST_ADVICE],
         )

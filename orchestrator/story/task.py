@@ -13,7 +13,7 @@ from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.calls.exchange import Delivered, PastAttempt, TaskBrief
 from orchestrator.core.command import Loop
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
-from orchestrator.core.delivery import Delivery, FileChange, LockFiles, Reviewed
+from orchestrator.core.delivery import Answer, Delivery, FileChange, LockFiles, Reviewed
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, blocking, minor, questions
@@ -94,7 +94,7 @@ class TaskRun:
             return await self._ended(order, status, findings)
         # Holds until approval, also if a reviewer cannot be reached.
         self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
-        route = await review_task(self._stage, self._progress, self.contract, task)
+        route = await review_task(self._stage, self._progress, self.contract, self._plan, task)
         if route is not ReviewRoute.DEVELOPER:
             return await self._ended(
                 order, status if route is ReviewRoute.APPROVED else TaskStatus.UNAPPROVED, findings
@@ -118,6 +118,7 @@ class TaskRun:
 
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
+        self._note_answer(order, delivered.delivery)
         self.refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
         kept, status = await self._settle(order, delivered, before)
         if kept is None or not (kept.files or kept.removed):
@@ -185,6 +186,15 @@ class TaskRun:
             history=order.history,
             repeated=order.repeated,
             reviews=self._unsettled(order.task),
+        )
+
+    def _note_answer(self, order: Order, delivery: Delivery | None) -> None:
+        """Keeps what the next review is told of the delivery."""
+        # Comments that are open are what it was asked for, whatever tests said before.
+        failed = () if self._unsettled(order.task) else order.instructions
+        texts = (delivery.title, delivery.rationale) if delivery is not None else ()
+        self._progress.reviews[order.task.task_id].answer = Answer(
+            failures=tuple(f"{one.file}: {one.issue}" for one in failed), text="\n\n".join(filter(None, texts))
         )
 
     def _unsettled(self, task: Task) -> tuple[Reviewed, ...]:

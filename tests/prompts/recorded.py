@@ -135,7 +135,7 @@ def told(prompts: Iterable[Prompt]) -> dict[str, str]:
     for number, prompt in enumerate(prompts, start=1):
         parts = [f"{prompt.key.persona}: {prompt.key.purpose} {prompt.key.task or ''}".strip()]
         for segment in prompt.segments:
-            same = segment.name in {"project", "story"} and segment.text in seen
+            same = segment.name in {"project", "story", "skills"} and segment.text in seen
             seen.add(segment.text)
             text = f"(as in system_prompts/{prompt.name}.md)" if segment.name in STATIC else segment.text
             parts.append(f"---- {segment.name}\n{'(the same as before)' if same else text}")

@@ -25,6 +25,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import unsafe_reason
 from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, SEGMENT_ORDER, expand
+from orchestrator.prompts.skills import SKILLS
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 
 LIBRARY = packaged_library()
@@ -175,7 +176,9 @@ def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
 def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
     changed = {**packaged_files(), "shared/output": "Answer in JSON."}
     for name, text in expand(changed).items():
-        elsewhere = name.endswith(("_plan", "_whole", "/review", "/stage")) or name in NOTE_SLOTS
+        elsewhere = (
+            name.endswith(("_plan", "_whole", "/review", "/stage")) or name in NOTE_SLOTS or name.startswith(SKILLS)
+        )
         assert ("Answer in JSON." in text) is ("/" in name and not elsewhere)
     assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
 

@@ -22,7 +22,7 @@ from tests.providers.http_server import Answer, completion, message, model_serve
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
 SECRET = "sk-test-0123456789abcdef"
-NAMES = ("data", "project", "story", "role", "rules", "done", "task", "feedback")
+NAMES = ("data", "project", "story", "role", "rules", "skills", "done", "task", "feedback")
 PROMPT = Prompt(key=KEY, turn=3, segments=tuple(Segment(name=name, text=f"<{name}>") for name in NAMES))
 
 
@@ -89,6 +89,7 @@ async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
         {"type": "text", "text": "<story>", **here},
         {"type": "text", "text": "<role>"},
         {"type": "text", "text": "<rules>", **here},
+        {"type": "text", "text": "<skills>"},
         {"type": "text", "text": "<done>", **here},
         {"type": "text", "text": "<task>", **here},
         {"type": "text", "text": "<feedback>"},
@@ -98,7 +99,7 @@ async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [("role",), ("role", "rules"), ("data", *NAMES[1:5], "contract", "sprint", "done", "task", "feedback")]
+    "names", [("role",), ("role", "rules"), ("data", *NAMES[1:5], "contract", "sprint", *NAMES[5:])]
 )
 async def test_there_are_never_more_than_four_breakpoints_nor_an_empty_block(names: tuple[str, ...]) -> None:
     segments = tuple(Segment(name=name, text="\n" if name == "project" else name) for name in names)

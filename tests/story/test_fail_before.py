@@ -153,7 +153,10 @@ async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path)
     assert "test.passes_before" not in codes(outcome)
 
 
-@pytest.mark.parametrize(("unchanged", "suites"), [("nth(-1) returns 2 as before", 1), ("nth(-1) returns 2", 2)])
+@pytest.mark.parametrize(
+    ("unchanged", "suites"),
+    [("nth(-1) returns 2 as before", 1), ("without nth nothing changes", 1), ("nth(-1) returns 2", 2)],
+)
 async def test_what_stays_as_it_was_is_not_asked_for_beside_what_is_new(
     tmp_path: Path, unchanged: str, suites: int
 ) -> None:

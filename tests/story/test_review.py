@@ -8,16 +8,19 @@ import pytest
 from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
 from orchestrator.core.suite import CommandResult
+from orchestrator.testing.simulated import SimulatedStep
 from tests.answers.reviews import ended
 from tests.events_tool import untrue
 from tests.story.test_story import RED, A, Stand, codes, good, provider, statuses
-from tests.support import APPROVED, module_of, reviewed, suite_text, task
+from tests.support import APPROVED, delivery, module_of, reviewed, suite_text, task
 
 NO = reviewed("No", "[us_1.py:2] It returns nothing useful")
 FIXES = reviewed("With fixes 2", "[us_1.py:1] A name", "[us_1.py:2] The wrong value")
 CRITICAL = reviewed("Yes", "[us_1.py:2] It deletes everything", severity="Critical (Blocking)")
 CUT = FIXES[: FIXES.index("## Good Patterns")]
 OTHER = {"other.py": "X = 1\n"}
+RATES = "def rate():\n    rate = 2\n" + "    rate += 1\n" * 60 + "    return rate\n"
+"""Of which the project's map shows no more than the name."""
 
 
 def prepared(folder: Path, *reviews: str, deliveries: int = 1, **runs: Any) -> Stand:
@@ -32,8 +35,9 @@ def prepared(folder: Path, *reviews: str, deliveries: int = 1, **runs: Any) -> S
     return stand
 
 
-async def outcome_of(stand: Stand, **review: Any) -> StoryOutcome:
-    outcome = await stand.run(await provider(stand.team, stand.folder), review={"enabled": True, **review})
+async def outcome_of(stand: Stand, looks: int = 0, **review: Any) -> StoryOutcome:
+    replies = await provider(stand.team, stand.folder)
+    outcome = await stand.run(replies, looks=looks, review={"enabled": True, **review})
     assert untrue(stand.sink.events) == []
     return outcome
 
@@ -148,6 +152,51 @@ async def test_the_number_of_a_reviewer_who_approves_ends_nothing(tmp_path: Path
     outcome = await stand.run(await provider(stand.team, tmp_path), review=review, own_reviews={"security": 1})
     assert outcome.status is StoryStatus.DONE
     assert judged(stand) == [("sent_back", 1, 2), ("sent_back", 2, 1), ("approved", 3, 0)]
+
+
+async def test_a_reviewer_knows_what_was_said_answered_and_changed_before(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base={"rates.py": RATES}, stories=[RED])
+    stand.team.plan(A, ["other.py"], ["us_1.py", "more.py"])
+    stand.team.deliver(A, 1, OTHER)
+    stand.team.review(A, 1, APPROVED)
+    for value, title, notes in ((5, "", ""), (4, "Return four", "Five was too much."), (1, "Return one", "")):
+        answer = delivery(A, 2, {**good(value=value), "more.py": "M = 1\n"})
+        stand.team.say("alex", A, "delivery", {**answer, "title": title, "notes": notes}, task=2)
+    for text in ("READ rates.py", FIXES, APPROVED, APPROVED):
+        stand.team.review(A, 2, text)
+    stand.team.analyse(A, ("us_1.py", "return 1"))
+    stand.team.suite(A, suite_text(A))
+    outcome = await outcome_of(stand, looks=2)
+    assert outcome.status is StoryStatus.DONE
+    asked = [one for one in stand.step.prompts if one.key.purpose == "review" and one.key.task == f"T-{A}-02"]
+    assert len(asked) == 4, "the second review is not asked for rates.py again"
+    first, _, second, third = (prompt.text for prompt in asked)
+    assert "Earlier reviews" not in first
+    assert "other.py:\n```py\nX = 1" in first, "what other tasks made is shown"
+    assert f"### T-{A}-02" not in first
+    assert "rate = 2" not in first
+    assert "rate = 2" in second
+    said = second.partition("## Earlier reviews of this task\n\n")[2]
+    assert said.startswith(
+        "### Review 1\n\n- You: With fixes 2. The change as the task asks for it.\n"
+        "  1. (major) us_1.py:1 A name\n  2. (major) us_1.py:2 The wrong value\n\n"
+        'The developer\'s answer:\n\n<data of="answer">\nReturn four\n\nFive was too much.\n</data>\n\n'
+        "Changed since the last review: us_1.py.\n\nAs they were then: more.py.\n\n"
+        "## Comments of the last review\n\n1. (major, line 2)"
+    )
+    assert "- You: Yes. The change as the task asks for it.\n- Then tests failed:\n  - us_1.py: it is wrong" in third
+    assert "Comments of the last review" not in third.partition("## Earlier reviews of this task")[2]
+
+
+async def test_a_story_of_an_older_release_looks_again(tmp_path: Path) -> None:
+    class Older(SimulatedStep):
+        async def patched(self, name: str) -> bool:
+            return name != "looks_last_over_reviews"
+
+    stand = prepared(tmp_path, "READ rates.py", FIXES, APPROVED, deliveries=2, base={"rates.py": RATES})
+    stand.make_step = Older
+    await outcome_of(stand, looks=2)
+    assert ["rate = 2" in one.text for one in stand.step.prompts if one.key.purpose == "review"] == [False, True, False]
 
 
 async def test_review_can_be_switched_off(tmp_path: Path) -> None:

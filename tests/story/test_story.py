@@ -48,6 +48,7 @@ class Stand:
         self.runner = SimulatedRunner(**runs)
         self.sink = MemorySink()
         self.step: SimulatedStep
+        self.make_step = SimulatedStep
         self.person: Callable[[Gate], GateAnswer] | None = None
         self.given: GivenPlan | None = None
 
@@ -55,7 +56,7 @@ class Stand:
         self.foundation = False
 
     async def run(self, replies: ScriptedProvider, story: str = A, **policies: Any) -> StoryOutcome:
-        self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story, person=self.person)
+        self.step = self.make_step(replies, self.sink, sprint="sprint", story=story, person=self.person)
         told = Story(id=story, title="A value", acceptance_criteria=self.criteria, foundation=self.foundation)
         brief = StoryBrief(story=told, sprint="sprint", plan=self.given)
         body = story_body(LIBRARY, self.workspace, self.runner)

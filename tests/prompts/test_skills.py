@@ -1,0 +1,117 @@
+"""What reviewers look for in files of one kind: what a change brings into a prompt, and what a bad file says."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.prompts.feedback import files_of
+from orchestrator.prompts.render import PromptLibrary, load_prompts
+from orchestrator.prompts.skills import MOST_CHARS, ROOM, SKILLS, Skill, choose_skills, render_skills
+from orchestrator.settings import packaged
+from tests.prompts.packaged import packaged_library
+
+PACKAGED = packaged_library().skills
+MINE = "---\nname: Lua\nfiles: ['*.lua']\n---\n- Arrays begin at 1.\n"
+
+
+def diff_of(files: Mapping[str, str]) -> str:
+    """New files as git shows them; a `-` before a text's line is one that is taken away."""
+    shown = ""
+    for path, text in files.items():
+        lines = "".join(line if line.startswith("-") else f"+{line}" for line in text.splitlines(keepends=True))
+        shown += (
+            f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,9 @@\n{lines}"
+        )
+    return shown
+
+
+def names(files: Mapping[str, str]) -> list[str]:
+    return [skill.name for skill in choose_skills(PACKAGED, files_of(diff_of(files)))]
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"shop/money.py": "RATE = 0.1\n"}, ["Python"]),
+        ({"src/List.tsx": "export const List = () => <ul />;\n"}, ["React", "TypeScript and JavaScript"]),
+        ({"src/list.js": "import { useState } from 'react';\n"}, ["React", "TypeScript and JavaScript"]),
+        ({"src/loans.mjs": "export const one = 1;\n"}, ["TypeScript and JavaScript"]),
+        ({"cmd/main.go": "package main\n"}, ["Go"]),
+        ({"shop/rows.py": 'ROWS = """SELECT id,\n  name\nFROM rows"""\n'}, ["Python", "SQL and migrations"]),
+        ({"db/001.sql": "create table a (id int);\n"}, ["SQL and migrations"]),
+        ({"shop/migrations/0002_name.py": "A = 1\n"}, ["Python", "SQL and migrations"]),
+        ({"bin/run": "#!/usr/bin/env bash\nls\n"}, ["Shell"]),
+        ({"app.py": "from textual.app import App\n"}, ["Python", "Terminal programs"]),
+        ({"app.py": "-from textual.app import App\n"}, ["Python"]),
+        ({"ui/main.go": 'import tea "github.com/charmbracelet/bubbletea"\n'}, ["Go", "Terminal programs"]),
+        ({"src/app.tsx": "import { Box } from 'ink';\n"}, ["React", "Terminal programs", "TypeScript and JavaScript"]),
+        ({"web/site.css": "a { margin: 0 }\n", "web/a.html": "<p>\n"}, ["HTML and CSS"]),
+        ({"deploy/Dockerfile": "FROM scratch\n", "compose.yaml": "services: {}\n"}, ["Containers"]),
+        ({".github/workflows/test.yml": "on: push\n"}, ["CI pipelines"]),
+        ({"README.md": "Select a book from the list.\n", "data.json": "{}\n"}, []),
+    ],
+)
+def test_a_change_brings_the_skills_for_its_files(files: dict[str, str], told: list[str]) -> None:
+    assert names(files) == told
+
+
+def test_the_room_goes_to_what_most_of_the_change_is_about_and_the_order_stays() -> None:
+    skills = [Skill(name=name, files=(f"*.{name}",), text="x" * (ROOM // 2)) for name in ("a", "b", "c")]
+    for large, told in (("a", ["a", "c"]), ("b", ["b", "c"])):
+        files = {"one.a": "1\n", "one.b": "1\n", "one.c": "1\n" * 9, f"more.{large}": "1\n" * 5}
+        for order in (files, dict(reversed(files.items()))):
+            assert [skill.name for skill in choose_skills(skills, files_of(diff_of(order)))] == told
+
+
+def test_the_packaged_skills_are_short_lists() -> None:
+    for skill in PACKAGED:
+        lines = skill.text.splitlines()
+        assert all(line.startswith("- ") for line in lines), skill.name
+        assert 8 <= len(lines) <= 20, skill.name
+        assert len(skill.text) <= 2_000, skill.name
+    assert render_skills(PACKAGED[:1]).startswith(f"### {PACKAGED[0].name}\n\n- ")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- Arrays begin at 1.\n", "does not begin with front matter"),
+        (
+            "---\nname: Lua\nfiles: [*.lua]\n---\n- x\n",
+            'not valid YAML; put patterns into quotes, as in files: ["*.py"]',
+        ),
+        ("---\nLua\n---\n- x\n", "no list of fields"),
+        ("---\nname: Lua\nfile: ['*.lua']\n---\n- x\n", "file: there is no such field; did you mean files?"),
+        ("---\nfiles: ['*.lua']\n---\n- x\n", "name: it must be a text"),
+        ("---\nname: Lua\n---\n- x\n", "files: neither files nor content says"),
+        ("---\nname: Lua\nfiles: '*.lua'\n---\n- x\n", "files: it must be a list of texts"),
+        ("---\nname: Lua\ncontent: ['(']\n---\n- x\n", "content: `(` is no regular expression"),
+        ("---\nname: Lua\nfiles: ['*.lua']\n---\n \n", "its text has 0 characters"),
+        (MINE + "x" * MOST_CHARS, f"it must have 1 to {MOST_CHARS}"),
+        (MINE.replace("Lua", "Python"), "name: reviewer/skills/python.md has it too"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_field(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / SKILLS).mkdir(parents=True)
+    (tmp_path / SKILLS / "ruby.md").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        PromptLibrary(load_prompts(packaged("system_prompts"), tmp_path))
+    assert caught.value.message.startswith("skill reviewer/skills/ruby.md: ")
+    assert told in caught.value.message
+
+
+def test_a_folder_of_your_own_adds_and_replaces(tmp_path: Path) -> None:
+    (tmp_path / SKILLS).mkdir(parents=True)
+    (tmp_path / SKILLS / "lua.md").write_bytes(MINE.replace("\n", "\r\n").encode())
+    (tmp_path / SKILLS / "python.md").write_text(MINE.replace("Lua", "Our Python").replace("lua", "py"))
+    told = PromptLibrary(load_prompts(packaged("system_prompts"), tmp_path)).skills
+    assert {skill.name for skill in told} == {skill.name for skill in PACKAGED} - {"Python"} | {"Lua", "Our Python"}
+    chosen = choose_skills(told, files_of(diff_of({"a.py": "A = 1\n", "b.lua": "a = 1\n"})))
+    assert [(skill.name, skill.text) for skill in chosen] == [
+        ("Lua", "- Arrays begin at 1."), ("Our Python", "- Arrays begin at 1."),
+    ]  # fmt: skip
+    (tmp_path / SKILLS / "notes.txt").write_text("x")
+    with pytest.raises(ConfigError, match="replaces no prompt"):
+        load_prompts(packaged("system_prompts"), tmp_path)
