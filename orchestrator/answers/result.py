@@ -27,7 +27,7 @@ class Status(StrEnum):
     """How far a value can be trusted."""
 
     OK = "ok"
-    """The value stood in the text as valid JSON."""
+    """The value stood in the text as valid JSON, or in the block format as it is written."""
     REPAIRED = "repaired"
     """The value is whole; `repairs` lists what had to be changed to read it."""
     TRUNCATED = "truncated"
