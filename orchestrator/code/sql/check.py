@@ -1,15 +1,27 @@
-"""Judges SQL files: by their quotes and brackets, by SQLite's own parser, and by sqlglot for the others."""
+"""Judges SQL files: by rules that hold in every dialect, by SQLite's own parser, and by sqlglot for the others."""
 
 import logging
 import re
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.code.sql.tokens import Statement, Token, statements, words
+from orchestrator.code.sql.tokens import (
+    COLUMN_WORDS,
+    NAME_KINDS,
+    TYPES,
+    Statement,
+    Token,
+    is_reserved,
+    quoted_as,
+    statements,
+    table_items,
+    words,
+)
 from orchestrator.core.finding import Finding, Where, major, minor
 
 # ---- SQLite's own parser: asked in memory, nothing is run, and no table is needed
@@ -154,8 +166,25 @@ _PACKAGES = {
     clickhouse-connect @clickhouse/client google-cloud-bigquery @google-cloud/bigquery cassandra-driver pyodbc odbc
     redshift-connector trino pyspark""",
 }
-_USUAL = ("sqlite", "postgres", "mysql", "tsql", "oracle")
+_USUAL = ("sqlite", "postgres", "mysql")
 _DRIVER_OF = {package: name for name, packages in _PACKAGES.items() for package in packages.split()}
+# Words that one dialect alone has.
+_SPOKEN = {
+    "mysql": re.compile(
+        r"`\w+`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b|^[ \t]*DELIMITER\b|\bMODIFY\s+COLUMN\b"
+        r"|\bCHARACTER SET\b|/\*!\d",
+        re.I | re.M,
+    ),
+    OTHER: re.compile(
+        r"\[\w+\]\s*[.(\[\w,]|\bIDENTITY\s*\(|\bNVARCHAR\b|^[ \t]*GO[ \t]*$|\bOBJECT_ID\s*\("
+        r"|\bVARCHAR2\b|\bNUMBER\s*\(|^/[ \t]*$|\bENGINE\s*=\s*MergeTree|\bPARTITIONED BY\b"
+        r"|\bSTRUCT<|\bQUALIFY\b"
+        r"|\bCREATE GENERATOR\b|\bFROM\s+DUAL\b|\bSYSIBM\b|\bSET TERM\b|\bLISTAGG\b|\bSORTKEY\b|\bDISTKEY\b",
+        re.I | re.M,
+    ),
+}
+_LOOK = 60_000
+"""Characters of a text that are searched for the dialect's own words."""
 MAX_CHARS = 200_000
 """Of one text that are looked at; the statement that stands across this end is not judged."""
 MAX_TOKENS = 3_000
@@ -192,17 +221,21 @@ class Problem(NamedTuple):
     message: str
     fix: str
     major: bool = True
+    certain: bool = False
+    """Whether it stays wrong although SQLite takes it: it does not mean what was meant."""
+    cut: bool = False
+    """Whether only the end is missing: wrong in a dialect that is not known, too."""
 
 
 def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Project | None = None) -> list[Finding]:
     """Returns findings of `code` on the statements of a SQL text, in order, at most MAX_FINDINGS. Never raises.
 
-    Major are quotes and brackets that nothing closes, and what SQLite refuses where that is the project's database;
-    minor is what sqlglot does not understand. A statement into which a program puts something is not judged.
+    Major is what no database that may be meant would take; minor is what no parser here understands. A statement into
+    which a program puts something is not judged.
     """
     starts = [0, *(index + 1 for index, sign in enumerate(text) if sign == "\n")]
     found = []
-    for problem in [*_problems(text, dialects_of(path, project or Project()))][:MAX_FINDINGS]:
+    for problem in [*_problems(text, dialects_of(path, text, project or Project()))][:MAX_FINDINGS]:
         line = bisect_right(starts, problem.at.start)
         place = Where(file=path, line=line, column=problem.at.start - starts[line - 1] + 1)
         make = major if problem.major else minor
@@ -210,17 +243,18 @@ def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Pr
     return found
 
 
-def dialects_of(path: str, project: Project) -> tuple[str, ...]:
+def dialects_of(path: str, text: str, project: Project) -> tuple[str, ...]:
     """Returns the dialects that may be meant: SQL that one of them takes is right.
 
     The path goes before the project's packages and stack, of which all that are named count. Where nothing tells, the
-    usual ones may be meant.
+    usual ones may be meant, and those whose own words the text uses: words alone are no proof.
     """
     if named := _named(path.replace("_", " ")):
         return named
     packages = [_DRIVER_OF[name] for name in sorted(project.packages) if name in _DRIVER_OF]
     told = dict.fromkeys((*packages, *(name for line in project.stack for name in _named(line))))
-    return tuple(told) or _USUAL
+    spoken = (name for name, pattern in _SPOKEN.items() if pattern.search(text[:_LOOK]))
+    return tuple(told) or tuple(dict.fromkeys((*spoken, *_USUAL)))
 
 
 def _named(text: str) -> tuple[str, ...]:
@@ -236,43 +270,35 @@ def _problems(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
         known = OTHER not in dialects
         sqlite = stack.enter_context(closing(SqliteGrammar())) if known and "sqlite" in dialects else None
         for statement in (one for one in read if not one.has_holes):
-            found = [] if statement.body else [*_unclosed(statement.tokens)]
-            yield from found
-            if found or not known or len(statement.tokens) > MAX_TOKENS:
+            found = _by_rules(statement, dialects)
+            if not known:
+                yield from (problem for problem in found if problem.cut)
                 continue
-            said = sqlite.check(text, statement) if sqlite is not None else None
-            if tuple(dialects) == ("sqlite",):
-                yield from [_refused(statement, said)] if said is not None and said.why else []
-            elif (said is None or said.why) and _is_core(statement):
-                whole = text[statement.tokens[0].start : statement.tokens[-1].end]
-                left -= len(whole)
-                if left >= 0 and not _is_parsed(whole, [name for name in dialects if name != "sqlite"]):
+            short = len(statement.tokens) <= MAX_TOKENS
+            said = sqlite.check(text, statement) if sqlite is not None and short else None
+            if said is not None and not said.why:
+                yield from (problem for problem in found if problem.certain)
+            elif found or not short:
+                yield from found
+            elif tuple(dialects) == ("sqlite",):
+                yield from [_refused(statement, said)] if said is not None else []
+            elif _is_core(statement) and (size := statement.tokens[-1].end - statement.tokens[0].start) <= left:
+                left -= size
+                others = [name for name in dialects if name != "sqlite"]
+                if not _is_parsed(text[statement.tokens[0].start : statement.tokens[-1].end], others):
                     yield Problem(statement.tokens[0], "no parser here understands the statement", _FIX, major=False)
 
 
 def _refused(statement: Statement, said: Said) -> Problem:
+    """Returns SQLite's own words, for what no rule explains."""
     last = statement.tokens[-1]
     if said.cut:
-        return Problem(last, f"the statement ends with `{last.text[:40]}`: the rest is missing", _FIX)
+        return Problem(last, f"the statement ends with `{last.text[:40]}`: the rest is missing", _FIX, cut=True)
     return Problem(said.at or statement.tokens[0], f"SQLite refuses it: {said.why[:200]}", _FIX)
 
 
-def _unclosed(tokens: Sequence[Token]) -> Iterator[Problem]:
-    waiting: list[Token] = []
-    for token in tokens:
-        if token.open:
-            message = f"{token.text[:30]!r} is a text or name whose closing quote is missing"
-            yield Problem(token, message, "Close the quote; write a quote inside a text twice.")
-        elif token.key == "(":
-            waiting.append(token)
-        elif token.key == ")" and waiting:
-            waiting.pop()
-    if waiting:
-        yield Problem(waiting[-1], "`(` is never closed", "Write the whole statement, each `(` with its `)`.")
-
-
 def _read(text: str, dialects: Sequence[str]) -> list[Statement]:
-    """Reads in MySQL's way where that is meant, in the other where that alone makes sense of quotes and brackets."""
+    """Reads in MySQL's way where that is meant, in the other where that alone makes sense of the quotes."""
     mysql = dialects[:1] == ("mysql",)
     read = list(statements(text, escapes=mysql))
     if _is_torn(read) and ("\\" in text or "#" in text) and tuple(dialects) != ("mysql",):
@@ -282,7 +308,7 @@ def _read(text: str, dialects: Sequence[str]) -> list[Statement]:
 
 
 def _is_torn(read: Sequence[Statement]) -> bool:
-    return any(True for one in read if not one.body for _ in _unclosed(one.tokens))
+    return bool(read) and any(token.open for token in read[-1].tokens)
 
 
 def _is_core(statement: Statement) -> bool:
@@ -301,7 +327,7 @@ def _quiet_sqlglot() -> None:
     logger.propagate = False
 
 
-def _is_parsed(text: str, dialects: Sequence[str]) -> bool:
+def _is_parsed(text: str, dialects: Iterable[str]) -> bool:
     """Whether sqlglot reads `text` in one of `dialects`. It takes much that no database takes, and lacks some."""
     # Imported here: only what meets SQL pays for it.
     import sqlglot
@@ -317,3 +343,118 @@ def _is_parsed(text: str, dialects: Sequence[str]) -> bool:
             return True  # its own fault, not the text's
         return True
     return False
+
+
+# ---- rules: what sqlglot forgives, and what SQLite takes and the author cannot have meant
+
+# `*` and `/` may end a statement (`SELECT *`, SQL*Plus), these cannot.
+_CANNOT_END = words(
+    """, = < > + || ( . <= >= <> != WHERE AND OR INTO BY HAVING JOIN LIKE BETWEEN CREATE INSERT ALTER DROP WITH NOT
+    REFERENCES UNION EXCEPT INTERSECT WHEN THEN ELSE FROM SET"""
+)
+_NO_COMMA_BEFORE = frozenset({"FROM", "WHERE", ")", ",", "HAVING"})
+_CONSTRAINTS = words(
+    """CONSTRAINT PRIMARY FOREIGN UNIQUE CHECK EXCLUDE LIKE INDEX KEY FULLTEXT SPATIAL PERIOD PARTITION INHERITS
+    PROJECTION WATERMARK"""
+)
+_ENDS_A_COLUMN = words(
+    """) NULL KEY UNIQUE AUTOINCREMENT AUTO_INCREMENT TRUE FALSE CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CASCADE
+    RESTRICT ACTION STORED VIRTUAL DEFERRED IMMEDIATE ] UNSIGNED ZEROFILL"""
+)
+
+
+def _by_rules(statement: Statement, dialects: Sequence[str]) -> list[Problem]:
+    """Returns one problem per place, in the order of the text; the body of a trigger or function is not looked at."""
+    if statement.body:
+        return []
+    found = [*_brackets(statement.tokens), *_commas(statement.tokens), *_cut_short(statement.tokens)]
+    for item in table_items(statement.tokens):
+        found += [*_reserved(item, dialects), *_missing_comma(item)]
+    return list({problem.at.start: problem for problem in sorted(found, key=lambda one: one.at.start)}.values())
+
+
+def _brackets(tokens: Sequence[Token]) -> Iterator[Problem]:
+    waiting: list[Token] = []
+    for token in tokens:
+        if token.open:
+            message = f"{token.text[:30]!r} is a text or name whose closing quote is missing"
+            yield Problem(token, message, "Close the quote; write a quote inside a text twice.", cut=True)
+        elif token.key == "(":
+            waiting.append(token)
+        elif token.key == ")" and not waiting:
+            yield Problem(token, "`)` closes no bracket", "Take it out, or open the bracket that it closes.")
+            return
+        elif token.key == ")":
+            waiting.pop()
+    if waiting:
+        message = "`(` is never closed"
+        yield Problem(waiting[-1], message, "Write the whole statement, each `(` with its `)`.", cut=True)
+
+
+def _commas(tokens: Sequence[Token]) -> Iterator[Problem]:
+    for one, behind in pairwise(tokens):
+        if one.key == "," and behind.key in _NO_COMMA_BEFORE:
+            yield Problem(one, f"a comma stands before `{behind.text}`", "Take the comma out.")
+
+
+def _cut_short(tokens: Sequence[Token]) -> Iterator[Problem]:
+    last, before = tokens[-1], tokens[-2].key if len(tokens) > 1 else ""
+    # `LIKE t.*`, `AS from`, `"x".set`: what stands behind AS or a point is a name, whatever the word
+    if len(tokens) > 1 and last.key in _CANNOT_END and before not in {"AS", "."} and not last.open:
+        message = f"the statement ends with `{last.text}`: the rest is missing"
+        yield Problem(last, message, "Write the statement to its end.", cut=True)
+
+
+def _reserved(item: Sequence[Token], dialects: Sequence[str]) -> Iterator[Problem]:
+    """Yields problems of column names that are reserved words."""
+    first, keys = item[0], [token.key for token in item[1:4]]
+    if first.kind != "word" or len(item) < 2 or item[1].kind not in NAME_KINDS:
+        return
+    if first.key in _CONSTRAINTS:
+        # `index INTEGER NOT NULL` is a column; `INDEX date (a)` and `LIKE text INCLUDING ALL` are none.
+        sized = len(item) > 3 and item[3].kind == "number" and keys[0] not in {"DATE", "YEAR", "TIME"}
+        listed = keys[1:2] in (["("], ["USING"], ["INCLUDING"], ["EXCLUDING"])
+        if keys[0] not in TYPES or (listed and not (keys[1] == "(" and sized)):
+            return
+    if is_reserved(first.key, dialects):
+        message = f"`{first.text}` is a reserved word of SQL and cannot be a column's name without quotes"
+        fix = f"Write {quoted_as(first.text, dialects)} wherever the column is named, or name it otherwise."
+        yield Problem(first, message, fix)
+
+
+def _missing_comma(item: Sequence[Token]) -> Iterator[Problem]:
+    depth = 0
+    for index, token in enumerate(item):
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth or index == 0 or token.key == ")":
+            continue
+        constraint = _begins_constraint(item, index)
+        if constraint or _begins_column(item, index):
+            first, second = " ".join(token.text for token in item[:2])[:40], f"{token.text}{' …' * constraint}"
+            message = f"a comma is missing between `{first}` and `{second}`"
+            # SQLite reads `a TEXT b TEXT` as one column of a long type: it takes it, and the second column is lost.
+            # Commas before constraints of the table may be left out in SQLite: there it has the last word.
+            yield Problem(token, message, f"Put a comma before `{second}`.", certain=not constraint)
+            return
+
+
+def _begins_constraint(item: Sequence[Token], index: int) -> bool:
+    keys = [token.key for token in item[index : index + 3]]
+    opens = keys[:2] == ["UNIQUE", "("] or keys in (["FOREIGN", "KEY", "("], ["PRIMARY", "KEY", "("])
+    return opens and not (index <= 2 and item[0].key == "CONSTRAINT")
+
+
+def _begins_column(item: Sequence[Token], index: int) -> bool:
+    """Returns whether a name before a type stands behind something with which a column's definition may end."""
+    token, before = item[index], item[index - 1]
+    if index < 2 or index + 1 >= len(item) or item[index + 1].kind != "word" or item[index + 1].key not in TYPES:
+        return False
+    if token.kind not in NAME_KINDS or (token.kind == "word" and token.key in COLUMN_WORDS | TYPES):
+        return False
+    if item[index - 2].key in {"REFERENCES", "COLLATE"}:
+        return before.kind in NAME_KINDS or before.kind in {"string", "number", "dollar"}
+    return (
+        before.kind in {"string", "number", "dollar"}
+        or before.key in _ENDS_A_COLUMN
+        or (before.kind == "word" and before.key in TYPES)
+    )
