@@ -34,9 +34,9 @@ async def review_task(
     if len(known.rounds) < stage.policies.most_reviews:
         advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
-        known.answers.append(known.answer)
+        answers = [*known.answers, known.answer]
         # Each review was followed by the delivery that the next one reads.
-        followed = zip(known.rounds, known.answers[1:], strict=True)
+        followed = zip(known.rounds, answers[1:], strict=True)
         brief = ReviewBrief(
             task=task,
             contract=contract,
@@ -48,7 +48,7 @@ async def review_task(
             advice=advice[:MOST_ADVICE],
         )
         known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
-        known.read, known.unread = change, False
+        known.answers, known.read, known.unread = answers, change, False
     approved = not known.unread and _approved(known)
     most = _most_reviews(stage, known)
     route = route_review(approved, len(known.rounds), most)
