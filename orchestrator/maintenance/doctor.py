@@ -362,7 +362,7 @@ async def _try_project(
 ) -> ProjectLook:
     """Packages go to the state folder where there is one: a run finds them there."""
     if settings.test.custom is None and not holds_something(await workspace.files_at(workspace.base)):
-        row = _row("project", "base", "the last commit can be run", "base: nothing to run")
+        row = _row("project", "base", "the last commit can be run", "nothing to run")
         return ProjectLook(rows=(row,), environment=ProjectEnvironment())
     sandbox = await sandbox_for(settings, environment)
     if not await asyncio.to_thread(environment.home.exists):
@@ -386,6 +386,6 @@ def _project_rows(made: ProjectEnvironment, trial: BaseTrial) -> list[DoctorRow]
     if made.failed:
         cause = build_failed(made.failed)
         rows.append(_row("project", "native packages", "packages can be built", cause.message, cause.fix, ok=False))
-    told = trial.told if trial.usable else trial.refusal
+    told = (trial.told if trial.usable else trial.refusal).removeprefix("base: ")
     rows.append(_row("project", "base", "the last commit can be run", told, trial.todo, ok=trial.usable))
     return rows
