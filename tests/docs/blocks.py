@@ -12,7 +12,7 @@ WITHOUT_COMMANDS = {*GENERATED, "CHANGELOG.md"}
 """Written by a tool, or the history of releases, which speaks of old commands."""
 MARK = re.compile(r"<!-- not run: ((?:(?!-->).)+) -->\s*\Z", re.DOTALL)
 FENCE = re.compile(r"^(`{3,})(\w*)$")
-PROGRAMS = r"orchestrator|make|python3?|pip|cd|export|curl|token|docker|railway|git|\.|[A-Z_]+=\S+ .*orchestrator"
+PROGRAMS = r"orchestrator|make|python3?|pip|uv|mv|cd|export|curl|token|docker|railway|git|\.|[A-Z_]+=\S+ .*orchestrator"
 SHELL = re.compile(rf"(?:{PROGRAMS})\b|\. ")
 
 

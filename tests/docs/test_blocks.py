@@ -15,6 +15,7 @@ import typer
 from orchestrator.cli.main import app
 from orchestrator.core.calls.exchange import ScriptEntry
 from orchestrator.core.calls.wire import StageAnswer
+from orchestrator.prompts.skills import read_skills
 from orchestrator.settings import load
 from tests.docs.blocks import ROOT, Block, all_blocks
 from tests.support import git, make_repo, plain_environment
@@ -252,12 +253,15 @@ def test_answers_backlogs_and_prompts_of_the_pages_are_read(application: Path, t
     line, _, _ = text("docs/models.md", '{"persona"').partition("\n\n")
     ScriptEntry.model_validate_json(line)
     json.loads(text("docs/logs.md", "{").replace(", …", ""))
+    (lua,) = read_skills({"lua.md": text("docs/reviews.md", "---") + "- Arrays begin at 1."})
+    assert lua.name == "Lua"
     (application / "stories").mkdir()
     (application / "stories/US-002.md").write_text(text("docs/backlogs.md", "---"))
     (application / "stories/US-001.md").write_text("---\npriority: High\n---\n# Keep books\n")
     planned = give("orchestrator run stories --dry-run --json", application, tmp_path)
     assert json.loads(planned.stdout)["waves"] == [["US-001"], ["US-002"]]
     (application / "prompts").mkdir()
-    (application / "prompts/own.md").write_text(text("docs/analyse.md", "---"))
+    prompt = text("docs/analyse.md", "---\nid: ")
+    (application / "prompts/own.md").write_text(prompt)
     asked = give("orchestrator analyse ./app --prd PRD.md --prompts prompts --dry-run", application, tmp_path)
-    assert "accessibility" in asked.stdout, asked.stdout + asked.stderr
+    assert f"1 stage: {prompt.split()[2]}\n" in asked.stdout, asked.stdout + asked.stderr

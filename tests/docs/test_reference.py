@@ -30,6 +30,7 @@ FOREIGN = {
         "--thin",
         "--collect-only",
         "--compile-bytecode",
+        "--wheel",
         "--test",
     ),  # of other programs
 }
