@@ -40,7 +40,7 @@ def claims_of(page: str, text: str) -> Iterator[Claim]:
     line = 1
     for part in re.split(r"(?<=\n)(?=\n|[-|#] |[-*] )", _without_code(text)):
         sources = [source for body in COMMENT.findall(part) for source in _sources(body)]
-        words = " ".join(COMMENT.sub("", part).split())
+        words = " ".join(COMMENT.sub("", part).split()) or "the table above"
         claim = Claim(page, line + len(part) - len(part.lstrip("\n")), words, tuple(sources))
         if sources or claim.promises:
             yield claim
