@@ -55,11 +55,6 @@ class ChangedFile:
             return "deleted"
         return "renamed" if self.path != self.old_path else "changed"
 
-    @property
-    def was_read(self) -> bool:
-        """Returns whether both of its texts are here."""
-        return self.old is not None and self.new is not None
-
 
 class StoryCommit(NamedTuple):
     """A commit on a story's branch."""

@@ -49,11 +49,6 @@ class SharedRepository:
         """Its folder on this machine; None for a remote repository."""
         return self._path if self._address is None else None
 
-    @property
-    def is_remote(self) -> bool:
-        """True for a remote repository."""
-        return self._address is not None
-
     async def now(self) -> Path:
         """Fetches a remote repository, and returns the current state for `open_repository`.
 

@@ -44,7 +44,7 @@ async def test_results_go_to_a_branch_of_the_remote_for_each_sprint(tmp_path: Pa
     assert await ours.push(workspace, record) is None
     assert await ours.push(workspace, record) is None
     assert git(origin, "rev-parse", "sprints/s1") == await workspace.result_head()
-    assert (str(ours), ours.is_remote) == (f"file://{origin}", True)
+    assert (str(ours), ours.folder) == (f"file://{origin}", None)
     other = await asyncio.to_thread(shared, tmp_path, f"file://{tmp_path}/elsewhere", "x")
     assert "began from another repository" in (await other.push(workspace, record) or "")
     with pytest.raises(RepositoryError, match="began from another repository"):
@@ -57,7 +57,7 @@ async def test_results_go_to_a_branch_of_the_remote_for_each_sprint(tmp_path: Pa
 async def test_a_folder_of_this_machine_is_pushed_to_as_run_does(tmp_path: Path) -> None:
     repo = user_repo(tmp_path / "project", {"a": "b"})
     ours = await asyncio.to_thread(shared, tmp_path, "project", "result")
-    assert (await ours.now(), ours.is_remote) == (repo, False)
+    assert (await ours.now(), ours.folder) == (repo, repo)
     workspace, record = await begun(ours, tmp_path, "s1")
     await ours.check_push(workspace, record)
     assert await ours.push(workspace, record) is None
