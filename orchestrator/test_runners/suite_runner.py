@@ -306,7 +306,7 @@ class ProjectRunner:
         began = time.monotonic()
         failed = await self._ready(root, key)
         python = await self._pytest.environments.ensure(root, key)
-        node = await self._packages_for(root, key)
+        node = await self._packages_for(root)
         seconds = round(time.monotonic() - began, 1)
         names = await asyncio.to_thread(root_files, root)
         manifests = [name for name in names if is_manifest(name) or is_lock(name)]
@@ -363,7 +363,7 @@ class ProjectRunner:
         timeout_s: float | None = None,
         fetch: Mapping[str, str] | None = None,
     ) -> CommandResult:
-        packages = await self._packages_for(root, key)
+        packages = await self._packages_for(root)
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
@@ -376,7 +376,7 @@ class ProjectRunner:
     def _only(self) -> str:
         return (self._settings.command or "").strip()
 
-    async def _packages_for(self, root: Path, key: str) -> NodePackages:
+    async def _packages_for(self, root: Path) -> NodePackages:
         """A machine without npm runs the commands of Python projects that happen to have a package.json as well."""
         if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
             return NodePackages()
