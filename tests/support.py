@@ -36,15 +36,15 @@ COLUMNS = (
 RESULT = "sprint-result"
 _LISTING = """\
 { echo "<testsuites>"
-for file in tests/*.py; do
+for file in $(find tests -name '*.py' 2> /dev/null); do
   echo "<testsuite file='$PWD/$file'>"
-  sed -n "s/^def \\(test_[a-z0-9_]*\\).*/<testcase classname='t' name='\\1'\\/>/p" "$file" 2> /dev/null
+  sed -n "s/^def \\(test_[a-z0-9_]*\\).*/<testcase classname='t' name='\\1'\\/>/p" "$file"
   echo "</testsuite>"
 done
 echo "</testsuites>"; } > listed.xml"""
 ALL_PASS = "test.custom=" + json.dumps({"command": _LISTING, "junit": ["listed.xml"]})
-"""A setting by which each test is there and passes: for sprints in which tests are not the matter. It takes a twentieth
-of the time of pytest, which nearly all of the time of a small sprint goes into."""
+"""A setting by which each test is there and passes, for stories without criteria in sprints of which tests are not the
+matter: runs of pytest are two thirds of what a small sprint takes."""
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed on this machine")
 
 STRIPS = "process.features.typescript || process.allowedNodeEnvironmentFlags.has('--experimental-strip-types')"

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from tests.support import Team, breakdown, plain_environment, play, suite_text, task, write_backlog
+from tests.support import ALL_PASS, Team, breakdown, plain_environment, play, suite_text, task, write_backlog
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 OWN = "a-key-of-our-own"
@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     team.deliver("CUT", 1, {"cut.py": "def value():\n    return 1\n"})
     team.deliver("CUT", 2, {"two.py": "TWO = 2\n"})
     team.suite("CUT", suite_text("CUT"))
-    done = play(folder, team, write_backlog(folder / "backlog.csv", "HEALED", "CUT"))
+    done = play(folder, team, write_backlog(folder / "backlog.csv", "HEALED", "CUT"), ALL_PASS)
     assert (done.status("HEALED"), done.status("CUT")) == ("done", "done")
     return folder
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,8 +33,9 @@ class Machine(DaemonBench):
         network: Forwarder | None = None,
         stories: Mapping[str, str] = STORIES,
         script: Team | None = None,
+        settings: Sequence[str] = (),
     ) -> None:
-        super().__init__(folder, stories, script=script)
+        super().__init__(folder, stories, script=script, settings=settings)
         self.database: str = database
         self.state = folder / name
         self.mirror_folder = self.state / "mirrors"

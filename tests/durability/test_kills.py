@@ -10,7 +10,7 @@ from orchestrator.core.action_plan import Action, ActionPlan, Create, Read
 from tests.answers.action_plan_text import render_plan
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
-from tests.support import make_repo, suite_text
+from tests.support import ALL_PASS, make_repo, suite_text
 from tests.zygote import Forked
 
 pytestmark = pytest.mark.timeout(300)
@@ -49,7 +49,7 @@ def test_ended_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
 
 
 def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, {"NFR-001": "None"})
+    bench = Bench(tmp_path, {"NFR-001": "None"}, settings=(ALL_PASS,))
     with bench.cells_held_up():
         process = bench.start()
         bench.wait_for(lambda: bench.finished() == 1, process)

@@ -9,6 +9,7 @@ import pytest
 from tests.durability.driver import Aftermath
 from tests.durability.machines import Machine
 from tests.durability.team import STORIES, team
+from tests.support import ALL_PASS
 
 
 @pytest.mark.soak
@@ -32,8 +33,8 @@ def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
 
 
 def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postgres: str) -> None:
-    slow = {"script": team(latency_ms=900)}
-    machines = [Machine(tmp_path, name, postgres, **slow) for name in ("first", "second")]
+    slow = team(latency_ms=900)
+    machines = [Machine(tmp_path, name, postgres, script=slow, settings=(ALL_PASS,)) for name in ("first", "second")]
     processes = [machine.start() for machine in machines]
     first = machines[0]
     for machine, process in zip(machines, processes, strict=True):

@@ -17,7 +17,7 @@ from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
 from tests.providers.http_server import Answer, completion, message, model_server
-from tests.support import Team, git, plain_environment, play, run_cli, suite_text
+from tests.support import ALL_PASS, Team, git, plain_environment, play, run_cli, suite_text
 from tests.zygote import Forked, zygote
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +75,7 @@ def test_from_analysis_to_backlog_to_a_merged_sprint(tmp_path: Path) -> None:
     team = Team()
     for name in ("IMP-001", "IMP-002"):
         team.good(name)
-    played = play(tmp_path / "sprint", team, backlog, repo=application(tmp_path))
+    played = play(tmp_path / "sprint", team, backlog, ALL_PASS, repo=application(tmp_path))
     assert [played.status(name) for name in ("IMP-001", "IMP-002")] == ["done", "done"]
     assert "imp_001.py" in played.tree("result")
     assert suite_text("IMP-001").strip() in played.text("result", "tests/test_imp_001.py")

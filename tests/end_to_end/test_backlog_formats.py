@@ -9,7 +9,7 @@ import pytest
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Team, cells, make_repo, plain_environment, play, run_cli
+from tests.support import ALL_PASS, Team, cells, make_repo, plain_environment, play, run_cli
 
 STORIES: list[dict[str, Any]] = [
     {"id": "US-2", "title": "Second", "dependencies": ["US-1"], "acceptance_criteria": ["It works"]},
@@ -82,7 +82,7 @@ def test_a_closed_row_is_completed_with_its_closer_and_reset_with_it(tmp_path: P
     backlog.write_text(
         "Story_ID,Title,Dependencies,Sprint_ID,Execution_Status,Last_Event\n" + rows.replace("\n", ",,\n")
     )
-    played = play(tmp_path, team, backlog, "backlog.closes={US-1: [WF-1]}", repo=make_repo(tmp_path / "repo"))
+    played = play(tmp_path, team, backlog, "backlog.closes={US-1: [WF-1]}", ALL_PASS, repo=make_repo(tmp_path / "repo"))
     assert [(s.id, s.status.value) for s in played.result.report.stories] == [("US-2", "failed"), ("US-1", "done")]
     assert [call["story"] for call in played.calls] == ["US-1"] * 4 + ["US-2"]
     row = cells(backlog)["WF-1"]

@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from tests.support import Played, Team, breakdown, cells, plain_environment, play, write_backlog
+from tests.support import ALL_PASS, Played, Team, breakdown, cells, plain_environment, play, write_backlog
 
 CONFLICT = {
     "detected": True,
@@ -38,7 +38,7 @@ def conflicted(place: Path) -> Played:
     for story in ("US-1", "US-4"):
         team.say("mike", story, "breakdown", conflicting(story))
     team.good("US-3")
-    return play(place, team, write_backlog(place / "b.csv", "US-1", "US-2 < US-1", "US-3", "US-4"))
+    return play(place, team, write_backlog(place / "b.csv", "US-1", "US-2 < US-1", "US-3", "US-4"), ALL_PASS)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def overridden(place: Path, conflicted: Played) -> Played:
     team.good("US-2")
     for _ in range(3):
         team.say("mike", "US-4", "breakdown", conflicting("US-4"))
-    return play(place, team, place / "b.csv")
+    return play(place, team, place / "b.csv", ALL_PASS)
 
 
 def cli(place: Path, *args: str) -> Result:

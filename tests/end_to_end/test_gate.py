@@ -5,10 +5,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.support import Team, breakdown, plain_environment, run_cli, suite_text, write_backlog
+from tests.support import ALL_PASS, Team, breakdown, plain_environment, run_cli, suite_text, write_backlog
 from tests.zygote import zygote
 
-RUN = ("run", "b.csv", "--repo", "repo", "--script", "team.jsonl", "--set", "gate.mode=always")
+RUN = ("run", "b.csv", "--repo", "repo", "--script", "team.jsonl", "--set", "gate.mode=always", "--set", ALL_PASS)
 COMMENT = "Take the name that the shop uses."
 
 

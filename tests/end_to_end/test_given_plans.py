@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
-from tests.support import Played, Team, cells, make_repo, plain_environment, play, suite_text, write_backlog
+from tests.support import ALL_PASS, Played, Team, cells, make_repo, plain_environment, play, suite_text, write_backlog
 
 PLAN = """\
 # One value
@@ -114,7 +114,7 @@ def unread(place: Path, invalid: tuple[Finding, ...]) -> list[set[str]]:
 @pytest.fixture(scope="module")
 def built(place: Path, unread: list[set[str]]) -> Played:
     """The last try, which nothing hinders."""
-    return play(place, team(), place / "b.csv", plans=[str(place / "plan.md")])
+    return play(place, team(), place / "b.csv", ALL_PASS, plans=[str(place / "plan.md")])
 
 
 def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(
@@ -166,7 +166,7 @@ def test_the_plan_is_frozen_when_its_story_begins_until_it_is_planned_again(tmp_
     assert cli(tmp_path, "replan", "US-1", "--comment", "Plan it yourself.").exit_code == 0
     said = Team()
     said.good("US-1")
-    replanned = play(tmp_path, said, backlog, sprint=sprint)
+    replanned = play(tmp_path, said, backlog, ALL_PASS, sprint=sprint)
     assert replanned.status("US-1") == "done"
     assert replanned.asked("US-1")[-4:] == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
 
@@ -210,6 +210,6 @@ def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Pa
     shop(tmp_path, "US-1", "US-2")
     (tmp_path / "a=b.md").write_text(PLAN)
     team().write(tmp_path / "team.jsonl")
-    done = run(tmp_path, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
+    done = run(tmp_path, "--set", ALL_PASS, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
     assert done.exit_code == 0, done.stderr
     assert purposes(tmp_path) == ["plan_extract", "delivery", "review", "delivery", "review", "suite"]

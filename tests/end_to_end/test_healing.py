@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Played, Team, breakdown, play, run_cli, suite_text, task, write_backlog
+from tests.support import ALL_PASS, Played, Team, breakdown, play, run_cli, suite_text, task, write_backlog
 
 MODULE = "def value():\n    return 1\n"
 STORY_KEYS = {
@@ -33,7 +33,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     backlog = write_backlog(
         folder / "backlog.csv", "IDS", "REVISED", "SHORT", "STRUCK", "WORKLESS", "BROKEN", "FLAKY", "TIRED"
     )
-    return play(folder, team, backlog, "provider.max_attempts=3")
+    return play(folder, team, backlog, "provider.max_attempts=3", ALL_PASS)
 
 
 def finish(team: Team, story: str, number: int = 1) -> None:
@@ -185,7 +185,7 @@ def test_a_process_prints_its_report_and_its_log_apart(tmp_path: Path) -> None:
     team.write(tmp_path / "team.jsonl")
     write_backlog(tmp_path / "backlog.csv", "ONE", "TWO < ONE")
     args = ["run", "backlog.csv", "--repo", "repo", "--script", "team.jsonl", "--json", "--log-format", "json"]
-    done = run_cli([*args, "--set", "log.level=debug"], tmp_path)
+    done = run_cli([*args, "--set", "log.level=debug", "--set", ALL_PASS], tmp_path)
     assert done.returncode == 1, done.stderr
     report = report_of(done.stdout)
     assert [story["status"] for story in report["stories"]] == ["done", "failed"]

@@ -4,7 +4,18 @@ import re
 
 import pytest
 
-from tests.support import RESULT, Played, Team, make_repo, plain_environment, play, run_cli, suite_text, write_backlog
+from tests.support import (
+    ALL_PASS,
+    RESULT,
+    Played,
+    Team,
+    make_repo,
+    plain_environment,
+    play,
+    run_cli,
+    suite_text,
+    write_backlog,
+)
 
 STORY = "US-1"
 BIDI = "\u202e"
@@ -26,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Played:
     row = {"Story_ID": STORY, "Title": f"A title {BIDI}with \x1b[31mcolour", "Notes": f"see \x9b1m {BIDI}"}
     backlog = write_backlog(folder / "backlog.csv", row)
     repo = make_repo(folder / "repo", {"README.md": "# A project\n"})
-    return play(folder / "run", team, backlog, repo=repo, push_to=RESULT)
+    return play(folder / "run", team, backlog, ALL_PASS, repo=repo, push_to=RESULT)
 
 
 def test_a_person_is_asked_where_results_are_pushed_and_nothing_is_refused(run: Played) -> None:

@@ -16,7 +16,7 @@ from orchestrator.settings import Policies, Settings, load
 from orchestrator.settings.load import Environment
 from orchestrator.storage.state_folder import StateFolder
 from tests.prompts.packaged import packaged_files, packaged_library
-from tests.support import Played, Team, plain_environment, play, suite_text, write_backlog
+from tests.support import ALL_PASS, Played, Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
 
@@ -119,7 +119,7 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: P
     again.deliver("NFR-001", 1, {"again.py": "def value():\n    return 1\n"})
     again.suite("NFR-001", suite_text("AGAIN"), "tests/test_again.py")
     again.plan("LAST", ["end.py"])  # its first prompt is what counts
-    anew = play(folder / "run", again, folder / "b.csv", "concurrency.stories=1")
+    anew = play(folder / "run", again, folder / "b.csv", "concurrency.stories=1", ALL_PASS)
     assert anew.status("NFR-001") == "done"
     told = first_prompt(folder / "run", "LAST@2")
     assert "snake_case names" not in told

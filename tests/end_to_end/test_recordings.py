@@ -16,6 +16,7 @@ from tests.end_to_end.test_gate import COMMENT, Terminal, person, write_team
 from tests.end_to_end.test_real_providers import KEYS, answer_to
 from tests.providers.http_server import EVENTS, Answer, Asked, message, message_stream, model_server
 from tests.support import (
+    ALL_PASS,
     APPROVED,
     Team,
     breakdown,
@@ -34,9 +35,9 @@ LEAKED = "AKIA3SPVXQ7ZLM2DTB5W"
 
 
 def again(folder: Path, place: Path, *overrides: str) -> Replay:
-    """A recording run once more, with its own settings but for the `overrides`."""
+    """A recording run once more, with its own settings but for the `overrides`; no recording keeps commands."""
     environ = plain_environment(ORCHESTRATOR_HOME=str(place / "state"))
-    configured, environment = load(folder / "config.yaml", overrides, environ, place)
+    configured, environment = load(folder / "config.yaml", (ALL_PASS, *overrides), environ, place)
     return asyncio.run(replay(folder, configured, environment))
 
 
@@ -68,7 +69,7 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
         overrides = (
             "personas.alex={provider: openai, model: other}", "wire.models={other: json}",  # for what is not forced
             "provider.model=m", f"provider.base_url={server.url}",
-            "provider.wait_initial_s=0.01", "prices={claude-told: {input: 1, output: 1}}",
+            "provider.wait_initial_s=0.01", ALL_PASS, "prices={claude-told: {input: 1, output: 1}}",
         )  # fmt: skip
         configured, environment = load(None, overrides, environ, tmp_path)
         backlog = write_backlog(tmp_path / "b.csv", {"Story_ID": "A", "Title": f"Refuse {LEAKED}"}, "B", "C < A")
@@ -98,7 +99,9 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     assert (same.spent_after.cost_usd, same.spent_after.calls) == (pytest.approx(story.cost_usd), 4)
     assert [path.name for path in tmp_path.iterdir() if path.name == "state"], "the state folder is another one"
 
-    played = play(tmp_path / "team", Team(), recording / "backlog.json", "provider.name=anthropic", replay=recording)
+    played = play(
+        tmp_path / "team", Team(), recording / "backlog.json", "provider.name=anthropic", ALL_PASS, replay=recording
+    )
     assert played.status("A") == "done"
 
 
@@ -108,7 +111,9 @@ def reviewed_twice(folder: Path, *settings: str, repo: Path | None = None) -> Pa
     team.deliver("A", 1, {"a.py": '"""Docs."""\n\n\ndef value():\n    return 1\n'})
     team.review("A", 1, reviewed("No", "[a.py:1] no docstring"))
     team.review("A", 1, APPROVED)
-    play(folder, team, write_backlog(folder.parent / "b.csv", "A"), *settings, repo=repo, record=folder / "rec")
+    play(
+        folder, team, write_backlog(folder.parent / "b.csv", "A"), ALL_PASS, *settings, repo=repo, record=folder / "rec"
+    )
     return folder / "rec"
 
 
@@ -140,7 +145,7 @@ def test_a_longer_prompt_is_shown_with_its_difference_and_its_cost(tmp_path: Pat
     team.say("mike", "A", "breakdown", breakdown("A", ["a.py"]), input_tokens=1000, model="claude-opus-5")
     team.deliver("A", 1, {"a.py": "def value():\n    return 1\n"})
     team.suite("A", suite_text("A"))
-    play(folder, team, write_backlog(tmp_path / "b.csv", "A"), record=folder / "rec")
+    play(folder, team, write_backlog(tmp_path / "b.csv", "A"), ALL_PASS, record=folder / "rec")
     own = tmp_path / "prompts" / "architect" / "breakdown.md"
     own.parent.mkdir(parents=True)
     own.write_text((packaged("system_prompts") / "architect" / "breakdown.md").read_text() + "\nBe brief.\n" * 50)

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.cli.run import format_summary
 from orchestrator.core.errors import RepositoryError
 from orchestrator.core.event import Event
-from tests.support import Team, git, make_repo, play, suite_text, write_backlog
+from tests.support import ALL_PASS, Team, git, make_repo, play, suite_text, write_backlog
 
 PLAIN = "sandbox.mode=plain"
 """Where a command of the story has to reach the user's repository, which a confined one cannot."""
@@ -59,7 +59,7 @@ def test_a_checkout_at_work_and_a_read_only_backlog_are_left_byte_for_byte(tmp_p
     backlog = write_backlog(tmp_path / "b.csv", "ONE")
     cells = backlog.read_bytes()
     backlog.chmod(0o444)
-    played = play(tmp_path, team, backlog, repo=repo, push_to="ahead")
+    played = play(tmp_path, team, backlog, ALL_PASS, repo=repo, push_to="ahead")
     assert played.status("ONE") == "done"
     assert backlog.read_bytes() == cells
     (warned,) = [line for line in played.told if "was not changed" in line and "read-only" in line]
@@ -108,7 +108,7 @@ def test_a_repository_without_commits_starts_from_an_empty_tree(tmp_path: Path, 
     team = Team()
     if kind == "absent":  # once with a story that is merged; the others begin at the same empty commit
         team.good("ONE")
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="result")
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), ALL_PASS, repo=repo, push_to="result")
     merged = ["one.py", "tests/test_one.py"] if kind == "absent" else []
     assert played.status("ONE") == ("done" if merged else "failed")
     assert git(repo, "ls-tree", "-r", "--name-only", "result").splitlines() == merged
@@ -150,7 +150,7 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
             moves.start()
 
     backlog = write_backlog(tmp_path / "b.csv", "ONE")
-    played = play(tmp_path, team, backlog, PLAIN, repo=repo, push_to="target", listen=listen)
+    played = play(tmp_path, team, backlog, PLAIN, ALL_PASS, repo=repo, push_to="target", listen=listen)
     moves.join()
     assert played.status("ONE") == "done"
     assert played.result.unpushed is not None

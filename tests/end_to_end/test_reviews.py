@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support import APPROVED, Played, Team, play, reviewed, suite_text, write_backlog
+from tests.support import ALL_PASS, APPROVED, Played, Team, play, reviewed, suite_text, write_backlog
 
 MORE = ("review.max_iterations=2", "review.reviewers=[reviewer, security]")
 
@@ -27,7 +27,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         stuck = reviewed("No", f"[{story.lower()}.py:1] Unsafe <b>", severity="Critical (Blocking)")
         team.review(story, 1, stuck if story == "STUCK" else APPROVED, by="security")
         team.suite(story, suite_text(story))
-    return play(folder, team, write_backlog(folder / "b.csv", "MENDED", "STUCK", "LATER < STUCK"), *MORE)
+    return play(folder, team, write_backlog(folder / "b.csv", "MENDED", "STUCK", "LATER < STUCK"), *MORE, ALL_PASS)
 
 
 def test_what_is_approved_in_the_end_is_merged(played: Played) -> None:

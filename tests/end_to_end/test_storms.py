@@ -19,7 +19,7 @@ from tests.providers.http_server import (
     message_stream,
     model_server,
 )
-from tests.support import plain_environment, write_backlog
+from tests.support import ALL_PASS, plain_environment, write_backlog
 from tests.zygote import Forked, zygote
 
 TIMES = 6
@@ -149,7 +149,7 @@ def test_a_process_that_is_killed_in_outages_loses_nothing_and_pays_for_no_call_
 
     write_backlog(tmp_path / "b.csv", "A")
     with model_server(respond) as server:
-        settings = ("provider.model=m", f"provider.base_url={server.url}", "provider.wait_initial_s=0.05")
+        settings = ("provider.model=m", f"provider.base_url={server.url}", "provider.wait_initial_s=0.05", ALL_PASS)
         command = ["run", "b.csv", "--repo", "repo", "--provider", "anthropic"]
         command += [word for one in settings for word in ("--set", one)]
         env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)

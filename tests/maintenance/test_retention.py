@@ -20,7 +20,7 @@ from orchestrator.maintenance.retention import prune
 from orchestrator.settings import load
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Team, cells, copy_state, git, plain_environment, play, run_cli, write_backlog
+from tests.support import ALL_PASS, Team, cells, copy_state, git, plain_environment, play, run_cli, write_backlog
 from tests.zygote import zygote
 
 pytestmark = pytest.mark.timeout(300)
@@ -44,7 +44,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     team.good("US-1")
     team.plan("US-2", ["us_2.py"])
     backlog = write_backlog(folder / "backlog.csv", "US-1", "US-2")
-    played = play(folder, team, backlog, sprint="S1")
+    played = play(folder, team, backlog, ALL_PASS, sprint="S1")
     assert (played.status("US-1"), played.status("US-2")) == ("done", "failed")
     (folder / "state" / "replies" / "S1" / "US-1" / "big.prompt.md").write_text("x" * 300_000)
     return folder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.stand import TOKEN, Stand
-from tests.support import Played, Team, breakdown, copy_state, play, suite_text, write_backlog
+from tests.support import ALL_PASS, Played, Team, breakdown, copy_state, play, suite_text, write_backlog
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
     team.suite("US-1", suite_text("US-1"))
     backlog = write_backlog(folder / "backlog.csv", "US-1", "US-2", "US-3 < US-2")
-    return play(folder, team, backlog, sprint="S1")
+    return play(folder, team, backlog, ALL_PASS, sprint="S1")
 
 
 @pytest.fixture
