@@ -53,6 +53,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
     Side by side from the first on, each of them would rewrite the asserts of every test.
     """
+    if not session.config.pluginmanager.hasplugin("dsession"):
+        gc.disable()  # until all is imported: nearly nothing of it is garbage
     given = getattr(session.config, "workerinput", None)
     if given is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
@@ -66,6 +68,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: no collection of garbage looks at it again."""
+    gc.enable()
     gc.freeze()
 
 

@@ -11,21 +11,12 @@ from typing import Any
 
 import httpx2
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import GenerationMode
-from schemathesis.checks import CHECKS, load_all_checks
 
 from orchestrator.server.service import get_service
 from tests.server.stand import TOKEN, Stand, running
 from tests.support import Played, copy_state
-
-load_all_checks()
-FITS = CHECKS.get_one("positive_data_acceptance")
-"""What fits the document may be refused for what it says: a file that is no backlog, an answer that comes too late."""
-REFUSES = CHECKS.get_one("negative_data_rejection")
-"""It does not count that a body is refused for being too large."""
 
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 REAL = {"sprint": "S1", "story": "US-2"}
@@ -57,6 +48,28 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def try_every_operation(address: str, examples: int) -> None:
+    import schemathesis  # a second, which only this file's worker spends
+    from schemathesis import GenerationMode
+    from schemathesis.checks import CHECKS, load_all_checks
+
+    load_all_checks()
+    # What fits the document may be refused for what it says: a file that is no backlog, an answer that comes too late.
+    fits = CHECKS.get_one("positive_data_acceptance")
+    # It does not count that a body is refused for being too large.
+    refuses = CHECKS.get_one("negative_data_rejection")
+
+    def try_operation(operation: Any, mode: GenerationMode) -> None:
+        @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def keeps_its_promises(case: schemathesis.Case) -> None:
+            if mode is GenerationMode.POSITIVE:  # a name at random is nobody's
+                case.path_parameters.update({name: REAL[name] for name in REAL if name in case.path_parameters})
+            response = case.call(base_url=address, headers=HEADERS)
+            excluded = [fits, refuses] if response.status_code == 413 else [fits]
+            case.validate_response(response, headers=HEADERS, excluded_checks=excluded)
+
+        keeps_its_promises()
+
     told = httpx2.get(f"{address}/api/v1/openapi.json", headers=HEADERS).json()
     # Every request here has the token, which would count as data that fits or does not.
     document = schemathesis.openapi.from_dict({**told, "security": []})
@@ -64,20 +77,7 @@ def try_every_operation(address: str, examples: int) -> None:
         for mode in GenerationMode:
             # What takes nothing cannot be given anything wrong.
             with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
-                try_operation(address, found.ok(), mode, examples)
-
-
-def try_operation(address: str, operation: Any, mode: GenerationMode, examples: int) -> None:
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(case=operation.as_strategy(generation_mode=mode))
-    def keeps_its_promises(case: schemathesis.Case) -> None:
-        if mode is GenerationMode.POSITIVE:  # a name at random is nobody's
-            case.path_parameters.update({name: REAL[name] for name in REAL if name in case.path_parameters})
-        response = case.call(base_url=address, headers=HEADERS)
-        excluded = [FITS, REFUSES] if response.status_code == 413 else [FITS]
-        case.validate_response(response, headers=HEADERS, excluded_checks=excluded)
-
-    keeps_its_promises()
+                try_operation(found.ok(), mode)
 
 
 @pytest.mark.soak
