@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import (
+    ALL_PASS,
     Played,
     Team,
     delivery,
@@ -66,7 +67,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     continued(team, "WHOLE", whole=True)
     continued(team, "REST", whole=False)
     stories = [*files_of(outside), "THROUGH", "SINGLE", "WAYS", "LATER", "SHARE", "WHOLE", "REST"]
-    return play(folder, team, write_backlog(folder / "backlog.csv", *stories), repo=repo)
+    return play(folder, team, write_backlog(folder / "backlog.csv", *stories), ALL_PASS, repo=repo)
 
 
 def grants_nothing(team: Team, story: str) -> None:
