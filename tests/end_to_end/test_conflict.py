@@ -10,15 +10,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from tests.cli.waiting import CONFLICT
 from tests.support import ALL_PASS, Played, Team, breakdown, cells, plain_environment, play, write_backlog
 
-CONFLICT = {
-    "detected": True,
-    "current_architecture": "one file per shelf",
-    "story_requirement": "shelves shared by several machines",
-    "conflict_reason": "a local file cannot be shared",
-    "recommended_action": "decide on a database first",
-}
 COMMENT = "Keep the file; a second machine reads a copy of it."
 
 
