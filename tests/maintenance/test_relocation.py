@@ -19,10 +19,11 @@ from orchestrator.settings import Environment, load
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
 from tests.daemon_server import RealDaemon
-from tests.support import Team, git, make_repo, plain_environment, run_cli, suite_text, write_backlog
+from tests.support import ALL_PASS, Team, git, make_repo, plain_environment, run_cli, suite_text, write_backlog
 from tests.zygote import zygote
 
 MODEL = ["--repo", "repo", "--provider", "scripted", "--script", "team.jsonl", "--call-log", "calls.jsonl"]
+MODEL += ["--set", ALL_PASS]
 RUN = ["run", "backlog.csv", *MODEL, "--push-to", "out", "--set", "provider.wait_initial_s=0.1"]
 FIRST_STORY_ONLY = ["--set", "budget.calls_per_sprint=4"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.core.sprint import Pruning, SprintRecord
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Team, git, make_repo, plain_environment, run_cli, write_backlog
+from tests.support import ALL_PASS, Team, git, make_repo, plain_environment, run_cli, write_backlog
 
 PUSHED = "refs/heads/orchestrator/S1"
 
@@ -21,7 +21,7 @@ def call(place: Path, *words: str) -> tuple[int, str]:
 
 def run(place: Path, backlog: str, sprint: str) -> tuple[int, str]:
     words = ["run", backlog, "--repo", "repo", "--sprint", sprint, "--push-to", PUSHED.removeprefix("refs/heads/")]
-    words += ["--provider", "scripted", "--script", "team.jsonl", "--call-log", "calls.jsonl"]
+    words += ["--provider", "scripted", "--script", "team.jsonl", "--call-log", "calls.jsonl", "--set", ALL_PASS]
     return call(place, *words)
 
 
