@@ -140,7 +140,11 @@ def planned(application: Path, request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def answers(application: Path) -> Path:
     """Answers of models beside the project."""
-    task = {"task_id": "T-US-003-01", "title": "Prices", "description": "Round each price once, at the end of the sum."}
+    task: dict[str, object] = {
+        "task_id": "T-US-003-01",
+        "title": "Prices",
+        "description": "Round each price once, at the end of the sum.",
+    }
     task |= {"files_to_create": ["shop/prices.py"], "acceptance_criteria": ["It is rounded."]}
     plan = json.dumps({"story_id": "US-003", "tasks": [task], "architectural_conflict": {"detected": False}})
     delivery = json.dumps(
