@@ -48,12 +48,7 @@ class MemoryFiles:
 
     def _inside(self, pid: int) -> int:
         """Zero where the process is not inside yet, or cannot be looked into."""
-        held = 0
-        with contextlib.suppress(OSError):
-            for folder, outside in self._outside.items():
-                path = f"/proc/{pid}/root{folder}"
-                held += _used(path) if _device(path) != outside else 0
-        return held
+        return sum(_used_unless(f"/proc/{pid}/root{folder}", outside) for folder, outside in self._outside.items())
 
     def _of_user(self) -> int:
         """Files of the user, and those without a name: nobody can tell whose they are, and they are seldom large."""
@@ -82,9 +77,23 @@ def _device(folder: str) -> int:
     return 0
 
 
-def _used(folder: str) -> int:
+def _used(folder: str | int) -> int:
     found = os.statvfs(folder)
     return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def _used_unless(folder: str, device: int) -> int:
+    """Returns the bytes in a folder's file system unless that is `device`; 0 where it cannot be looked into.
+
+    Opened once: a process that starts another program is closed to us for a moment, and what its path leads to changes.
+    """
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            return _used(opened) if os.fstat(opened).st_dev != device else 0
+        finally:
+            os.close(opened)
+    return 0
 
 
 def remove_segments(user: int) -> None:

@@ -118,9 +118,12 @@ def answers(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     return st.builds(model, **fields)
 
 
-for part in (wire.WirePlannedTask, wire.WireFile, wire.WireTestCase, wire.WireInstruction, wire.WireReason):
+PARTS = (
+    *(wire.WirePlannedTask, wire.WireFile, wire.WireTestCase, wire.WireInstruction, wire.WireReason),
+    *(wire.WireImprovement, wire.WireTestToChange),
+)
+for part in PARTS:
     st.register_type_strategy(part, answers)
-st.register_type_strategy(wire.WireImprovement, answers)
 
 
 @pytest.mark.parametrize("schema", sorted(CLOSED))
