@@ -15,8 +15,6 @@ from orchestrator.code.manifests.distributions import python_allowed
         ("argon2", "argon2-cffi"),
         ("factory", "factory-boy"),
         ("ninja", "django-ninja"),
-        ("zmq", "pyzmq"),
-        ("pptx.util", "python-pptx"),
         ("playhouse.shortcuts", "peewee"),
     ],
 )
