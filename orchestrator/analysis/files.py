@@ -66,7 +66,7 @@ class Outputs:
                 raise ConfigError(
                     f"{path} is there and is no improvement plan; move it, or name another folder with --out"
                 )
-            if self.mock and path.exists() and not _is_mock(_text(path)):
+            if self.mock and path.exists() and not _is_mock(path):
                 raise ConfigError(f"{path} is a plan of a model; name another folder for the mock with --out")
         if backlog is None:
             return
@@ -156,8 +156,9 @@ def _is_plan_json(text: str) -> bool:
     return isinstance(held, dict) and {"analysis", "profile", "tasks"} <= held.keys()
 
 
-def _is_mock(text: str) -> bool:
-    return MOCK_NOTICE in text or '"mock": true' in text
+def _is_mock(path: Path) -> bool:
+    text = _text(path)
+    return '"mock": true' in text if path.suffix == ".json" else MOCK_NOTICE in text
 
 
 def _hash(data: bytes) -> str:

@@ -176,9 +176,11 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
     body = _without_titles(own[1:] if titled else own)
     acts = next((at for at, block in enumerate(body) if is_heading(block, ACTIONS)), len(body))
     stop = next((at for at in range(acts + 1, len(body)) if _ends_actions(body[at])), len(body))
-    told = [*source.findings, *_titles([blocks[at].line for at in titles], titled), *_open_fences(own)]
+    tops = [block.line for block in blocks if block.kind == "heading" and block.level == 1]
+    told = [*source.findings, *_titles(tops, titled), *_open_fences(own)]
     told += [*_sections(body, blocks[-1].end), *_around(blocks[:start], own[0], titled)]
-    told += [*_outside([*blocks[:start], *body[:acts], *body[stop:]]), *_unclear(body[acts + 1 : stop])]
+    drafted = blocks[:start] if any(at < start for at in titles) else ()
+    told += [*_outside([*drafted, *body[:acts], *body[stop:]]), *_unclear(body[acts + 1 : stop])]
     if blocking(told):
         return _refused(_once(told))
     begun, behind = _rationale(body, own[-1].end + 1)

@@ -105,7 +105,7 @@ async def _tell(
     if not is_page_wanted(request.scope):
         return make_problem(status, error, findings, headers)
     values = {"title": "Not found" if status == HTTPStatus.NOT_FOUND else "This cannot be shown", "problem": error}
-    html = await asyncio.to_thread(render, "problem.html", redacted(values))
+    html = await asyncio.to_thread(render, "problem.html", redacted(values, request.app.state.service.secrets))
     return Response(html, status, dict(headers or {}), "text/html")
 
 

@@ -95,13 +95,15 @@ class Amendments:
         """Returns those of the failing older tests that the architect lets the tester change."""
         stage, progress = self._stage, self._progress
         most = stage.policies.amendment.max_per_story
-        if progress.amendments >= most:
+        tests = [one for one in tests if one.file not in progress.refused]
+        if not tests or progress.amendments >= most:
             return ()
         progress.amendments += 1
         brief = self._brief(contract, task).model_copy(update={"tests": tuple(tests)})
         answer = await stage.architect.amendment(brief)
         granted = tuple(one for one in tests if one.file in answer.tests)
         files, reason = ", ".join(one.file for one in granted or tests), answer.reason or "no reason given"
+        progress.refused |= {one.file: reason for one in tests if one not in granted}
         await stage.decide(
             "older_tests_granted" if granted else "amendment_refused",
             f"the tester may change {files}: {reason}" if granted else f"{files} stays as it is: {reason}",

@@ -38,11 +38,16 @@ _NOT_THERE = re.compile(
 # A criterion of this kind asks that something stays: its tests are right to pass without the change.
 _STAYS = re.compile(
     r"\bas (?:before|today|now|is|it (?:is|was)|they (?:are|were))\b|\bunchanged\b|\bstill\b|\bkeeps? working\b"
-    r"|\bnothing (?:else )?changes?\b|\bdo(?:es)? not change\b|\b(?:stay|remain)s?\b|\bthe same as\b",
+    r"|\bnothing (?:else )?changes?\b|\bdo(?:es)? not change\b|\b(?:stay|remain)s? (?:as|the same|unchanged)\b"
+    r"|\bthe same as\b",
     re.IGNORECASE,
 )
 # One of this kind asks that a name is there: its tests fail without the change because the name is missing.
-_IS_THERE = re.compile(r"\bimportable\b|\b(?:import|export)ed from\b|\bcan be imported\b", re.IGNORECASE)
+_IS_THERE = re.compile(
+    r"[^,;]*\b(?:importable|can be imported|is (?:re-?)?exported)(?: from)?(?: the)?(?: package)?"
+    r"[\s`'\"]*[\w./@-]*[`'\".]*",
+    re.IGNORECASE,
+)
 _NAMED = 5
 """Limit on the tests that a reason names per criterion."""
 
@@ -161,7 +166,7 @@ def only_stays(row: Unnoticed) -> bool:
 
 def only_is_there(row: Unnoticed) -> bool:
     """Returns whether the criterion asks, by its words, only for a name that was missing without the change."""
-    return row.why == ("test.passes_hollow",) and bool(_IS_THERE.search(row.row.criterion))
+    return row.why == ("test.passes_hollow",) and _IS_THERE.fullmatch(row.row.criterion.strip()) is not None
 
 
 def reason_to_ask(rows: Sequence[Unnoticed]) -> str:

@@ -11,6 +11,7 @@ from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import NO_RUNNER, FailureInstruction, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted
@@ -62,6 +63,7 @@ def beside(owned: Owned, analysed: Analysed) -> str:
     """Returns what the tester says of a failure beside the instructions for files of tasks."""
     lines = [f"of the environment: {analysed.environment}"] if analysed.environment else []
     lines += [f"of the tests: {analysed.suite_fault}"] if analysed.suite_fault else []
+    lines += [f"of {one.file}, which stays as it is: {one.reason}" for one in analysed.tests_to_change]
     lines += [
         f"of {i.file}, which is no file of your task: {i.issue} {i.fix}" for i in outside(owned, analysed.instructions)
     ]
@@ -281,8 +283,10 @@ class _Attempts:
         if await self._packages_added(analysed.environment, *told):
             return
         await self._end_without_cure(analysed)
-        if await self._older_changed(red, analysed) and not analysed.instructions:
-            return
+        if of_older and await self._older_changed(red, analysed):
+            if not analysed.instructions:
+                return
+            analysed = analysed.model_copy(update={"tests_to_change": ()})
         if analysed.suite_fault and not self._progress.suite_replaced:
             self._progress.suite_replaced = True
             replaced = await self._replace(analysed.suite_fault)
@@ -307,7 +311,8 @@ class _Attempts:
         """Returns whether the tester has changed older tests that expect what the story changes, as the architect
         allowed."""
         planned = {one.file for one in self._plan.tests_to_change}
-        asked = [one for one in analysed.tests_to_change if one.file in _files_of(red) - planned]
+        older = _files_of(red) & {*filter(is_test_file, self._progress.surface.files)} - planned
+        asked = [one for one in analysed.tests_to_change if one.file in older]
         if not asked or not await self._stage.step.patched("older_tests_may_change"):
             return False
         task, contract = nearest_task(self._plan, asked[0].file), self._tasks.contract
@@ -321,7 +326,8 @@ class _Attempts:
             self._plan = before
             return False
         self._before = {}
-        self._history.append(PastAttempt(report=red, suite_fault=reason))
+        if not analysed.instructions:
+            self._history.append(PastAttempt(report=red, suite_fault=reason))
         return True
 
     async def _end_without_cure(self, analysed: Analysed) -> None:
@@ -329,7 +335,8 @@ class _Attempts:
 
         The first time the developer is asked all the same, since the tester may be wrong.
         """
-        only = bool(analysed.environment) and not analysed.instructions and not analysed.suite_fault
+        others = analysed.instructions or analysed.suite_fault or analysed.tests_to_change
+        only = bool(analysed.environment) and not others
         twice, self._only_environment = only and self._only_environment, only
         if twice and await self._stage.step.patched("environment_ends"):
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [only_environment(analysed.environment)])
@@ -416,6 +423,7 @@ class _Attempts:
 
     async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
         faulty = [f"the suite is wrong: {analysed.suite_fault}"] if analysed.suite_fault else []
+        faulty += [f"{one.file} expects what changes: {one.reason}" for one in analysed.tests_to_change]
         faulty += [f"the environment is at fault: {analysed.environment}"] if analysed.environment else []
         told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
         verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
@@ -424,6 +432,7 @@ class _Attempts:
             findings=analysed.findings, attempt=self._attempt, left=left,
             instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
             suite_fault=analysed.suite_fault, environment=analysed.environment,
+            tests_to_change=[one.model_dump(mode="json") for one in analysed.tests_to_change],
         )  # fmt: skip
 
 

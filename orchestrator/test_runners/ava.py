@@ -29,7 +29,8 @@ def read_tap(text: str, files: Sequence[str], root: Path) -> tuple[ReportedCase,
         if result["skipped"]:
             state = CaseResult.SKIPPED
         elif result["failed"] and (crashed := _CRASHED.fullmatch(result["title"])) is not None:
-            file, title, state = crashed["file"], crashed["file"], CaseResult.ERROR
+            title, state = crashed["file"], CaseResult.ERROR
+            file = next((one for one in files if f"/{one}".endswith(f"/{title}")), title)
         message = mendable("\n".join(details).strip(), root)
         case = ReportedCase(name=title, id=f"{file}::{title}", file=file, result=state, message=message)
         if case.id not in found or state is not CaseResult.PASSED:
@@ -57,13 +58,15 @@ def _file_of(title: str, files: Sequence[str]) -> tuple[str, str]:
         return files[0], title
     parts = title.split(_BETWEEN)
     for count in range(len(parts) - 1, 0, -1):
-        told = (file for file in files if _told(file)[-count:] == parts[:count])
-        if (file := next(told, None)) is not None:
-            return file, _BETWEEN.join(parts[count:])
+        told = [file for file in files if _is_told(file, parts[:count])]
+        if told:
+            return min(told, key=lambda file: file.count("/")), _BETWEEN.join(parts[count:])
     return "", title
 
 
-def _told(file: str) -> list[str]:
-    """Returns the parts of a path as AVA tells them; of their beginning it leaves out what all files share."""
-    path = re.sub(r"\.[cm]?[jt]sx?$", "", file.replace(".spec", "", 1).replace(".test", "", 1).replace("test-", ""))
-    return [part for part in PurePosixPath(path).parts if part != "__tests__"]
+def _is_told(file: str, parts: Sequence[str]) -> bool:
+    """Returns whether AVA tells a path by these parts: it leaves out a beginning that all files share, and the suffix;
+    AVA 3 only that of `.js`."""
+    path = PurePosixPath(file.replace(".spec", "", 1).replace(".test", "", 1).replace("test-", ""))
+    folders = [part for part in path.parts[:-1] if part != "__tests__"]
+    return [*parts] in ([*folders, path.stem][-len(parts) :], [*folders, path.name][-len(parts) :])

@@ -136,7 +136,8 @@ class NodeRunner:
             seen_at, of = result.seen_at or root, await asyncio.to_thread(_files_of, root, tool, files)
             cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", seen_at, of)
         if cases is not None and files:  # a tool may find more by what its settings say
-            cases = tuple(case for case in cases if case.file in files)
+            # AVA does not say in which file something failed outside of all tests.
+            cases = tuple(case for case in cases if case.file in files or (tool.name == "ava" and not case.file))
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=tool.name, complete=(0,))
         output = from_root(shown.output, result.seen_at or root)
         return shown.model_copy(update={"output": output, "ran_with": (f"{tool.name}: {tool.why}",)})

@@ -205,6 +205,22 @@ async def test_an_older_test_that_expects_what_the_story_changes_is_changed_wher
         assert stand.sink.named("amendment_refused")[0].data["asked"] == {"files": [OLD]}
 
 
+async def test_the_storys_own_tests_are_no_older_ones(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base={OLD: OLD_TEXT}, stories=[RED] * 3)
+    mended(stand, 2)
+    stand.team.deliver(A, 1, good(value=3))
+    own = {**LIMIT, "file": "tests/test_us_1.py"}
+    analysis = {"failure_analysis": [{"file": "us_1.py", "issue": "it is 2", "fix": "1"}], "tests_to_change": [own]}
+    stand.team._lines = [one for one in stand.team._lines if one["purpose"] != "analysis"]
+    stand.team._turns.clear()
+    stand.team.say("jordan", A, "analysis", analysis)
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 2})
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2"]
+    (event,) = stand.sink.named("failure_analysed")
+    assert event.data["tests_to_change"] == [own]
+
+
 async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_before_counts_for_nobody(
     tmp_path: Path,
 ) -> None:

@@ -189,7 +189,10 @@ async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_on
     assert "test.passes_hollow" not in codes(outcome)
 
 
-@pytest.mark.parametrize(("criterion", "suites"), [("value is importable from us_1", 1), ("orders are exported", 2)])
+@pytest.mark.parametrize(
+    ("criterion", "suites"),
+    [("value is importable from us_1", 1), ("value can be imported from us_1 and returns 1", 2)],
+)
 async def test_a_name_that_was_missing_before_shows_a_criterion_that_asks_for_it(
     tmp_path: Path, criterion: str, suites: int
 ) -> None:

@@ -48,6 +48,27 @@ def test_results_are_told_by_file_and_title() -> None:
     assert "test/cart/deep.js:3" in cases[1].message
 
 
+@pytest.mark.parametrize(
+    ("title", "file"),
+    [
+        ("index › one", "test/index.js"),
+        ("a › index › one", "test/a/index.js"),
+        ("typed.ts › one", "test/typed.ts"),  # AVA 3
+        ("typed › one", "test/typed.ts"),
+    ],
+)
+def test_the_file_of_a_title_is_the_nearest_that_it_fits(title: str, file: str) -> None:
+    files = ("test/a/index.js", "test/index.js", "test/typed.ts")
+    (case,) = read_tap(f"ok 1 - {title}\n1..1\n", files, Path("/"))
+    assert (case.file, case.name) == (file, "one")
+
+
+def test_a_file_that_cannot_be_loaded_is_told_from_its_packages_folder() -> None:
+    text = "not ok 1 - test/index.js exited with a non-zero exit code: 1\n1..0\n"
+    (case,) = read_tap(text, ["packages/p/test/index.js"], Path("/"))
+    assert (case.file, case.result) == ("packages/p/test/index.js", CaseResult.ERROR)
+
+
 def test_one_file_has_no_prefix_and_the_worse_of_two_results_counts() -> None:
     text = "ok 1 - a › b\nok 2 - c\nnot ok 3 - c\nok 4 - c\n1..4\n"
     cases = read_tap(text, ["test.js"], Path("/"))
