@@ -231,7 +231,7 @@ class GateSettings(Section):
 
 
 class AmendmentSettings(Section):
-    """Requests to extend a story's contract by a file or a package that the plan forgot."""
+    """Requests to the architect for a file, a package or an older test to change that the plan forgot."""
 
     max_per_story: int = Field(default=3, ge=0)
     """Times that the architect is asked."""
