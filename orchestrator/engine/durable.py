@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -71,7 +72,7 @@ class DurableEngine:
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
-        use_compiled_statements(dbos)
+        self._records = use_compiled_statements(dbos)
         return self
 
     async def __aexit__(
@@ -220,7 +221,10 @@ class DurableEngine:
             results = self._results(workflow_id)
             payload = {**await results.load(payload)}  # the body's own, which it may empty
             journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
-            step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal, results)
+            is_new = partial(self._records.is_new, workflow_id)
+            step = DurableStep(
+                workflow_id, payload["sprint"], payload["story"], self._services, journal, results, is_new
+            )
             try:
                 result = await body(step, payload)
             except Exception:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
-from dbos import DBOS
+from dbos import DBOS, StepOptions
 from pydantic import TypeAdapter
 
 from orchestrator.core.calls.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
@@ -60,9 +60,11 @@ class DurableStep:
     """The Step of one running workflow, a new one for each execution: its counters restart with the body."""
 
     def __init__(
-        self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal, results: Results
-    ) -> None:
-        self._workflow_id, self._sprint, self._story = workflow_id, sprint, story
+        self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal, results: Results,
+        is_new: Callable[[int], bool],
+    ) -> None:  # fmt: skip
+        """`is_new` returns whether a step, given by its number, is known to have no record."""
+        self._workflow_id, self._sprint, self._story, self._is_new = workflow_id, sprint, story, is_new
         self._services, self._journal, self._results = services, journal, results
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
@@ -79,15 +81,16 @@ class DurableStep:
         """See ports.Step."""
         adapter: TypeAdapter[T] = _adapter(returns)
 
-        async def recorded() -> dict[str, Any]:
-            name_of_step = f"{self._workflow_id}/{DBOS.step_id}"
+        async def recorded(number: int) -> dict[str, Any]:
+            name_of_step = f"{self._workflow_id}/{number}"
             await self._ticket.clear(paid=False)
-            tell = partial(self._tell_activity, int(DBOS.step_id or 0))
+            tell = partial(self._tell_activity, number)
             announcer = Announcer(tell, after_s=self._services.announce_after_s)
             try:
                 async with self._ticket.at_work():
                     with listening(announcer):
-                        value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._services.is_full)
+                        for_room = partial(self._wait_for_room, number)
+                        value = await with_room(lambda: work(name_of_step), for_room, self._services.is_full)
             except OrchestratorError as error:
                 return {"error": pack(error)}
             except OSError as error:
@@ -109,16 +112,15 @@ class DurableStep:
             purpose=prompt.key.purpose, prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
         )  # fmt: skip
 
-        async def recorded() -> dict[str, Any]:
-            step = int(DBOS.step_id or 0)
+        async def recorded(step: int) -> dict[str, Any]:
             try:
                 async with self._services.calls.follow(
                     prompt.key, self._services.sink, f"{self._workflow_id}:call:{step}", self._here
                 ):
                     reply = await self._services.turns.take(
-                        self._journal, step, prompt, self._ticket, self._wait_for_room,
+                        self._journal, step, prompt, self._ticket, partial(self._wait_for_room, step),
                         partial(self._tell_retries, prompt),
-                        partial(self._wait_for_service, persona),
+                        partial(self._wait_for_service, step, persona),
                         partial(self._services.expect_held, self._sprint),
                     )  # fmt: skip
             except ProviderError as error:
@@ -159,7 +161,7 @@ class DurableStep:
         self._asked += 1
         number = self._asked
 
-        async def recorded() -> dict[str, Any]:
+        async def recorded(_step: int) -> dict[str, Any]:
             return self._services.gates.opened(gate, number, timeout_s).model_dump(mode="json")
 
         return Gate.model_validate(await self._record("gate:open", recorded))
@@ -167,32 +169,39 @@ class DurableStep:
     async def answer(self, gate: Gate) -> GateAnswer:
         """See ports.Step."""
 
-        async def recorded() -> dict[str, Any]:
+        async def recorded(_step: int) -> dict[str, Any]:
             answer = await self._services.gates.answer(self._workflow_id, self._sprint, self._story, gate)
             return answer.model_dump(mode="json")
 
         return GateAnswer.model_validate(await self._record("gate:answer", recorded))
 
-    async def _record(self, name: str, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Returns the result of `work`, or what was recorded of it."""
+    async def _record(self, name: str, work: Callable[[int], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Returns the result of `work`, which is given the step's number, or what was recorded of it."""
+        step = DBOS.reserve_step()
         made: list[dict[str, Any]] = []
 
-        async def recorded() -> dict[str, Any]:
-            made.append(await work())
+        async def stored() -> dict[str, Any]:
+            made.append(await work(step.step_id))
             return await self._results.store(made[-1])
 
-        stored = await DBOS.run_step_async({"name": name}, recorded)
-        return made[-1] if made else await self._results.load(stored)
+        options: StepOptions = {"name": name}
+        if self._is_new(step.step_id):
+            # Nothing to look for: one hop into a thread in place of three.
+            result = await stored()
+            recorded = await step.run_async(options, lambda: result)
+        else:
+            recorded = await step.run_async(options, stored)
+        return made[-1] if made else await self._results.load(recorded)
 
-    async def _wait_for_room(self, what: str) -> None:
+    async def _wait_for_room(self, step: int, what: str) -> None:
         """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
         message = f"{self._story} waits for disk space: {what}"
-        await self._emit("disk_full", message, f"disk_full:{DBOS.step_id}", level=Level.ERROR)
+        await self._emit("disk_full", message, f"disk_full:{step}", level=Level.ERROR)
 
-    async def _wait_for_service(self, persona: str, what: str) -> None:
+    async def _wait_for_service(self, step: int, persona: str, what: str) -> None:
         """Told once per turn, in the same way."""
         message = f"{persona} waits, and asks again until it is answered: {what}"
-        await self._emit("service_away", message, f"away:{DBOS.step_id}", level=Level.WARN, persona=persona)
+        await self._emit("service_away", message, f"away:{step}", level=Level.WARN, persona=persona)
 
     async def _tell_activity(self, step_id: int, what: str, seconds: float | None) -> None:
         """Told each time with an id of its own: a step that is begun again after a crash tells of it again."""

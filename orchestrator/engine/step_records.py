@@ -22,7 +22,7 @@ MOST_KNOWN = 10_000
 """Workflows whose last record is kept in memory."""
 
 
-def use_compiled_statements(dbos: DBOS) -> None:
+def use_compiled_statements(dbos: DBOS) -> "StepRecords":
     """Makes a launched dbos read and write the records of its steps with these statements."""
     database = dbos._sys_db
     records = StepRecords(database)
@@ -30,6 +30,7 @@ def use_compiled_statements(dbos: DBOS) -> None:
     vars(database).update(_check_operation_execution_txn=records.find, _record_operation_result_txn=records.add)
     if database.engine.dialect.name == "sqlite":
         vars(database).update(check_operation_execution=records.find_once)
+    return records
 
 
 class StepRecords:
@@ -65,11 +66,15 @@ class StepRecords:
                 return None
         return self._find(workflow_id, function_id, name, connection)
 
+    def is_new(self, workflow_id: str, function_id: int) -> bool:
+        """Returns whether this execution began with a last record that is known, and before this step's."""
+        execution, newest = self._newest.get(workflow_id, (None, 0))
+        return execution is not None and execution == current_owner_xid(workflow_id) and function_id > newest
+
     def find_once(self, workflow_id: str, function_id: int, name: str, **more: Any) -> RecordedResult | None:
         """Does the same with a connection of its own, where no other process writes: an execution is alone with its
         workflow, so that no record comes behind the last one but its own."""
-        execution, newest = self._newest.get(workflow_id, (None, 0))
-        if execution is not None and execution == current_owner_xid(workflow_id) and function_id > newest:
+        if self.is_new(workflow_id, function_id):
             return None
         return self._find_alone(workflow_id, function_id, name, **more)
 

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from orchestrator.core.delivery import (
     Sides,
 )
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.paths import parents
 from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.story import id_problem
 from orchestrator.files.safe_files import write_below
@@ -38,13 +38,15 @@ def changed(tree: Tree, changes: Sequence[FileChange], removed: Sequence[str]) -
     gone = next((path for path in removed if path not in tree), None)
     if gone is not None:
         raise WorkspaceError(f"{gone} cannot be removed: it is not on the branch")
-    made: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
-    made = {path: text for path, text in made.items() if path not in removed}
-    for path in made:
-        parts = path.split("/")
-        blocked = next((above for n in range(1, len(parts)) if (above := "/".join(parts[:n])) in made), None)
-        if blocked is not None:
-            raise WorkspaceError(f"{path} cannot be written: {blocked} is no folder on the branch")
+    new = {change.path: change.content for change in changes}
+    made = {**tree, **new}
+    for path in removed:
+        made.pop(path, None)
+    blocking = [(above, path) for path in new for above in parents(path) if above in made]
+    if added := tuple(f"{path}/" for path in new if path not in tree):
+        blocking += [(path[: len(start) - 1], path) for path in made for start in added if path.startswith(start)]
+    if blocking:
+        raise WorkspaceError("{1} cannot be written: {0} is no folder on the branch".format(*blocking[0]))
     return made
 
 
@@ -59,17 +61,9 @@ def merged(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, tuple[str, ...]]
     return both, tuple(path for path in differing if ours.get(path) not in {base.get(path), theirs.get(path)})
 
 
-def digest(parent: str, tree: Tree, message: str) -> str:
-    """Returns a name for a commit, or for a tree of its own."""
-    return _name("\0".join([parent, message, *(f"{path}\0{_name_of(tree[path])}" for path in sorted(tree))]))
-
-
-def _name(content: str) -> str:
-    return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
-
-
-_name_of = lru_cache(maxsize=4096)(_name)
-"""Of a file: a commit changes few, and names all."""
+def _name(*parts: object) -> str:
+    """Returns the name of a commit by what it is made of, or of a tree by its files."""
+    return hashlib.sha1("\0".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
 
 
 T = TypeVar("T")
@@ -124,7 +118,7 @@ class MemoryWorkspace:
     """Trees by the id of their commit, or their own when they were only merged."""
 
     def __post_init__(self) -> None:
-        start = _Commit(id=digest("", self.base_files, ""), tree=dict(self.base_files))
+        start = _Commit(id=_name(sorted(self.base_files.items())), tree=dict(self.base_files))
         self._result = _Branch(start, start, start)
         self._trees[start.id] = start.tree
 
@@ -210,11 +204,11 @@ class MemoryWorkspace:
             return earlier.id
         tree = changed(branch.head.tree, changes, removed)
         if tree != branch.head.tree or note.commands:
-            branch.head = self._made(tree, note, branch.head)
+            branch.head = self._made(tree, note, branch.head, *changes, *removed)
         return branch.head.id
 
-    def _made(self, tree: Tree, note: CommitNote, parent: _Commit) -> _Commit:
-        commit = _Commit(digest(parent.id, tree, note.message), tree, note, parent)
+    def _made(self, tree: Tree, note: CommitNote, parent: _Commit, *made_of: object) -> _Commit:
+        commit = _Commit(_name(parent.id, note.message, *made_of), tree, note, parent)
         self._trees[commit.id] = tree
         return commit
 
@@ -256,7 +250,7 @@ class MemoryWorkspace:
         for path in texts:  # as git leaves a file in conflict
             both = f"<<<<<<< {taken.id}\n{ours[path]}=======\n{theirs[path]}>>>>>>> {branch.head.id}\n"
             tree = {**tree, path: both}
-        name = digest("", tree, "")
+        name = _name(taken.id, branch.head.id)
         self._trees[name] = tree
         return Sides(
             onto=taken.id,
@@ -283,7 +277,10 @@ class MemoryWorkspace:
             left = sorted(set(conflicts) - {change.path for change in changes})
             if left:
                 raise WorkspaceError(f"the branches cannot be brought together: {', '.join(left)} in conflict")
-            branch.head, branch.onto = self._made(changed(both, changes, ()), note, branch.head), taken
+            branch.head, branch.onto = (
+                self._made(changed(both, changes, ()), note, branch.head, taken.id, *changes),
+                taken,
+            )
             return branch.head.id
         return await self.commit(story_id, changes, note)
 
@@ -295,7 +292,7 @@ class MemoryWorkspace:
         """See the port; no place is kept."""
         branch, onto = self._branch(story_id), self._result.head
         both, conflicts = merged(branch.onto.tree, onto.tree, branch.head.tree)
-        made = self._made(both, note, onto)
+        made = self._made(both, note, onto, branch.head.id)
         return not conflicts and await self._shown(both, lambda folder: test(folder, made.id))
 
     async def merge(
@@ -310,7 +307,7 @@ class MemoryWorkspace:
             both, conflicts = merged(branch.onto.tree, onto.tree, branch.head.tree)
             if conflicts:
                 return MergeResult(merged=False, conflicts=conflicts, onto=onto.id)
-            made = self._made(both, note, onto)
+            made = self._made(both, note, onto, branch.head.id)
 
             async def work(folder: Path) -> str:
                 if test is not None:
@@ -341,7 +338,7 @@ class MemoryWorkspace:
 
     async def content_of(self, commit: str) -> str:
         """See the port."""
-        return digest("", self._trees[commit], "")
+        return f"{hash(frozenset(self._trees[commit].items())):x}"
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """See the port."""
