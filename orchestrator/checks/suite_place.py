@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from posixpath import basename, dirname, join, splitext
 from typing import NamedTuple
@@ -189,6 +189,7 @@ def _stem(path: str) -> str:
     return splitext(basename(path))[0]
 
 
+@lru_cache(maxsize=8192)
 def _words(text: str) -> str:
     """Returns `http_client` for HttpClient, httpClient, http-client and _http_client."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
@@ -210,8 +211,15 @@ class _Source:
         self.subject = (self.folders[-1] if self.folders else "") if self.is_package else _words(self.stem)
 
     @cached_property
-    def modules(self) -> frozenset[str]:
-        """Dotted names under which Python imports it."""
+    def names(self) -> frozenset[str]:
+        """Its subject, alone and behind the names of its folders."""
+        return frozenset("_".join([*self.folders[at:], self.subject]) for at in range(len(self.folders) + 1))
+
+    @cached_property
+    def imported_as(self) -> frozenset[str]:
+        """Dotted names under which Python imports it; paths without suffix under which JavaScript does."""
+        if not self.path.endswith(".py"):
+            return frozenset({_without_suffix(self.path), *([dirname(self.path)] if self.stem == "index" else [])})
         parts = splitext(self.path)[0].split("/")
         parts = parts[:-1] if parts[-1] == "__init__" else parts
         roots = [at for at, part in enumerate(parts) if part in {"src", "lib", "python"}]
@@ -222,8 +230,7 @@ class _Source:
         subject, told = self.subject, _words(test.subject)
         if not subject or not told:
             return 0
-        joined = {"_".join([*self.folders[at:], subject]) for at in range(len(self.folders) + 1)}
-        if told in joined:
+        if told in self.names:
             return 100 if not self.is_package else 80
         if told.rstrip("s") == subject.rstrip("s"):
             return 85
@@ -231,8 +238,13 @@ class _Source:
             return 55
         if told.endswith(f"_{subject}"):
             return 40
-        inside = {_words(_parsed(f"{part}.x").subject) for part in dirname(test.path).split("/") if part}
-        return 50 if (self.folders and told == self.folders[-1]) or subject in inside else 0
+        return 50 if (self.folders and told == self.folders[-1]) or subject in _inside(dirname(test.path)) else 0
+
+
+@lru_cache(maxsize=1024)
+def _inside(folder: str) -> frozenset[str]:
+    """Returns what the folders of a test name."""
+    return frozenset(_words(_parsed(f"{part}.x").subject) for part in folder.split("/") if part)
 
 
 def _ranked(
@@ -244,16 +256,17 @@ def _ranked(
 ) -> Iterable[tuple[float, int, _Test]]:
     """Returns score, place of the source, test for each pair."""
     own = [_Source(path, rank) for rank, path in enumerate(sources)]
-    taken = {_Source(path, 0).subject for path in modules}
+    project = [_Source(path, 0) for path in modules]
+    taken = {source.subject for source in project}
     imports = {test.path: _imports(test.path, texts[test.path]) for test in tests if test.path in texts}
     words = {path: frozenset(re.findall(r"\w+", text)) for path, text in texts.items() if path in imports}
-    dotted = {name for path in modules for name in _Source(path, 0).modules}
+    importable = frozenset(name for source in project for name in source.imported_as)
     for source in own:
         names = frozenset(name for name in exports.get(source.path, ()) if len(name) > _SHORT)
         for test in tests:
             score = float(source.named_by(test, taken))
             if test.path in imports:
-                score += _imported(source, test.path, imports[test.path], modules, dotted)
+                score += _imported(source, test.path, imports[test.path], importable)
                 if imports[test.path]:
                     score += min(_MOST_USED, _USED * len(names & words[test.path]))
             if score:
@@ -307,24 +320,12 @@ def _without_suffix(path: str) -> str:
     return head if end in _JS else path
 
 
-def _imported(
-    source: _Source, test: str, imports: frozenset[str], modules: Collection[str], dotted: Collection[str]
-) -> float:
+def _imported(source: _Source, test: str, imports: frozenset[str], importable: frozenset[str]) -> float:
     """Returns how much an import of the source says: most where it is the only module of the project."""
-    if test.endswith(".py"):
-        own = {*dotted}
-        direct = bool(source.modules & imports)
-        if source.is_package and not any(name in imports for name in source.modules):
-            direct = False
-    else:
-        own = {_without_suffix(path) for path in modules}
-        own |= {dirname(path) for path in modules if _stem(path) == "index"}
-        wanted = {_without_suffix(source.path)} | ({dirname(source.path)} if source.stem == "index" else set())
-        direct = bool(wanted & imports) or any(one.endswith(f"/{_without_suffix(source.path)}") for one in imports)
-    if not direct:
-        return 0
-    others = len({name for name in imports if name in own})
-    return 38 + 16 / max(1, others)
+    direct = bool(source.imported_as & imports)
+    if not direct and not test.endswith(".py"):
+        direct = any(one.endswith(f"/{_without_suffix(source.path)}") for one in imports)
+    return 38 + 16 / max(1, len(imports & importable)) if direct else 0
 
 
 def _helpers(path: str, files: Collection[str], texts: Mapping[str, str]) -> list[str]:

@@ -38,7 +38,7 @@ def changed(tree: Tree, changes: Sequence[FileChange], removed: Sequence[str]) -
     gone = next((path for path in removed if path not in tree), None)
     if gone is not None:
         raise WorkspaceError(f"{gone} cannot be removed: it is not on the branch")
-    new = {change.path: change.content for change in changes}
+    new: dict[str, str] = {change.path: change.content for change in changes}
     made = {**tree, **new}
     for path in removed:
         made.pop(path, None)
