@@ -203,8 +203,8 @@ def _folders(path: str) -> list[str]:
 class _Source:
     """A source as tests may name and import it."""
 
-    def __init__(self, path: str, rank: int) -> None:
-        self.path, self.rank = path, rank
+    def __init__(self, path: str) -> None:
+        self.path = path
         self.folders = _folders(path)
         self.stem = _stem(path)
         self.is_package = self.stem in _PACKAGE_FILES
@@ -247,6 +247,10 @@ def _inside(folder: str) -> frozenset[str]:
     return frozenset(_words(_parsed(f"{part}.x").subject) for part in folder.split("/") if part)
 
 
+_source = lru_cache(maxsize=8192)(_Source)
+"""Each story of a sprint asks for the same of each module of its project."""
+
+
 def _ranked(
     sources: Sequence[str],
     tests: Sequence[_Test],
@@ -255,13 +259,13 @@ def _ranked(
     exports: Mapping[str, Sequence[str]],
 ) -> Iterable[tuple[float, int, _Test]]:
     """Returns score, place of the source, test for each pair."""
-    own = [_Source(path, rank) for rank, path in enumerate(sources)]
-    project = [_Source(path, 0) for path in modules]
+    own = [_source(path) for path in sources]
+    project = [_source(path) for path in modules]
     taken = {source.subject for source in project}
     imports = {test.path: _imports(test.path, texts[test.path]) for test in tests if test.path in texts}
     words = {path: frozenset(re.findall(r"\w+", text)) for path, text in texts.items() if path in imports}
     importable = frozenset(name for source in project for name in source.imported_as)
-    for source in own:
+    for rank, source in enumerate(own):
         names = frozenset(name for name in exports.get(source.path, ()) if len(name) > _SHORT)
         for test in tests:
             score = float(source.named_by(test, taken))
@@ -278,7 +282,7 @@ def _ranked(
                 score -= 12 * bool(there & _OF_THE_WHOLE)
                 score -= 30 * ("bench" in basename(test.path))
                 score -= 30 * (source.is_package and len(own) > 1)
-            yield score, source.rank, test
+            yield score, rank, test
 
 
 _PY_IMPORT = re.compile(
@@ -355,7 +359,7 @@ def _beside(source: str, tests: Sequence[_Test], modules: Collection[str]) -> st
     """Returns the path of a new test file for a source, made as that of its nearest neighbour."""
     subjects: dict[str, list[str]] = {}
     for path in sorted(modules):
-        subjects.setdefault(_Source(path, 0).subject, []).append(path)
+        subjects.setdefault(_source(path).subject, []).append(path)
     pairs = [(other, test) for test in tests for other in subjects.get(_words(test.subject), ()) if other != source]
     here = dirname(source)
     stem = _stem(source) if _stem(source) not in _PACKAGE_FILES or not here else basename(here)

@@ -17,7 +17,7 @@ from orchestrator.code.python.tests import test_functions
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Edit
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.paths import RepoPath, folders_of, is_test_file, tidy, unsafe_reason
+from orchestrator.core.paths import RepoPath, is_test_file, tidy, unsafe_reason
 
 _GIVEN = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__builtins__", "__class__",
@@ -189,13 +189,13 @@ def own_files(
 
     A folder before a task's path that the project does not have, as `project/words.py` for `words.py`, means nothing.
     """
-    folders, came = folders_of(there) | folders_of(task), {change.path for change in delivery.files}
+    came = {change.path for change in delivery.files}
     files: list[FileChange] = []
     told: list[Finding] = []
     for change in delivery.files:
         head, _, tail = change.path.partition("/")
-        moved = tail in task and tail not in came and change.path not in task and head not in folders
-        if moved:
+        moved = tail in task and tail not in came and change.path not in task
+        if moved := moved and not any(path.startswith(f"{head}/") for path in (*there, *task)):
             fix = f"Deliver it under exactly its path: `{tail}`."
             message = f"`{change.path}` was read as `{tail}`: there is no folder `{head}`"
             told.append(minor("delivery.left_out", message, where=Where(file=tail), fix=fix))

@@ -8,6 +8,7 @@ from math import log
 from posixpath import dirname, join, normpath
 
 from orchestrator.code.outline import PROSE, Definition, is_code, is_facts, outline
+from orchestrator.core.contract import FileExports
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, fence, language_of
 
@@ -258,7 +259,7 @@ def near_paths(
     about: str,
     own: Sequence[str],
     files: Sequence[str],
-    exports: Mapping[str, Sequence[str]],
+    exports: Sequence[FileExports],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[str, ...]:
     """Returns the files to look at for a task: named in its text, imported by its files or importing them, exporting a
@@ -269,14 +270,15 @@ def near_paths(
     for path in files:
         if path in about:
             weight[path] += 8
-    for path, names in exports.items():
-        weight[path] += 4 * len(named.intersection(names))
+    for entry in exports:
+        if hits := named.intersection(entry.names):
+            weight[entry.path] += 4 * len(hits)
     for path, targets in imports.items():
         if path in mine:
             weight.update(dict.fromkeys(targets, 3))
-        elif mine.intersection(targets):
+        elif not mine.isdisjoint(targets):
             weight[path] += 2
-    found = [path for path, count in weight.items() if count and path not in mine and not is_test_file(path)]
+    found = [path for path in weight if path not in mine and not is_test_file(path)]
     return tuple(sorted(found, key=lambda path: (-weight[path], path))[:NEAR_FILES])
 
 

@@ -160,8 +160,7 @@ class TaskRun:
     def _near(self, task: Task, about: str) -> tuple[str, ...]:
         """Returns the files around a task's own; those that finished tasks wrote are told with these."""
         surface, own = self._progress.surface, self._own(task)
-        exports = {entry.path: entry.names for entry in surface.exports}
-        near = near_paths(about, own, surface.files, exports, surface.imports)
+        near = near_paths(about, own, surface.files, surface.exports, surface.imports)
         told = f"\n{surface.map}"
         gone = self._progress.written | self._progress.removed
         return tuple(path for path in near if path not in gone and f"\n{path}:\n" not in told)

@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.code.outline import outline
+from orchestrator.core.contract import FileExports
 from orchestrator.prompts.budget import tokens
 from orchestrator.story.project_map import (
     MAP_TOKENS,
@@ -85,7 +86,10 @@ def test_the_scan_of_a_story_reads_its_files_first_and_pages_too() -> None:
 
 
 def test_around_a_task_stand_what_it_imports_who_imports_it_and_what_it_names() -> None:
-    exports = {"shop/parcels.py": ("Parcel",), "shop/money.py": ("rounded",)}
+    exports = (
+        FileExports(path="shop/parcels.py", names=("Parcel",)),
+        FileExports(path="shop/money.py", names=("rounded",)),
+    )
     imports = imports_of(SHOP, SHOP)
     near = near_paths("A Parcel has a price", ["shop/prices.py"], tuple(SHOP), exports, imports)
     assert near == ("shop/parcels.py", "shop/money.py", "shop/cart.py")
@@ -93,7 +97,7 @@ def test_around_a_task_stand_what_it_imports_who_imports_it_and_what_it_names() 
     assert "class Parcel" in shown
     assert "shop/cart.py" not in shown
     many = {f"m{n}.py": ("shop/prices.py",) for n in range(50)}
-    assert len(near_paths("x", ["shop/prices.py"], tuple(many), {}, many)) == NEAR_FILES
+    assert len(near_paths("x", ["shop/prices.py"], tuple(many), (), many)) == NEAR_FILES
 
 
 def test_a_long_module_is_an_outline_and_the_parts_that_a_task_is_about() -> None:
