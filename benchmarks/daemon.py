@@ -86,6 +86,11 @@ class Life:
     lag_ms: tuple[float, float]
     """How late its event loop answered, p50 and p99: `/healthz` waits as long."""
 
+    @property
+    def peak_mb(self) -> float:
+        """Most memory of all looks at it."""
+        return max(sample.rss_mb for sample in (*self.samples, self.rested))
+
 
 async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
     """One daemon over one backlog, to its end, or until all wait for a person. Raises TimeoutError after an hour."""
@@ -209,20 +214,26 @@ def run(crowd: Crowd, server: str | None = None) -> Result:
     """
     with _place(server) as (folder, database):
         ready, recovered = _started(folder, database)
+    all_wait = replace(crowd, stories=3 * crowd.stories, gates=True, at_once=3 * crowd.stories)
     with _place(server) as (folder, database):
-        waiting = asyncio.run(live(folder, replace(crowd, gates=True, at_once=crowd.stories), database))
+        waiting = asyncio.run(live(folder, all_wait, database)).samples
+    with _place(server) as (folder, database):
+        fewer = asyncio.run(live(folder, replace(crowd, at_once=crowd.at_once // 2), database))
     with _place(server) as (folder, database):
         life = asyncio.run(live(folder, crowd, database))
     if life.done != crowd.stories:
         raise RuntimeError(f"{life.done} of {crowd.stories} stories are done")
-    grown = waiting.rested.rss_mb - waiting.idle.rss_mb
-    at_work = max(sample.rss_mb for sample in life.samples or (life.rested,)) - life.idle.rss_mb
+    # By the difference of two crowds: what the first stories make the process load stays, and is not theirs.
+    first, last = next(sample for sample in waiting if sample.stories >= crowd.stories), waiting[-1]
+    grown = (last.rss_mb - first.rss_mb) / (last.stories - first.stories)
+    at_work = (life.peak_mb - fewer.peak_mb) / (crowd.at_once - crowd.at_once // 2)
     figures = (
         Figure(name="start to ready", value=ready, unit="s"),
         Figure(name="start after kill -9 to the next call", value=recovered, unit="s"),
         Figure(name="memory when ready", value=life.idle.rss_mb, unit="MB"),
-        Figure(name="memory per waiting story", value=grown * 1024 / crowd.stories, unit="KB"),
-        Figure(name="memory per running story, at most", value=at_work * 1024 / crowd.at_once, unit="KB"),
+        Figure(name="memory per waiting story", value=grown * 1024, unit="KB"),
+        Figure(name="memory peak, stories at work", value=life.peak_mb, unit="MB"),
+        Figure(name="memory per running story, at most", value=at_work * 1024, unit="KB"),
         Figure(name="wall", value=life.wall_s, unit="s"),
         Figure(name="loop lag p50", value=life.lag_ms[0], unit="ms"),
         Figure(name="loop lag p99", value=life.lag_ms[1], unit="ms"),
