@@ -128,13 +128,14 @@ class Budgets:
     def change(self, budget: BudgetSettings, price: Callable[[Prompt], PriceSettings | None]) -> None:
         """Uses these limits from now on. `price` returns that of the model that a prompt goes to."""
         self._budget, self._price = budget, price
+        self._limited = {scope for scope in (SPRINT, DAY) if limits(budget, scope)}
         self._refused.clear()
         self._move(changed=True)
 
     @property
     def limits_days(self) -> bool:
         """Returns whether there is a budget of a day."""
-        return bool(limits(self._budget, DAY))
+        return DAY in self._limited
 
     def of_sprint(self, sprint: str) -> Spending:
         """Returns what the sprint has spent; its events are added from now on."""
@@ -230,8 +231,9 @@ class Budgets:
             await self._moved.wait()
 
     def _scopes(self, sprint: str) -> list[tuple[str, str]]:
-        """Returns whose budgets hold a call of the sprint, or of an analysis, and their keys among the refused."""
-        return [*([(SPRINT, sprint)] if sprint in self._sprints else []), (DAY, "")]
+        """Returns whose budgets limit a call of the sprint, or of an analysis, and their keys among the refused."""
+        both = ((SPRINT, sprint), (DAY, ""))
+        return [(scope, key) for scope, key in both if scope in self._limited and (scope == DAY or key in self._sprints)]
 
     def _spent(self, scope: str, sprint: str) -> Amount:
         """Returns what is in the log, and what ended calls took that are not in it yet. Changes nothing, for the live
