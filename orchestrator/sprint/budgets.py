@@ -233,7 +233,9 @@ class Budgets:
     def _scopes(self, sprint: str) -> list[tuple[str, str]]:
         """Returns whose budgets limit a call of the sprint, or of an analysis, and their keys among the refused."""
         both = ((SPRINT, sprint), (DAY, ""))
-        return [(scope, key) for scope, key in both if scope in self._limited and (scope == DAY or key in self._sprints)]
+        return [
+            (scope, key) for scope, key in both if scope in self._limited and (scope == DAY or key in self._sprints)
+        ]
 
     def _spent(self, scope: str, sprint: str) -> Amount:
         """Returns what is in the log, and what ended calls took that are not in it yet. Changes nothing, for the live
