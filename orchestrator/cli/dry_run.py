@@ -1,28 +1,38 @@
 """`run --dry-run`: waves, problems, calls and what they cost; nothing is paid for."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.app.plan_files import judge_by_rules, read_plans
 from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import find_resumable_sprint
+from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Exit, print_json, safe, say
-from orchestrator.core.errors import BacklogError, ConfigError
+from orchestrator.core.errors import BacklogError, ConfigError, ProviderIncomplete
 from orchestrator.core.finding import blocking
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.core.value import counted
+from orchestrator.git.repository import open_repository
+from orchestrator.providers.routing import check_providers
 from orchestrator.records.histories import is_sprint_finished, read_histories
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.settings.prices import AS_OF
 from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
 from orchestrator.sprint.selection import select
+from orchestrator.storage.recordings import expect_place
 from orchestrator.storage.state_folder import StateFolder
 
 
 def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
-    """Prints waves, problems and calls. Returns exit code 2 for a problem that keeps the sprint from starting."""
+    """Prints waves, problems and calls. Returns exit code 2 for a problem that keeps the sprint from starting.
+
+    Raises UserError for a backlog, a setting or a file that a run would refuse. A model, key or script that is missing
+    is printed: a dry run needs none.
+    """
     try:
         content = read_backlog(options.backlog, settings, environment)
     except BacklogError as error:
@@ -39,11 +49,31 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
         stories = None
     plans = _plans(options, settings, content, stories)
     made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
+    if blocking(made.problems):
+        return print_dry_run(made, as_json=as_json)
+    made = made.model_copy(update={"missing": _missing(options, settings, environment)})
     told = with_spending(
         made, settings, environment, provider=options.provider, repo=_repository(options),
         backlog=options.backlog.absolute(),
     )  # fmt: skip
     return print_dry_run(told, as_json=as_json)
+
+
+def _missing(options: RunOptions, settings: Settings, environment: Environment) -> str:
+    """Returns which model, key or script a run would not begin without, or "". Raises UserError for what it refuses."""
+    if options.record is not None:
+        expect_place(options.record)
+    missing = ""
+    try:
+        check_providers(options, settings, environment)
+    except ProviderIncomplete as error:
+        missing = error.message
+    prompt_library(settings, environment)
+    folder = _repository(options)
+    with suppress(FileNotFoundError):  # a run makes it
+        if any(folder.iterdir()):
+            asyncio.run(open_repository(folder))
+    return missing
 
 
 def _repository(options: RunOptions) -> Path:
@@ -120,6 +150,8 @@ def _print(planned: DryRun) -> None:
     for problem in planned.problems:
         if not problem.severity.blocks:
             print(safe(f"note: {problem}"))
+    if planned.missing:
+        print(safe(f"not ready to run: {planned.missing}"))
 
 
 def _spending_lines(planned: DryRun) -> Iterator[str]:

@@ -99,12 +99,12 @@ def run_command(
         call_log=call_log, record=record, replay=replay, push_to=push_to, strict=strict, plans=tuple(plan or ()),
         waits=not as_json and sys.stdin.isatty() and sys.stdout.isatty(),
     )  # fmt: skip
+    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     if dry_run:
         # Imported here: a dry run reads what --help has no use for.
         from orchestrator.cli.dry_run import dry_run_command
 
         return dry_run_command(options, settings, environment, as_json=as_json)
-    printer = make_printer(settings, as_json=as_json, log_format=log_format)
     return execute(options, settings, environment, printer, as_json=as_json)
 
 

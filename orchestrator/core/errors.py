@@ -33,6 +33,10 @@ class UnknownName(ConfigError):
     """A name was given that nothing here has; the message names the nearest one."""
 
 
+class ProviderIncomplete(ConfigError):
+    """A provider has no model, key or script yet; nothing that is there is wrong."""
+
+
 class RequestRefused(ConfigError):
     """What a person sent with a command or an answer cannot be used; findings say what is wrong with it."""
 

@@ -1,7 +1,7 @@
 """Who answers whom: the providers in use, built from the settings, behind the one port."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from orchestrator.core.calls.exchange import Prompt, Reply
-from orchestrator.core.errors import ConfigError, PermanentProviderError, ServiceAway
+from orchestrator.core.errors import ConfigError, PermanentProviderError, ProviderIncomplete, ServiceAway
 from orchestrator.core.ports import Clock, Provider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
@@ -196,24 +196,15 @@ def open_providers(
 
     Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
     """
-    seats = all_seats(settings, options.provider)
-    default, usual = seats.default, dict(seats.usual)
-    if alone is not None:
-        usual = {alone: persona_seat(settings, alone, default, options.provider)}
-        seats = seats._replace(usual=usual, stronger={})
-    if options.replay is not None:
-        # The policies of stories follow the settings' models as they did when it was recorded: only the calls do not.
-        seats = seats.scripted
-        default, usual = seats.default, dict(seats.usual)
+    seats = _seats(options, settings, alone)
     used = seats.all
     if also is not None:
-        seat = usual[also] = persona_seat(settings, also, default, options.provider)
-        seats = seats._replace(usual=usual)
+        seat = persona_seat(settings, also, seats.default, options.provider)
+        seats = seats._replace(usual={**seats.usual, also: seat})
         script = options.script or settings.provider.script
         if script if seat.provider == "scripted" else not key_problem(seat, environment):
             used.add(seat)
-    if options.script is not None and all(seat.provider != "scripted" for seat in used):
-        raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
+    _expect_use_of_script(options, seats.default, used)
     log = CallLog(options.call_log, clock) if options.call_log else None
     if log is not None:
         log.check()
@@ -241,6 +232,37 @@ def open_providers(
             providers[seat] = real
             closers.append(real.close)
     return RoutedProvider(seats, providers, tuple(closers))
+
+
+def check_providers(options: ModelOptions, settings: Settings, environment: Environment) -> None:
+    """Raises ConfigError where `open_providers` would refuse a sprint; ProviderIncomplete when only a model, a key or a
+    script is missing. Imports no SDK, and writes nothing. Blocks."""
+    seats, missing = _seats(options, settings), list[ProviderIncomplete]()
+    _expect_use_of_script(options, seats.default, seats.all)
+    for seat in sorted(seats.all, key=str):
+        try:
+            if seat.provider == "scripted":
+                _scripted(options, settings, environment, None)
+            else:
+                _access(seat, environment)
+        except ProviderIncomplete as error:
+            missing.append(error)  # what is wrong with another seat comes before it
+    if missing:
+        raise missing[0]
+
+
+def _seats(options: ModelOptions, settings: Settings, alone: str | None = None) -> Seats:
+    seats = all_seats(settings, options.provider)
+    if alone is not None:
+        own = persona_seat(settings, alone, seats.default, options.provider)
+        seats = seats._replace(usual={alone: own}, stronger={})
+    # The policies of stories follow the settings' models as they did when it was recorded: only the calls do not.
+    return seats if options.replay is None else seats.scripted
+
+
+def _expect_use_of_script(options: ModelOptions, default: Seat, used: Iterable[Seat]) -> None:
+    if options.script is not None and all(seat.provider != "scripted" for seat in used):
+        raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
 
 
 def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
@@ -280,19 +302,20 @@ def key_problem(seat: Seat, environment: Environment) -> str:
 def _access(seat: Seat, environment: Environment) -> ModelAccess:
     name, vendor = seat.provider, VENDORS[seat.provider]
     if not seat.model:
-        raise ConfigError(
+        raise ProviderIncomplete(
             f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
         )
     base_url = (seat.base_url or environment.variables.get(vendor.address, "")).strip() or vendor.url
     lacking = [one for one in vendor.needs if not environment.variables.get(one, "").strip()]
     lacking += [] if base_url or vendor.is_cloud else [vendor.address]
     if lacking:
-        raise ConfigError(f"the provider {name} needs {' and '.join(lacking)} in the environment")
+        raise ProviderIncomplete(f"the provider {name} needs {' and '.join(lacking)} in the environment")
     host = _host(base_url, f"the address of the provider {name}") if base_url else ""
     key = environment.variables.get(vendor.key, "").strip()
     if not key and not vendor.is_cloud:
         if f".{host}".endswith(vendor.hosts):
-            raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {vendor.key}")
+            told = f"the provider {name} needs a key: put it into the environment variable {vendor.key}"
+            raise ProviderIncomplete(told)
         key = NO_KEY
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{vendor.key} holds something that is no key: blanks, line breaks or letters beyond ASCII")
@@ -342,7 +365,7 @@ def _scripted(
         script = options.replay / TEAM
     if script is None:
         trial = "; --mock tries `analyse` without a model" if isinstance(options, AnalyseOptions) else ""
-        raise ConfigError(
+        raise ProviderIncomplete(
             "the provider `scripted` needs --script FILE or provider.script in the configuration; "
             f"for a real model name another: --provider anthropic or openai, and --set provider.model=ID{trial}"
         )

@@ -209,10 +209,12 @@ class DryRun(Value):
     spending: SpendingEstimate | None = None
     past: tuple[PastSprint, ...] = ()
     """The last sprints of the project, oldest first."""
+    missing: str = ""
+    """What a run would not begin without: says which model, key or script; "" when all are there."""
 
     def as_json(self) -> dict[str, Any]:
-        """Returns a JSON object; it has `closed`, `spending` and `past` only where there is something to tell."""
-        empty = {name for name in ("closed", "spending", "past") if not getattr(self, name)}
+        """Returns a JSON object; what came after its first release is there only where there is something to tell."""
+        empty = {name for name in ("closed", "spending", "past", "missing") if not getattr(self, name)}
         return self.model_dump(mode="json", exclude={"explained", "usual", *empty})
 
 
