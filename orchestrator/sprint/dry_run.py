@@ -39,7 +39,7 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
 from orchestrator.core.story import BacklogContent, Story, closers, done_rows, waves
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, counted
 from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.selection import needs_within, outside_dependencies
 
@@ -114,18 +114,18 @@ def explained(settings: Settings, brought: Iterable[int | None]) -> tuple[str, s
 
 
 _WORDS = {
-    "reading": "reading a plan",
-    "plans": "plans",
-    "builds": "deliveries",
-    "reviews": "reviews",
-    "suites": "suites",
-    "analyses": "analyses",
-    "single": "amendments and merge",
+    "reading": ("reading of a plan", "readings of a plan"),
+    "plans": ("plan", ""),
+    "builds": ("delivery", "deliveries"),
+    "reviews": ("review", ""),
+    "suites": ("suite", ""),
+    "analyses": ("analysis", "analyses"),
+    "single": ("amendment or merge", "amendments and merge"),
 }
 
 
 def _parts(calls: StoryCalls) -> str:
-    parts = ", ".join(f"{count} {_WORDS[name]}" for name, count in calls.model_dump().items() if count)
+    parts = ", ".join(counted(count, *_WORDS[name]) for name, count in calls.model_dump().items() if count)
     return f"{calls.total} ({parts})"
 
 

@@ -118,11 +118,11 @@ def test_a_persons_plan_is_read_in_place_of_the_architects_and_its_tasks_are_cou
 
 def test_the_two_numbers_are_explained_in_a_line_each() -> None:
     about, most = explained(Settings(), [None, None])
-    assert about.endswith(": 8 (1 plans, 3 deliveries, 3 reviews, 1 suites)")
+    assert about.endswith(": 8 (1 plan, 3 deliveries, 3 reviews, 1 suite)")
     assert "1470 (105 plans, 735 deliveries, 375 reviews, 105 suites, 70 analyses, 80 amendments and merge)" in most
     assert most.endswith("budget.calls_per_story ends it at 200")
     about, _ = explained(settings(review={"enabled": False}), [2])
-    assert about.endswith(": 4 (1 reading a plan, 2 deliveries, 1 suites)")
+    assert about.endswith(": 4 (1 reading of a plan, 2 deliveries, 1 suite)")
 
 
 def test_ten_thousand_stories() -> None:
