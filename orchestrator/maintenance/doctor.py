@@ -166,10 +166,14 @@ def _seat(seat: Seat, settings: Settings, environment: Environment) -> DoctorRow
         problem = "" if is_there else f"{script} is not there" if script else "no script is configured"
         todo = "name a model (provider.name), or a script: provider.script, or `run --script FILE`"
         return _check("keys", "scripted", "no key; a script", problem, todo, script or "")
-    variable = VENDORS[seat.provider].key
-    problem, todo = key_problem(seat, environment), f"name provider.model, and put the key into {variable}"
-    there = "present" if environment.variables.get(variable, "").strip() else "absent, and not needed at this address"
-    return _check("keys", str(seat), f"a model, and a key in {variable}", problem, todo, f"{variable}: {there}")
+    variable, cloud = VENDORS[seat.provider].key, VENDORS[seat.provider].is_cloud
+    present = bool(environment.variables.get(variable, "").strip())
+    steps = [] if seat.model else ["name provider.model"]
+    if not present and not cloud and key_problem(seat._replace(model=seat.model or "any"), environment):
+        steps.append(f"put the key into {variable}")
+    problem, todo = key_problem(seat, environment), ", and ".join(steps) or "correct it"
+    told = f"{variable}: {'present' if present else 'absent, and not needed at this address'}"
+    return _check("keys", str(seat), f"a model, and a key in {variable}", problem, todo, told)
 
 
 def _machine(environment: Environment) -> list[DoctorRow]:
@@ -289,7 +293,10 @@ async def _confinement(settings: Settings, environment: Environment) -> DoctorRo
         todo = "take sandbox.mode out of the configuration, or install what the table of tiers names"
     elif facts.missing:
         todo = "nothing has to be done; a stronger tier would hold more: see `orchestrator doctor --sandbox`"
-    return _row("sandbox", "commands", expected, str(facts), todo)
+    parts = ("holds", facts.holds), ("missing", facts.missing), ("not tested", facts.untested)
+    told = "; ".join(f"{name}: {', '.join(words)}" for name, words in parts if words)
+    happened = f"{facts.tier}, {told}" + (f" ({facts.note})" if facts.note else "")
+    return _row("sandbox", "commands", expected, happened, todo)
 
 
 async def _tiers(settings: Settings, environment: Environment) -> list[DoctorRow]:

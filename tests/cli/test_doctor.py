@@ -69,7 +69,7 @@ def test_what_is_amiss_is_told_with_what_to_do(here: Path, monkeypatch: pytest.M
     assert code == 1
     wrong = {name for name, row in rows.items() if not row["ok"]}
     assert wrong == {"project.vision", "prompts", "anthropic m", "git", "database"}
-    assert "ANTHROPIC_API_KEY" in rows["anthropic m"]["todo"]
+    assert rows["anthropic m"]["todo"] == "put the key into ANTHROPIC_API_KEY", "a model is named"
     assert rows["OPENAI_API_KEY"]["happened"] == "present"
     assert not any(row["happened"] == "absent" for row in rows.values()), "what nobody asks for is no row"
     assert rows["node"]["ok"], "only some projects need it"
@@ -131,7 +131,7 @@ def test_the_tiers_of_this_machine_are_tried_when_asked_for(here: Path) -> None:
     tiers = {name for name in ("namespaces", "landlock", "plain") if "ms for a command" in rows[name]["happened"]}
     assert code == 0, [row for row in rows.values() if not row["ok"]]
     assert "plain" in tiers
-    assert rows["commands"]["happened"].startswith(tuple(f"sandbox={tier} " for tier in tiers))
+    assert rows["commands"]["happened"].startswith(tuple(f"{tier}, holds: limits, environment, " for tier in tiers))
     assert all(row["happened"] for row in rows.values())
     assert rows["leaves a process behind"]["happened"] == "refused"
     assert list(here.iterdir()) == []
