@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import filesize
 
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say
 from orchestrator.core.daemon import BackupHeader
@@ -58,9 +59,10 @@ def _limits(settings: Settings, overrides: Sequence[str]) -> dict[str, float | N
 
 
 def _lines(pruned: Pruned) -> list[str]:
-    lines = [f"{one.kind} {one.name}: {_WHY[one.why]}{_ended(one)}, {_size(one.freed_bytes)}" for one in pruned.gone]
+    size = filesize.decimal
+    lines = [f"{one.kind} {one.name}: {_WHY[one.why]}{_ended(one)}, {size(one.freed_bytes)}" for one in pruned.gone]
     what = "would be freed" if pruned.dry_run else "freed"
-    lines.append(f"about {_size(pruned.freed_bytes)} {what}" if pruned.gone else "nothing is too old or too much")
+    lines.append(f"about {size(pruned.freed_bytes)} {what}" if pruned.gone else "nothing is too old or too much")
     if pruned.over:
         lines.append("the state folder is still larger than retention.max_mb: nothing else in it is finished")
     return lines
@@ -68,10 +70,6 @@ def _lines(pruned: Pruned) -> list[str]:
 
 def _ended(one: Gone) -> str:
     return f", ended {one.ended:%Y-%m-%d}" if one.ended else ""
-
-
-def _size(count: int) -> str:
-    return f"{count / 1024 / 1024:.1f} MB"
 
 
 @command(app, "backup")
@@ -92,7 +90,7 @@ def backup_command(
     if context.as_json:
         print_json(done.model_dump(mode="json"))
         return Exit.GOOD
-    where = f"{done.path}: {_size(done.size_bytes)}, " if done.path else ""
+    where = f"{done.path}: {filesize.decimal(done.size_bytes)}, " if done.path else ""
     lines = [f"{where}{done.files} files of {done.header.home}", *_sprint_lines(done.header)]
     lines.append("it holds every prompt and reply and the key of the masks: keep it as you keep those")
     for line in lines:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from rich import filesize
+
 from orchestrator import __version__
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, mask_backlog, masks_of
@@ -371,8 +373,9 @@ class Daemon:
             pruned = await prune(self.environment, wanted, self._fleet.at_work, dry_run=dry_run)
         if not dry_run and (pruned.gone or pruned.over):
             names = [one.name for one in pruned.gone]
+            freed = f", {filesize.decimal(pruned.freed_bytes)} freed" if pruned.freed_bytes else ""
             over = "; the state folder is still larger than retention.max_mb" if pruned.over else ""
-            told = f"pruned: {', '.join(names) or 'nothing'}, {pruned.freed_bytes / 2**20:.0f} MB freed{over}"
+            told = f"pruned: {', '.join(names) or 'nothing'}{freed}{over}"
             level = Level.WARN if pruned.over else Level.INFO
             await self.emit("past_pruned", told, level=level, gone=names, freed_bytes=pruned.freed_bytes)
         return pruned
