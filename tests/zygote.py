@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
@@ -90,7 +90,7 @@ class Forked:
 
 
 class Zygote:
-    """The process that forks; one per process of the tests and source tree, which it does not outlive."""
+    """The process that forks; one per process of the tests and source tree, which all that it forks ends with."""
 
     def __init__(self, source: Path, variables: Mapping[str, str]) -> None:
         """`source` holds the packages `orchestrator` and `tests` that its commands run; `variables` are of this process
@@ -117,7 +117,7 @@ class Zygote:
         return Forked(int(self._ours.recv(32)), status, *kept)
 
     def close(self) -> None:
-        """End the process; what it forked goes on."""
+        """End the process, and what it forked."""
         self._ours.close()
         self._process.wait()
 
@@ -160,8 +160,11 @@ def main() -> None:
         _tell_of_the_dead(children)
         if asked not in ready:
             continue
-        request, fds, _, _ = socket.recv_fds(asked, REQUEST, 3)
+        request, fds = b"", list[int]()
+        with contextlib.suppress(ConnectionResetError):  # the tests were killed before they read the last pid
+            request, fds, _, _ = socket.recv_fds(asked, REQUEST, 3)
         if not request:
+            _end(children)
             asked.close()
             return  # as any program ends: a preloaded library may have something to put away
         out, err, told = fds
@@ -171,7 +174,8 @@ def main() -> None:
         os.close(out)
         os.close(err)
         children[pid] = told
-        asked.send(str(pid).encode())
+        with contextlib.suppress(BrokenPipeError):
+            asked.send(str(pid).encode())
 
 
 def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -179,6 +183,14 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
         if model.__module__.startswith("orchestrator."):
             yield model
         yield from _models(model)
+
+
+def _end(children: Iterable[int]) -> None:
+    """Nobody waits for them any more: a daemon would run on behind tests that were killed."""
+    for pid in children:
+        for kill in (os.killpg, os.kill):  # one that was forked just now leads no group yet
+            with contextlib.suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
 
 
 def _tell_of_the_dead(children: dict[int, int]) -> None:
