@@ -47,7 +47,7 @@ class StoryChanges:
         except WorkspaceError as error:
             return {**values, "why": error.message}
         if asked.file and not changed:
-            raise UnknownName(f"{asked.file} is not among the changes of {asked.task or asked.story}")
+            raise self._unknown_file()
         comments: dict[str, list[Mapping[str, Any]]] = {}
         for one in values["comments"]:
             comments.setdefault(one["file"], []).append(one)
@@ -70,8 +70,14 @@ class StoryChanges:
             patch = await read_patch(mirror, between, self._asked.file)
         except WorkspaceError as error:
             raise UnknownName(error.message) from error
+        if self._asked.file and not patch:
+            raise self._unknown_file()
         text: str = await self._in_thread(redact, patch, secrets)
         return text
+
+    def _unknown_file(self) -> UnknownName:
+        asked = self._asked
+        return UnknownName(f"{asked.file} is not among the changes of {asked.task or asked.story}")
 
     async def _look(self) -> SprintView:
         view: SprintView = await self._in_thread(self._reader.story, self._asked.sprint, self._asked.story)

@@ -50,7 +50,7 @@ def values(
             shown["lines"] = [line(seq, event, text_cap) for seq, event in found]
         finally:
             log.close()
-    here = f"/logs?{urlencode(chosen)}{'&' if chosen else ''}"
+    newest = f"/logs?{urlencode(chosen)}" if chosen else "/logs"
     since = {"since": query.since.isoformat()} if query.since is not None else {}
     followed = {name: text for name, text in chosen.items() if name != "since"} | {"level": query.level.value} | since
     return {
@@ -62,7 +62,8 @@ def values(
         | {"level": query.level.value, "since": _local(query)},
         "levels": [one.value for one in Level],
         "sprints": [record.sprint for record in reversed(reader.records()[-MOST_NAMED:])],
-        "here_address": here,
+        "newest_address": newest,
+        "here_address": f"{newest}{'&' if chosen else '?'}",  # a place in the log follows
         "stream": f"/api/v1/events?{urlencode(followed)}&after={shown['place']}",
     }
 

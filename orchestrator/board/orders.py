@@ -61,9 +61,10 @@ def _list_orders(view: SprintView, story: str | None, left_out: set[Verb]) -> li
 
 def _warn(view: SprintView, order: Order, decision: Decision) -> str:
     """Returns what is lost by the order; "" for one that loses nothing."""
-    if order.verb not in {Verb.CANCEL, Verb.REPLAN, Verb.RESET}:
+    if order.verb in {Verb.PAUSE, Verb.RESUME}:
         return ""
-    whom, others = order.story or f"sprint {view.record.sprint}", _others(order, decision)
+    whom = order.story or f"sprint {view.record.sprint}"
+    others = _others(order, decision) if order.story or order.verb is Verb.RESET else ""  # the rest names them itself
     if view.record.pruned is not None:
         return f"The rows of {whom} are free for another sprint then. What is left of this one stays."
     if order.verb is Verb.CANCEL:
@@ -72,6 +73,10 @@ def _warn(view: SprintView, order: Order, decision: Decision) -> str:
         ends = "ends" if len(decision.stories) == 1 else "end"
         what = f"{listed(decision.stories, _NAMED)} {ends} as cancelled"
         return f"{what} at once. A call under way is cut and was paid for. Branches are kept.{blocked}"
+    if order.verb is Verb.RETRY:
+        again = order.story or listed(decision.stories, _NAMED)
+        branch = "its branch is" if again in decision.stories else "their branches are"
+        return f"Work on {again} starts over, and {branch} deleted.{others} What was spent stays spent."
     if order.verb is Verb.REPLAN:
         return f"The branch of {whom} is deleted, and it is planned from the start.{others} What was spent stays spent."
     result = "" if order.story else " with the result branch"

@@ -102,6 +102,8 @@ def retry_command(
 ) -> int:
     """Run again a story that ended without being done, and what it had blocked; without a story, all such stories.
 
+    It starts over: its branch is deleted, as by `reset`. What was spent stays spent.
+
     A daemon starts it at once; otherwise the command that began the sprint does, when it is given again.
     Exit 1: it was refused; 2: there is no such sprint or story.
 

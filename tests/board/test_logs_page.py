@@ -90,6 +90,8 @@ def test_a_moment_stands_among_the_lines_around_it(reader: Reader) -> None:
     html = render("logs.html", shown)
     assert re.findall(r'<tr id="L(\d+)"[^>]*aria-current', html) == ["301"]
     assert 'href="/logs?level=debug&amp;at=301#L301"' in html
+    assert 'href="/logs?level=debug">The newest' in html
+    assert 'href="/logs">The newest' in render("logs.html", show(reader, at="301"))
     assert "is not among those that fit" in render("logs.html", show(reader, at="304"))  # a line of level debug
 
 

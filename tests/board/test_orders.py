@@ -66,5 +66,10 @@ def test_each_dangerous_order_names_what_is_lost_and_the_others_ask_nothing(wait
     whole = {one["verb"]: one["warning"] for one in list_sprint_orders(view)}
     assert whole["cancel"].startswith("US-1, US-2, US-4 end as cancelled at once.")
     assert "deleted with the result branch. The same happens to US-1, US-2, US-3, US-4" in whole["reset"]
+    assert whole["retry"] == (
+        "Work on US-3, US-6 starts over, and their branches are deleted. What was spent stays spent."
+    )
+    failed = {one["verb"]: one["warning"] for one in list_story_orders(view, "US-3")}
+    assert failed["retry"] == "Work on US-3 starts over, and its branch is deleted. What was spent stays spent."
     first = {one["verb"]: one["warning"] for one in list_story_orders(view, "US-1")}
     assert "US-1 is as if it had not been run" in first["reset"]

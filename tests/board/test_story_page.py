@@ -247,7 +247,7 @@ async def test_pages_are_answered_over_http_also_for_what_is_not_there(played: P
             answer = await daemon.client.get(path)
             assert (answer.status_code, part in answer.text) == (200, True), path
             assert "script-src 'self'" in answer.headers["content-security-policy"]
-        unknown = ("/calls/99-1", "/calls/99-1/answer.txt", "/diff?file=no.py", "X", "X/diff")
+        unknown = ("/calls/99-1", "/calls/99-1/answer.txt", "/diff?file=no.py", "/diff.txt?file=no.py", "X", "X/diff")
         for path in (f"{base}{end}" for end in unknown):
             assert (await daemon.client.get(path)).status_code == 404, path
         gone = await daemon.client.get(f"{base}/diff?task=T-9")
