@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -15,7 +15,7 @@ from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED
 from orchestrator.core.value import counted, listed
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.settings import Environment, ProviderName, Settings, load
 from orchestrator.storage.recordings import CONFIG, RECORDING, is_recording
 
 if TYPE_CHECKING:
@@ -29,11 +29,21 @@ WhatArgument = Annotated[str, typer.Argument(metavar="SPRINT|DIR", help="A sprin
 SaveOption = Annotated[
     Path | None, typer.Option("--save", metavar="DIR", help="Write the sprint's recording there, and run nothing.")
 ]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=f"What `run --provider` named, if it did: {', '.join(get_args(ProviderName))}."),
+]
 DiffOption = Annotated[bool, typer.Option("--diff", help="Print how prompts differ.")]
 
 
 @command(app, "replay", "url")
-def replay_command(context: Context, what: WhatArgument, save: SaveOption = None, diff: DiffOption = False) -> int:
+def replay_command(
+    context: Context,
+    what: WhatArgument,
+    save: SaveOption = None,
+    provider: ProviderOption = None,
+    diff: DiffOption = False,
+) -> int:
     """Run a recorded sprint again without a model and show what changed; exit 1 if a story ends otherwise.
 
     This version works through the sprint's backlog in a temporary place, with the settings of this command; the
@@ -41,29 +51,34 @@ def replay_command(context: Context, what: WhatArgument, save: SaveOption = None
 
     Example: orchestrator replay SP-001 --set review.max_iterations=1
 
-    Example: orchestrator replay SP-001 --save tests/recordings/shelf
+    Example: orchestrator replay SP-001 --provider anthropic --save tests/recordings/shelf
     """
     if is_recording(Path(what)):
         if save is not None:
             fail(f"{what} is a recording already; copy the folder")
+        if provider is not None:
+            fail(f"{what} is a recording, which knows who answered; --provider is for a sprint")
         return _replay(context, Path(what), *_loaded(context, Path(what)), diff=diff)
     if save is not None:
-        _save(context, save, what)
+        _save(context, save, what, provider)
         print(f"Recorded in {save}; `orchestrator replay {save}` is its test, and `run --replay {save}` its team")
         return Exit.GOOD
     with tempfile.TemporaryDirectory(prefix="orchestrator-recording-") as folder:
         recording = Path(folder) / "recording"
-        _save(context, recording, what, whole_base=True)
+        _save(context, recording, what, provider, whole_base=True)
         return _replay(context, recording, context.settings, context.environment, diff=diff)
 
 
-def _save(context: Context, folder: Path, sprint: str, *, whole_base: bool = False) -> None:
+def _save(context: Context, folder: Path, sprint: str, provider: str | None, *, whole_base: bool = False) -> None:
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.app.recordings import save_recording
+    from orchestrator.providers.seats import default_seat
 
     settings, environment = context.settings, context.environment
+    default_seat(settings, provider)  # raises ConfigError for a name that no provider has
+    saved = save_recording(folder, sprint, settings, environment, warn=_warn, provider=provider, whole_base=whole_base)
     try:
-        asyncio.run(save_recording(folder, sprint, settings, environment, warn=_warn, whole_base=whole_base))
+        asyncio.run(saved)
     except UnknownName as error:
         if "/" in sprint or Path(sprint).is_dir():
             raise ConfigError(f"{sprint} holds no recording: it has no {RECORDING}") from error

@@ -35,9 +35,9 @@ LEAKED = "AKIA3SPVXQ7ZLM2DTB5W"
 
 
 def again(folder: Path, place: Path, *overrides: str) -> Replay:
-    """A recording run once more, with its own settings but for the `overrides`; no recording keeps commands."""
+    """A recording run once more, with its own settings, `test.custom` among them, but for the `overrides`."""
     environ = plain_environment(ORCHESTRATOR_HOME=str(place / "state"))
-    configured, environment = load(folder / "config.yaml", (ALL_PASS, *overrides), environ, place)
+    configured, environment = load(folder / "config.yaml", overrides, environ, place)
     return asyncio.run(replay(folder, configured, environment))
 
 
@@ -91,6 +91,11 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     assert not any(secret.encode() in everything(recording) for secret in (LEAKED, *KEYS.values()))
     assert all((recording / "prompts" / f"{entry['prompt_hash']}.md").is_file() for entry in entries)
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["rec"], "nothing is left beside it"
+
+    later = ["replay", result.report.sprint, "--save", "kept/later", "--provider", "anthropic"]
+    sets = [word for one in overrides for word in ("--set", one)]
+    assert run_cli([*later, *sets], tmp_path, environ).returncode == 0
+    assert everything(tmp_path / "kept" / "later") == everything(recording), "as the run itself wrote it"
 
     done = again(recording, tmp_path)
     (same,) = done.stories
@@ -173,7 +178,7 @@ def test_what_people_answered_is_part_of_a_recording(tmp_path: Path) -> None:
     backlog = tmp_path / "b.csv"
     backlog.write_text(backlog.read_text().replace("Story US", "Another US"))
 
-    always = ("--set", "gate.mode=always")
+    always = ("--set", "gate.mode=always", "--set", ALL_PASS)
     inside = "provider: openai, base_url: 'http://inside.example'"
     others = ("--set", f"provider.fallback=[{{model: f, {inside}}}]", "--set", f"models.strong={{model: s, {inside}}}")
     said = person(tmp_path, "replay", "SP-001", "--save", "rec", *always, *others)
