@@ -252,7 +252,7 @@ def stage_calls(settings: Settings) -> int:
 
 _NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
 
-_KEYS = frozenset({"id", "goal", "stage", "category", "history"})
+_KEYS = frozenset({"id", "goal", "category", "history"})
 # Phrases by which a prompt refers to other stages' findings.
 _ASKS_HISTORY = re.compile(
     r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
@@ -302,7 +302,7 @@ def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
         raise ConfigError(f"the prompt {path} is empty")
     if len(body) > MAX_CHARS:
         raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
-    told = {key: " ".join(str(front.get(key) or "").split()) for key in ("id", "goal", "stage", "category")}
+    told = {key: " ".join(str(front.get(key) or "").split()) for key in ("id", "goal", "category")}
     name = unicodedata.normalize("NFC", told["id"] or "-".join(relative.with_suffix("").parts))
     known = _id(name, path)
     history = front.get("history")

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import Pruning, Tokens
@@ -64,11 +64,11 @@ class ImprovementTask(Value):
 class StagePrompt(Value):
     """One prompt of the library: what one stage of an analysis is asked."""
 
+    model_config = ConfigDict(extra="ignore")  # a `stage`, in what earlier releases recorded
+
     id: str
     goal: str = ""
     """For people: what the stage is about."""
-    stage: str = ""
-    """The part of a review it belongs to."""
     category: str = ""
     history: bool = False
     """True when it needs the findings of earlier stages."""

@@ -90,9 +90,10 @@ def test_front_matter_is_read(tmp_path: Path) -> None:
     write(tmp_path, a=f"{front}Look at the previous analysis.\n")
     (prompt,) = load_stage_prompts(tmp_path).values()
     assert prompt == StagePrompt(
-        id="doors", goal="Doors: all", stage="risk", category="security", history=False,
+        id="doors", goal="Doors: all", category="security", history=False,
         text="Look at the previous analysis.", file=str(tmp_path / "a.md"),
     )  # fmt: skip
+    assert StagePrompt.model_validate({**prompt.model_dump(), "stage": ""}) == prompt, "as it was recorded before"
 
 
 @pytest.mark.parametrize(
