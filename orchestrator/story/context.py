@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import StoryBrief
@@ -119,6 +119,15 @@ class Trial:
         return self.broken or (None if self.report.green else self.report)
 
 
+class ReviewRound(NamedTuple):
+    """One review of a task's change."""
+
+    answer: Answer
+    """What came with the delivery that was reviewed."""
+    reviews: tuple[Reviewed, ...]
+    """Every reviewer's result."""
+
+
 @dataclass
 class TaskReviews:
     """Reviews of one task's change so far, over the whole story."""
@@ -127,10 +136,7 @@ class TaskReviews:
     """The commit before the task's first delivery."""
     paths: set[str] = field(default_factory=set)
     """Files that its deliveries wrote or removed."""
-    rounds: list[tuple[Reviewed, ...]] = field(default_factory=list)
-    """One entry per review, with every reviewer's result."""
-    answers: list[Answer] = field(default_factory=list)
-    """What came with each delivery that was reviewed."""
+    rounds: list[ReviewRound] = field(default_factory=list)
     answer: Answer = field(default_factory=Answer)
     """What came with the last delivery."""
     read: str = ""

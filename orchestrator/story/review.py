@@ -1,6 +1,7 @@
 """Reviews one task's change after each delivery, until all reviewers approve or its reviews are used up."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from orchestrator.checks.content import hidden_text, runner_reach
 from orchestrator.core.breakdown import Breakdown, Task
@@ -11,7 +12,7 @@ from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, major, minor
 from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
 from orchestrator.core.value import counted, draw_controls
-from orchestrator.story.context import Progress, Stage, TaskReviews, done_tasks
+from orchestrator.story.context import Progress, ReviewRound, Stage, TaskReviews, done_tasks
 from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
 MOST_ADVICE = 20
@@ -34,21 +35,21 @@ async def review_task(
     if len(known.rounds) < stage.policies.most_reviews:
         advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
-        answers = [*known.answers, known.answer]
         # Each review was followed by the delivery that the next one reads.
-        followed = zip(known.rounds, answers[1:], strict=True)
+        followed = pairwise([*known.rounds, ReviewRound(known.answer, ())])
         brief = ReviewBrief(
             task=task,
             contract=contract,
             surface=progress.surface,
             diff=draw_controls(change),
             done_tasks=done_tasks(progress, plan, without=task.task_id),
-            earlier=tuple(PastReview(reviews=said, answer=answer) for said, answer in followed),
+            earlier=tuple(PastReview(reviews=one.reviews, answer=later.answer) for one, later in followed),
             previous=open_comments(known),
             advice=advice[:MOST_ADVICE],
         )
-        known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
-        known.answers, known.read, known.unread = answers, change, False
+        said = tuple([await reviewer.review(brief) for reviewer in stage.reviewers])
+        known.rounds.append(ReviewRound(known.answer, said))
+        known.read, known.unread = change, False
     approved = not known.unread and _approved(known)
     most = _most_reviews(stage, known)
     route = route_review(approved, len(known.rounds), most)
@@ -68,12 +69,12 @@ async def _change(stage: Stage, contract: ArchitectureContract, task: Task, know
 
 
 def _approved(known: TaskReviews) -> bool:
-    return bool(known.rounds) and all_approve(known.rounds[-1])
+    return bool(known.rounds) and all_approve(known.rounds[-1].reviews)
 
 
 def unsettled(known: TaskReviews | None) -> tuple[Reviewed, ...]:
     """Returns the last review of a task unless all approved."""
-    return () if known is None or not known.rounds or _approved(known) else known.rounds[-1]
+    return () if known is None or not known.rounds or _approved(known) else known.rounds[-1].reviews
 
 
 def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
@@ -84,7 +85,7 @@ def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
 
 async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute, most: int) -> None:
     done = len(known.rounds)
-    last = () if known.unread else known.rounds[-1]
+    last = () if known.unread else known.rounds[-1].reviews
     against = ", ".join(reviewed.by for reviewed in last if not reviewed.approved)
     if route is ReviewRoute.UNAPPROVED:
         why = f"{against} did not approve" if last else "nobody has read its last change"
@@ -159,7 +160,7 @@ def task_outcomes(progress: Progress) -> tuple[TaskOutcome, ...]:
 def _outcome(task: str, status: TaskStatus, known: TaskReviews | None) -> TaskOutcome:
     if known is None:
         return TaskOutcome(id=task, status=status)
-    told = [_short(reviewed, done) for done, said in enumerate(known.rounds, start=1) for reviewed in said]
+    told = [_short(reviewed, done) for done, one in enumerate(known.rounds, start=1) for reviewed in one.reviews]
     return TaskOutcome(id=task, status=status, reviews=tuple(told), comments=open_comments(known))
 
 
