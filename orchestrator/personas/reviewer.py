@@ -132,6 +132,8 @@ class Reviewer:
         then = memory.changes if memory else {}
         same = [path for path, part in now.items() if then.get(path) == part]
         changed = sorted({*now, *then} - {*same})
+        # Its files are told by the contract, with those that were granted since it was planned.
+        task = brief.task.model_copy(update={"files_to_create": ()})
         return Request(
             persona=self._name,
             purpose=Purpose.REVIEW,
@@ -142,7 +144,7 @@ class Reviewer:
                 "allowed_dependencies": context.render_names(contract.allowed_dependencies),
                 "skills": notes,
                 "done_tasks": "\n\n".join(brief.done_tasks),
-                "task": context.render_task(brief.task) + _advice(brief.advice),
+                "task": context.render_task(task) + _advice(brief.advice),
                 "diff": shown.text or "The change is empty: no file differs from the base commit.",
                 "earlier": render_earlier(brief.earlier, self._name, changed, same),
                 "previous": render_issues(brief.previous),

@@ -61,7 +61,8 @@ async def test_the_reviewer_sees_task_contract_story_diff_and_what_was_open() ->
     open_one = ReviewIssue(number=4, severity=Severity.MAJOR, file="app.py", line=1, title="Still open", fix="Close it")
     at = bench(says(CLEAN))
     await reviewed(at, a_brief(previous=(open_one,)))
-    assert "- app.py" in at.segment(0, "task")
+    assert at.segment(0, "task").count("- app.py") == 1
+    assert "Files to create" not in at.segment(0, "task"), "the contract's list says it"
     assert "requests" in at.segment(0, "contract")
     assert "1. A price is shown" in at.segment(0, "story")
     task = at.segment(0, "task")
