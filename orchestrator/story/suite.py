@@ -13,7 +13,7 @@ from orchestrator.core.delivery import FileChange
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import TestSuite
+from orchestrator.core.suite import CaseResult, TestReport, TestSuite
 from orchestrator.core.value import Value, counted
 from orchestrator.story.commit_message import body_of, fitted, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped
@@ -79,12 +79,27 @@ async def _own_tests(
     stage: Stage, plan: Breakdown, suite: TestSuite, surface: Surface, before: Mapping[str, str]
 ) -> TestSuite:
     """Returns the suite without the tests that its file held before the story; `before` has what suites changed."""
+    suite = without_skipped(suite, stage.older.base)
     path = suite.test_file
     planned = path in {change.file for change in plan.tests_to_change}
     if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
         return suite
     texts = before if path in before else await stage.read([path])
     return without_older(suite, texts[path]) if path in texts else suite
+
+
+def without_skipped(suite: TestSuite, base: TestReport | None) -> TestSuite:
+    """Returns the suite, of which those older tests need not run that were skipped at the base commit as well.
+
+    They are for another system or version; one that its tester skips is expected, as any that ran.
+    """
+    own = {case.name for case in suite.test_cases}
+    cases = [case for case in (base.cases if base is not None else ()) if case.file in suite.files]
+    ran = {case.name for case in cases if case.result is not CaseResult.SKIPPED}
+    skipped = {case.name for case in cases} - ran - own
+    return suite.model_copy(
+        update={"expected_names": tuple(name for name in suite.expected_names if name not in skipped)}
+    )
 
 
 async def put_in_place(
@@ -174,7 +189,9 @@ async def _commit(
 
     progress.head = done = await stage.step.step("commit", commit, str)
     progress.subjects.append(said)
-    about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
+    # Older tests that are rewritten with it have an event of their own.
+    own = {*names_of_tests(suite.test_file, suite.test_content), *(case.name for case in suite.test_cases)}
+    about = f"{suite.test_file} with {counted(len(own.intersection(suite.expected_names)), 'test')}"
     await stage.step.emit("suite_committed", about, commit=done, files=list(suite.files))
 
 
