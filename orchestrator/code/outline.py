@@ -123,6 +123,8 @@ _JS_MEMBER = re.compile(
     r"(?:\t|\s{2,4})(?:(?:static|async|get|set|public|private|protected|readonly|override|abstract)\s+)*\*?([#\w$]+)\s*"
     r"(?:<[^()]*>)?\s*\([^;]*\{"
 )
+# Where it begins a line: examples in it are no code of the file, and `/*` within a line may stand in a text.
+_BLOCK_COMMENT = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*", re.MULTILINE | re.DOTALL)
 _MOST_LINES = 12
 """Limit on the lines of one signature."""
 _JS_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "function", "with", "do", "else"})
@@ -131,17 +133,27 @@ _JS_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "funct
 def _javascript(text: str) -> Iterator[Definition]:
     lines = text.splitlines()
     found: list[tuple[int, str, str]] = []
-    for number, begun in enumerate(lines, start=1):
+    for number, begun in enumerate(_BLOCK_COMMENT.sub(_blank, text).splitlines(), start=1):
         line = _whole_signature(lines, number - 1) if begun.endswith(("(", "<")) else begun
         if top := _JS_TOP.match(line):
             found.append((number, top[1], _short(_before_body(line))))
         elif shared := _JS_SHARED.match(line):
             found.append((number, shared[1] or "exports", _short(line.rstrip("{ "))))
-        elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS:
+        elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS and not _is_call(line):
             found.append((number, member[1], f"  {_short(_before_body(line))}"))
     for at, (number, name, told) in enumerate(found):
         behind = [other for other, _, signature in found[at + 1 :] if told[:1] == " " or signature[:1] != " "]
         yield Definition(name, number, (behind[0] - 1) if behind else len(lines), told)
+
+
+def _is_call(line: str) -> bool:
+    """Returns whether a line that looks like a method is a call: it is ended, or goes on within its brackets."""
+    return line.endswith(";") or line.count("(") != line.count(")")
+
+
+def _blank(comment: re.Match[str]) -> str:
+    """Returns the line breaks of a comment, so that what follows keeps its lines."""
+    return "\n" * comment[0].count("\n")
 
 
 def _whole_signature(lines: Sequence[str], at: int) -> str:

@@ -29,6 +29,8 @@ PROSE_TOKENS = 700
 ABOVE = "It stands whole above, with the project."
 SLIGHT = 0.5
 """Files of less weight are not what a story is about: they are shown where there is much room."""
+MAX_ROOT_CHARS = 200
+"""Files of the root that a map has no room for are named where their names together are no longer."""
 SMALL_LINES = 12
 """A file of the story's words that is no longer is shown whole: its outline would say as much."""
 MAX_IMPORTS = 40
@@ -200,8 +202,13 @@ def _folders(paths: Sequence[str]) -> str:
     """Returns how many files each folder has that are not named."""
     if not paths:
         return ""
-    counts = Counter("/".join(path.split("/")[:-1][:2]) or "the root" for path in paths)
+    counts = Counter("/".join(path.split("/")[:-1][:2]) for path in paths if "/" in path)
     most = [f"{name} ({count})" for name, count in counts.most_common(10)]
+    root = sorted(path for path in paths if "/" not in path)
+    if root:
+        # Changelogs and manifests lie there, which no story has words of: they are named unless they are very many.
+        names = ", ".join(path for path in root if path.isprintable() and not path.startswith("."))
+        most.insert(0, f"the root ({names if 0 < len(names) <= MAX_ROOT_CHARS else len(root)})")
     more = f" and {len(counts) - 10} folders more" if len(counts) > 10 else ""
     return f"Files not named here: {len(paths)}, in {', '.join(most)}{more}"
 
@@ -338,9 +345,14 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
     wanted = words_of(about)
     spread = Counter(word for one in found for word in words_of(one.name.replace("_", " ")))
     weights = _weights(found, about)
+    named = {one for one, weight in zip(found, weights, strict=True) if weight == 3}
+    # Methods of many classes have the same name: of a named one, the method of the class that is named is meant.
+    inside = {one for one in named if any(of.line < one.line <= of.end for of in named)}
     rank = {
-        one: 10 * (weight == 3) + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
-        for one, weight in zip(found, weights, strict=True)
+        one: 10 * (one in named)
+        + 5 * (one in inside)
+        + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
+        for one in found
     }
     room, kept = PART_TOKENS * CHARS_PER_TOKEN, list(first)
     # A word that more than three names share says nothing of any of them.

@@ -1,5 +1,7 @@
 """The map of a project for a story: what it is about first, within one budget, whatever the project's size."""
 
+import re
+
 import pytest
 
 from orchestrator.code.outline import outline
@@ -69,6 +71,15 @@ def test_the_map_keeps_to_its_budget_and_shows_what_the_story_is_about(modules: 
     assert ("Files not named here: " in shown) is (modules > 100)
 
 
+def test_the_files_of_the_root_are_named_where_there_is_no_room_for_all() -> None:
+    files = {**grown(3000), "CHANGES.md": "## Version 8.5.0\n", "LICENSE.txt": "", ".gitignore": ""}
+    shown = project_map("Prices have a discount", tuple(files), files, imports_of(files, files))
+    assert "in the root (CHANGES.md, LICENSE.txt), " in shown
+    assert tokens(shown) <= MAP_TOKENS
+    files |= {f"note-{n}.md": "" for n in range(900)}
+    assert re.search(r"in the root \(\d+\), ", project_map("Prices have a discount", tuple(files), files, {}))
+
+
 SHOWN = ("patterns", "test_style", "versions", "imports", "map")
 
 
@@ -112,6 +123,19 @@ def test_a_long_module_is_an_outline_and_the_parts_that_a_task_is_about() -> Non
     assert "READ shows it whole" in shown
     assert tokens(shown) < 3_000
     assert in_part("m.py", text[:2000], "work_77") == ""
+
+
+def test_of_a_method_that_many_classes_have_that_of_the_named_class_is_shown() -> None:
+    """The task that is below was planned for click, whose module of types has fourteen methods `convert`."""
+    text = "import os\n" + "".join(
+        f"\n\nclass {name}(ParamType):\n    def convert(self, value):\n"
+        + "        value = value.strip()\n" * 30
+        + f"        return self.{name.lower()}(value)\n"
+        for name in (*(f"Type{n}" for n in range(20)), "Choice", *(f"Other{n}" for n in range(20)))
+    )
+    shown = in_part("types.py", text, "the error of Choice suggests close choices where convert fails")
+    assert "return self.choice(value)" in shown
+    assert "return self.type19(value)" not in shown
 
 
 def test_a_changelog_is_shown_by_its_head() -> None:
@@ -174,6 +198,15 @@ def test_outlines_name_what_can_be_built_on() -> None:
         "  run(x)",
         "module.exports = { f };",
     ]
+    # p-limit: an example in a comment is no code, a call with a function is no method.
+    limit = "export type LimitFunction = {\n\t/**\n\tDiscard pending promises.\n\n```\nconst limit = pLimit(1);\n```\n"
+    limit += "\t*/\n\tclearQueue: () => void;\n};\n/** Runs. */ export default function pLimit(concurrency: number);\n"
+    assert told("index.d.ts", limit) == [
+        "export type LimitFunction =",
+        "export default function pLimit(concurrency: number);",
+    ]
+    calls = "test('clears', t => {\n\tpLimit({});\n\tt.throws(() => {\n\t\tlimit(async () => {\n\t\t});\n\t});\n});\n"
+    assert told("test.js", calls) == []
     assert told("a.css", ".card:hover, .card > .title {}") == ["classes: card, title"]
     page = (
         '{% extends "base.html" %}{% block body %}<form id="login" class="card wide"><input name="email">{% endblock %}'
