@@ -94,7 +94,7 @@ class Jordan:
             "place": self._place(brief),
             "near_tests": context.render_files(_shortened(brief.near, self._room), self._room),
             "older_tests": _older(brief),
-            "faulty": _faulty(brief),
+            "faulty": self._faulty(brief),
         }
         # A file that is shown in part can be READ.
         whole = {path: text for path, text in brief.files.items() if path not in brief.parts}
@@ -125,6 +125,13 @@ class Jordan:
         shown = context.render_files(_shortened({brief.place: text}, self._room), self._room)
         said = self._desk.library.note("notes/more_tests", file=brief.place)
         return f"{said}\n\n{as_data(shown, 'tests')}"
+
+    def _faulty(self, brief: SuiteBrief) -> str:
+        """Returns the suite that is written again, and why; beside older tests it may be right and stay."""
+        if brief.faulty is None:
+            return ""
+        stays = self._desk.library.note("notes/suite_stays").rstrip() if brief.older else ""
+        return "\n\n".join(filter(None, (brief.faulty.reason, stays, context.render_suite(brief.faulty.suite))))
 
     def _read_suite(
         self,
@@ -247,9 +254,3 @@ def _older(brief: SuiteBrief) -> str:
         f"{one.path}: {one.reason or 'no reason given'}\n\n{context.render_files({one.path: one.text})}"
         for one in brief.older
     )
-
-
-def _faulty(brief: SuiteBrief) -> str:
-    if brief.faulty is None:
-        return ""
-    return f"{brief.faulty.reason}\n\n{context.render_suite(brief.faulty.suite)}"

@@ -83,9 +83,10 @@ class Shown:
         if tokens(text) > left:
             if not self._in_part or left < self._room // 16:
                 return f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
-            text = self._part(resource, text, left * CHARS_PER_TOKEN)
-        else:
-            self._cut.pop(resource, None)
+            self._asked[resource] = self._part(resource, text, left * CHARS_PER_TOKEN)
+            more = self._cut[resource] < len(text)
+            return f"`{resource}` has no room whole: asked for again, its next part is shown." if more else ""
+        self._cut.pop(resource, None)
         self._asked[resource] = text
         return ""
 

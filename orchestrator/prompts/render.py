@@ -111,6 +111,7 @@ NOTE_SLOTS: Mapping[str, frozenset[str]] = {
     "notes/whole_files": frozenset(),
     "notes/more_tests": frozenset({"file"}),
     "notes/new_test_file": frozenset({"file"}),
+    "notes/suite_stays": frozenset(),
     "notes/stage_contract": frozenset({"schema"}),
     "notes/plan_instructions": frozenset(),
 }

@@ -190,6 +190,9 @@ async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part(end:
         await shown.show(["long.py", "short.py"] if not number else ["long.py"], [])
         seen += shown.slots["shown_files"]
         assert ("left out" in seen) == ("long.py" not in shown.in_full)
+        ends = f"line 3999{end}" in shown.slots["shown_files"]
+        to_its_end = ends and f"line 0{end}" not in shown.slots["shown_files"]
+        assert ("asked for again, its next part is shown" in shown.slots["shown_files"]) is not to_its_end
     assert [number for number in range(4000) if f"line {number}{end}" not in seen] == []
     assert "A = 1" in shown.slots["shown_files"]
     await shown.show(["short.py"], [])

@@ -197,6 +197,7 @@ async def test_an_older_test_that_expects_what_the_story_changes_is_changed_wher
     if files:
         assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "amendment 1", "suite 2"]
         assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A)
+        assert "it stays as you wrote it" in stand.step.prompts[-1].text
         assert outcome.tests.cases[0].criterion == "it works"
         (event,) = stand.sink.named("older_test_rewritten")
         assert event.data["reason"] == LIMIT["reason"]
