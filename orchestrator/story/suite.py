@@ -1,7 +1,7 @@
 """The story's suite: written once, committed, frozen."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from orchestrator.checks.suite import check_older, names_of_tests, without_older
@@ -28,7 +28,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
-    suite = await _own_tests(stage, plan, suite, surface, {})
+    suite = await _own_tests(stage, plan, suite, surface, {}, brief.skipped)
     progress.note_findings(written.findings)
     await _commit(stage, progress, suite, "Add tests", _criteria(stage, suite))
     await _tell_older(stage, brief, suite)
@@ -57,7 +57,7 @@ async def replace_suite(
     suite, before = written.suite, faulty.suite
     if suite is None or suite.changes == before.changes:
         return None
-    suite = await _own_tests(stage, plan, suite, progress.surface, older)
+    suite = await _own_tests(stage, plan, suite, progress.surface, older, brief.skipped)
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
@@ -76,10 +76,18 @@ async def replace_suite(
 
 
 async def _own_tests(
-    stage: Stage, plan: Breakdown, suite: TestSuite, surface: Surface, before: Mapping[str, str]
+    stage: Stage,
+    plan: Breakdown,
+    suite: TestSuite,
+    surface: Surface,
+    before: Mapping[str, str],
+    skipped: Collection[str],
 ) -> TestSuite:
-    """Returns the suite without the tests that its file held before the story; `before` has what suites changed."""
-    suite = without_skipped(suite, stage.older.base)
+    """Returns the suite without the tests that its file held before the story; `before` has what suites changed.
+
+    Of older tests that it rewrites, those that were `skipped` at the base commit need not run.
+    """
+    suite = without_skipped(suite, skipped)
     path = suite.test_file
     planned = path in {change.file for change in plan.tests_to_change}
     if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
@@ -88,18 +96,17 @@ async def _own_tests(
     return without_older(suite, texts[path]) if path in texts else suite
 
 
-def without_skipped(suite: TestSuite, base: TestReport | None) -> TestSuite:
-    """Returns the suite, of which those older tests need not run that were skipped at the base commit as well.
-
-    They are for another system or version; one that its tester skips is expected, as any that ran.
-    """
-    own = {case.name for case in suite.test_cases}
-    cases = [case for case in (base.cases if base is not None else ()) if case.file in suite.files]
+def skipped_in(base: TestReport, files: Collection[str]) -> tuple[str, ...]:
+    """Returns the tests of these files that were only skipped: they are for another system or version."""
+    cases = [case for case in base.cases if case.file in files]
     ran = {case.name for case in cases if case.result is not CaseResult.SKIPPED}
-    skipped = {case.name for case in cases} - ran - own
-    return suite.model_copy(
-        update={"expected_names": tuple(name for name in suite.expected_names if name not in skipped)}
-    )
+    return tuple(sorted({case.name for case in cases} - ran))
+
+
+def without_skipped(suite: TestSuite, skipped: Collection[str]) -> TestSuite:
+    """Returns the suite, of which these older tests need not run; its own are expected, as any that ran."""
+    left = {*skipped} - {case.name for case in suite.test_cases}
+    return suite.model_copy(update={"expected_names": tuple(name for name in suite.expected_names if name not in left)})
 
 
 async def put_in_place(
@@ -131,7 +138,7 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
     texts = await stage.read([*story_files(plan), *listed])
     about = "\n".join(f"{one.criterion} {one.test}" for one in plan.acceptance_tests)
     about = "\n".join((about, *(task.description for task in plan.tasks)))
-    place = await _place(stage, plan, now) if stage.policies.steps else SuitePlace()
+    place = await _place(stage, plan, now, listed) if stage.policies.steps else SuitePlace()
     return SuiteBrief(
         parts=parts_of({path: texts[path] for path in story_files(plan) if path in texts}, about),
         breakdown=plan,
@@ -143,6 +150,7 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
         place="" if place.file in listed else place.file,
         covered=None if place.file in listed else place.near.get(place.file),
         near={path: text for path, text in place.near.items() if path != place.file and path not in listed},
+        skipped=place.skipped,
     )
 
 
@@ -151,9 +159,11 @@ class SuitePlace(Value):
 
     file: str = ""
     near: dict[str, str] = {}
+    skipped: tuple[str, ...] = ()
+    """Tests of it, and of those that the story changes, that were skipped at the base commit."""
 
 
-async def _place(stage: Stage, plan: Breakdown, surface: Surface) -> SuitePlace:
+async def _place(stage: Stage, plan: Breakdown, surface: Surface, listed: Collection[str]) -> SuitePlace:
     """Chooses the test file that covers the story's files, or a name for a new one, as a durable step."""
     sources = story_files(plan)
     exports = {entry.path: entry.names for entry in surface.exports if entry.path in sources}
@@ -166,7 +176,10 @@ async def _place(stage: Stage, plan: Breakdown, surface: Surface) -> SuitePlace:
         found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports, words)
         more = await stage.workspace.read(stage.story_id, [path for path in found.near if path not in texts])
         every = {**texts, **more}
-        return SuitePlace(file=found.file, near={path: every[path] for path in found.near if path in every})
+        near = {path: every[path] for path in found.near if path in every}
+        base = stage.older.base
+        skipped = skipped_in(base, {found.file, *listed}) if base is not None else ()
+        return SuitePlace(file=found.file, near=near, skipped=skipped)
 
     return await stage.step.step("suite_place", work, SuitePlace)
 

@@ -408,6 +408,8 @@ class SuiteBrief(Value):
     """Text of that file before the story; None where it is new."""
     near: dict[str, str] = {}
     """Texts of the nearest existing tests and of the helpers that they use."""
+    skipped: tuple[str, ...] = ()
+    """Older tests, of files that the suite may change, that were skipped at the base commit."""
     faulty: Faulty | None = None
     """The suite it takes the place of."""
 
