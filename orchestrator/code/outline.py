@@ -107,10 +107,19 @@ def _class(node: ast.ClassDef) -> Iterator[Definition]:
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: str) -> Definition:
     kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
-    marks = " ".join(f"@{ast.unparse(one)}" for one in node.decorator_list)
+    marks = _marks(node.decorator_list)
     told = _short(f"{marks} {kind} {node.name}({ast.unparse(node.args)}){returns}")
     first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
     return Definition(node.name, first, node.end_lineno or node.lineno, f"{indent}{told}")
+
+
+def _marks(decorators: Sequence[ast.expr]) -> str:
+    """Returns decorators as they stand; those of a command with ten options, which would hide its name, by theirs."""
+    told = " ".join(f"@{ast.unparse(one)}" for one in decorators)
+    if len(told) <= MAX_SIGNATURE // 2:
+        return told
+    named = (f"{ast.unparse(one.func)}(…)" if isinstance(one, ast.Call) else ast.unparse(one) for one in decorators)
+    return _short(" ".join(f"@{name}" for name in dict.fromkeys(named)), MAX_SIGNATURE // 2)
 
 
 # At the margin, or behind `export`: what follows up to the body is the signature.

@@ -351,6 +351,7 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
     rank = {
         one: 10 * (one in named)
         + 5 * (one in inside)
+        + 5 * _is_heading_in(one.name, wanted)
         + sum(1 / spread[word] for word in words_of(one.name.replace("_", " ")) & wanted)
         for one in found
     }
@@ -370,6 +371,12 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
         part = fence("\n".join(lines[start - 1 : end]), language_of(path))
         told.append(f"Lines {start} to {min(end, len(lines))}:\n{part}")
     return "\n\n".join(told)
+
+
+def _is_heading_in(name: str, wanted: frozenset[str]) -> bool:
+    """Returns whether a text has all words of a section's heading, in whatever order."""
+    words = words_of(name)
+    return not name.isidentifier() and bool(words) and words <= wanted
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

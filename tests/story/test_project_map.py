@@ -163,6 +163,15 @@ def test_of_a_long_document_the_sections_are_shown_that_a_task_is_about() -> Non
     rst = "Shop\n====\n\n" + "".join(f"Part {n}\n-------\n\nText of part {n}.\n\n" * 2 for n in range(90))
     rst += "Waiting for parcels\n~~~~~~~~~~~~~~~~~~~\n\nFirst line.\n\nLast line.\n\nEnd\n~~~\n"
     assert "First line.\n\nLast line." in in_part("index.rst", rst, "mention it under Waiting for parcels")
+    # sqlite-utils: no word of the heading is rare, and the section that has them all is meant.
+    rst = "CLI\n===\n\n" + "".join(
+        f"{verb} {noun}\n{'=' * 20}\n\nText of {verb} {noun}.\n\n" * 2
+        for verb in ("Listing", "Creating", "Dropping", "Renaming", "Showing")
+        for noun in ("tables", "views", "indexes", "rows")
+    )
+    rst += "Listing triggers\n================\n\nText of triggers.\n\n" + "Filler\n\n" * 900
+    assert "Text of triggers." not in in_part("cli.rst", rst, "in the section about listing tables")
+    assert "Text of Listing tables." in in_part("cli.rst", rst, "in the section about listing tables")
     names = [f"get{n}" for n in range(300)]
     markdown = "# API\n\n" + "".join(f"### `{name}(input, key)`\n\nText of {name}.\n\n" for name in names)
     assert "Text of get250." in in_part("README.md", markdown, "described beside get250")
@@ -178,6 +187,11 @@ def test_outlines_name_what_can_be_built_on() -> None:
         "class A(B): x: int",
         "  @property async def f(self)",
         "def _g(a=1)",
+    ]
+    # sqlite-utils: the name stands behind the options of a command.
+    options = "".join(f"@click.option('--{name}', help='Include {name} for each table')\n" for name in "abcdefgh")
+    assert told("cli.py", f"@cli.command()\n{options}@output_options\ndef tables(path, a): ...\n") == [
+        "@cli.command(…) @click.option(…) @output_options def tables(path, a)"
     ]
     # Read as the checks read it: with a byte order mark, and where the running Python is older than the text.
     assert told("a.py", "\ufeffdef f[T](a: T) -> T: ...\n") == ["def f(a: T) -> T"]
