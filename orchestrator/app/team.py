@@ -17,10 +17,12 @@ from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.personas.session import Desk
+from orchestrator.prompts.context import render_story
 from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.settings import Environment, Policies, Settings, packaged
 from orchestrator.story.context import SCANS_AT_ONCE, Stage
 from orchestrator.story.older_tests import OlderTests
+from orchestrator.story.project_map import in_part
 from orchestrator.story.story import run_story
 
 StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
@@ -66,7 +68,21 @@ def story_body(
         async def look(paths: Sequence[str]) -> Mapping[str, str]:
             return await step.step("look", lambda _step_id: workspace.read(story, paths), dict[str, str])
 
-        desk = Desk(step=step, library=library, policies=policies, story=story, schemas=schemas, masks=masks, look=look)
+        about = render_story(brief.story)
+
+        def parts(path: str, text: str) -> str:
+            return in_part(path, text, about)
+
+        desk = Desk(
+            step=step,
+            library=library,
+            policies=policies,
+            story=story,
+            schemas=schemas,
+            masks=masks,
+            look=look,
+            in_part=parts,
+        )
         return await run_story(
             Stage(
                 brief=brief,

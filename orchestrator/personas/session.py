@@ -118,6 +118,8 @@ class Desk:
     """Masks for secrets in the prompts."""
     look: Look = _nothing
     """Reads files of the story's branch."""
+    in_part: Callable[[str, str], str] = lambda _path, _text: ""
+    """Returns of a long file, by path and text, what the story is about; "" where it has no such parts."""
 
     @cached_property
     def secrecy(self) -> Secrecy:
@@ -136,7 +138,8 @@ class Desk:
     def shown(self, *texts: Mapping[str, str]) -> Shown:
         """Returns what a prompt shows that has these texts whole; its persona may look at other files."""
         whole = {path: text for shown in texts for path, text in shown.items()}
-        return Shown(whole, self.look, self.policies.context_tokens, looks=self.policies.looks)
+        room, looks = self.policies.context_tokens, self.policies.looks
+        return Shown(whole, self.look, room, looks=looks, parts_of=self.in_part)
 
     def request(
         self, persona: str, purpose: Purpose, answer: type[AnswerValue], slots: Mapping[str, str], **more: Any

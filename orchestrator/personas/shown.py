@@ -1,6 +1,6 @@
 """Which files a request shows whole, and what its persona asks to be shown besides: one mechanism for all of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from orchestrator.core.action_plan import is_url
 from orchestrator.core.ports import Look
@@ -13,13 +13,22 @@ class Shown:
     was PRUNEd."""
 
     def __init__(
-        self, texts: Mapping[str, str], look: Look, room_tokens: int, *, looks: int, in_part: bool = True
+        self,
+        texts: Mapping[str, str],
+        look: Look,
+        room_tokens: int,
+        *,
+        looks: int,
+        in_part: bool = True,
+        parts_of: Callable[[str, str], str] = lambda _path, _text: "",
     ) -> None:
         """`texts` stand in the prompt anyway. `looks` replies that only ask to be shown something cost no attempt.
 
-        With `in_part` a file for which there is no room is shown with its middle left out, else not at all.
+        With `in_part` a file for which there is no room is shown as `parts_of` chooses, or where that says nothing with
+        its middle left out, and otherwise not at all.
         """
         self._texts, self._look, self._room, self._in_part = dict(texts), look, room_tokens, in_part
+        self._parts_of = parts_of
         self._asked: dict[str, str] = {}
         self._cut: dict[str, int] = {}
         """Path of a file that is not shown whole → how many of its characters were, from the beginning."""
@@ -83,7 +92,11 @@ class Shown:
         if tokens(text) > left:
             if not self._in_part or left < self._room // 16:
                 return f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
-            self._asked[resource] = self._part(resource, text, left * CHARS_PER_TOKEN)
+            parts = self._parts_of(resource, text) if resource not in self._cut else ""
+            if parts and tokens(parts) <= left:
+                self._asked[resource], self._cut[resource] = parts, 0  # asked for again, it is shown from its beginning
+            else:
+                self._asked[resource] = self._part(resource, text, left * CHARS_PER_TOKEN)
             more = self._cut[resource] < len(text)
             return f"`{resource}` has no room whole: asked for again, its next part is shown." if more else ""
         self._cut.pop(resource, None)

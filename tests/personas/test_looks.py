@@ -199,6 +199,23 @@ async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part(end:
     assert "`short.py` is shown in full already." in shown.slots["shown_files"]
 
 
+async def test_of_files_without_room_the_parts_that_the_story_is_about_are_shown_first() -> None:
+    """Three sources of sqlite-utils that a plan depends on are each longer than the room for all of them."""
+    texts = {name: f"def {name}():\n    pass\n" * 3000 for name in ("cli", "docs", "tests")}
+
+    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
+        return texts
+
+    shown = Shown({}, look, 8000, looks=9, parts_of=lambda path, _text: f"the part of {path}")
+    await shown.show([*texts], [])
+    told = shown.slots["shown_files"]
+    assert [f"the part of {name}" in told and f"`{name}` has no room whole" in told for name in texts] == [True] * 3
+    assert not shown.in_full
+    await shown.show(["cli"], [])
+    assert "the part of cli" not in shown.slots["shown_files"]
+    assert "def cli():" in shown.slots["shown_files"]
+
+
 async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:
     at = at_desk("jordan", "analysis", *["READ shop.py"] * 3)
     assert not await analyses(at.desk)
