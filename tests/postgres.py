@@ -38,7 +38,7 @@ with open(log, "ab") as file:
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, **rights)
 print(server.pid, flush=True)
 while server.poll() is None:
-    if select.select([0], [], [], 0.02)[0]:
+    if select.select([0], [], [], 0.1)[0]:
         server.send_signal(signal.SIGQUIT)
         server.wait()
 """

@@ -29,7 +29,8 @@ class DaemonBench(Bench):
     def _words(self, *, named: bool = True) -> list[str]:
         words = ["serve", "--backlog", "backlog.csv", "--repo", "repo", "--port", "0", "--provider", "scripted"]
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
-        for setting in ("provider.wait_initial_s=0.2", "serve.poll_s=0.1", "shutdown.grace_s=5", *self.settings):
+        usual = ("provider.wait_initial_s=0.2", "serve.poll_s=0.1", "shutdown.grace_s=5")
+        for setting in (*usual, *self.runner, *self.settings):
             words += ["--set", setting]
         return words
 
@@ -44,9 +45,11 @@ class DaemonBench(Bench):
     def until_done(self, process: Forked) -> Ended:
         """Until the sprint has ended or the process has; the daemon is then told to end."""
         deadline = time.monotonic() + self.patience_s
+        looked = time.monotonic()
         while process.poll() is None and not (self.told("sprint_ended") and self._listens(process)):
             assert time.monotonic() < deadline, (process.kill(), *process.communicate())
-            time.sleep(0.02)
+            time.sleep(max(0.02, 4 * (time.monotonic() - looked)))
+            looked = time.monotonic()
         process.send_signal(signal.SIGTERM)
         return self.ended(process)
 

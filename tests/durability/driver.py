@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ import psycopg
 from orchestrator.core.history import event_of
 from orchestrator.storage.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
-from tests.support import Team
+from tests.effort import is_quick
+from tests.support import PLAIN_TESTS, Team
 from tests.zygote import Forked, zygote
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +54,12 @@ class Aftermath:
     events: dict[str, list[str]]
 
 
+@lru_cache(4096)
+def _event(body: str) -> Any:
+    """An event as it is stored; the same are read again at each look."""
+    return event_of(body).model_dump(mode="json")
+
+
 class Bench:
     """One folder with backlog, script, repository and state, and the processes that work on it."""
 
@@ -69,6 +77,8 @@ class Bench:
         self.folder, self.database = folder, database
         self.settings, self.more = settings, more
         """`--set` of every command; further words of `run`."""
+        self.runner: tuple[str, ...] = (PLAIN_TESTS,) if is_quick() else ()
+        """The setting by which tests of stories are run; pytest in `make soak`."""
         self.source = ROOT
         """The sources that commands run; a test may name another release's."""
         self.patience_s = 60.0
@@ -98,7 +108,7 @@ class Bench:
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
         words += ["--sprint", SPRINT] if named else []
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
-        for setting in ("provider.wait_initial_s=0.2", *self.settings):
+        for setting in ("provider.wait_initial_s=0.2", *self.runner, *self.settings):
             words += ["--set", setting]
         return words
 
@@ -215,9 +225,9 @@ class Bench:
         try:
             if self.database:
                 with psycopg.connect(self.database) as server:
-                    return [event_of(body).model_dump(mode="json") for (body,) in server.execute(query)]
+                    return [_event(body) for (body,) in server.execute(query)]
             with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
-                return [event_of(body).model_dump(mode="json") for (body,) in connection.execute(query)]
+                return [_event(body) for (body,) in connection.execute(query)]
         except (sqlite3.OperationalError, psycopg.errors.UndefinedTable, psycopg.OperationalError):
             return []
 

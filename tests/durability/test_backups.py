@@ -30,6 +30,7 @@ def ends_alike(bench: Bench, file: Path, undisturbed: Aftermath) -> int:
     asked = {told(entry["key"], entry["turn"]) for entry in kept if entry["ended"] == "reply"}
     words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl"]
     words += ["--sprint", SPRINT, "--call-log", str(log), "--set", "provider.wait_initial_s=0.2"]
+    words += [word for setting in bench.runner for word in ("--set", setting)]
     ended = command(bench, home, *words)
     calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     again = [told(call, call["turn"]) for call in calls]

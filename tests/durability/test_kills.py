@@ -96,6 +96,7 @@ def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
 def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
     """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written again."""
     bench = Bench(tmp_path, {"NFR-001": "None"}, script=_attempts(), more=MANY)
+    bench.runner = ()  # a test with a fixture
     make_repo(tmp_path / "repo", {"tests/test_old.py": "def test_old():\n    assert len('old') == 3\n"})
     # the refused suite; its repetition; an analysis; the architect's word; another analysis; the suite written again
     for journalled in (3, 4, 6, 7, 9, 11):

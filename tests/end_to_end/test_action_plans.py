@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
 from tests.answers.action_plan_text import render_plan
-from tests.support import Played, Team, make_repo, play, suite_text, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, make_repo, play, suite_text, write_backlog
 
 CRLF = "def value():\r\n    return 0\r\n"
 WHOLE = "def value():\n    return 1\n"
@@ -64,7 +64,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     for _ in range(3):
         says(team, "TAKES", Create(path="takes.py", content=WHOLE), Delete(path="kept.py"))
     backlog = write_backlog(folder / "backlog.csv", "WORKS", "MENDS", "INSTALLS", "TAKES")
-    return play(folder, team, backlog, repo=make_repo(folder / "repo", BASE))
+    return play(folder, team, backlog, PLAIN_TESTS, repo=make_repo(folder / "repo", BASE))
 
 
 def test_a_file_is_read_first_and_edited_then(played: Played) -> None:

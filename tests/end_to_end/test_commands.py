@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support import Played, Team, make_repo, play, suite_text, task, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, make_repo, play, suite_text, task, write_backlog
 
 MODULE = "def value():\n    return 1\n"
 BOMB = "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        time.sleep(0.05)\n"
@@ -58,6 +58,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         folder,
         team,
         backlog,
+        PLAIN_TESTS,
         *limits,
         repo=make_repo(folder / "repo", {"keep.txt": "kept\n", ".gitignore": "generated/\n"}),
     )

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.core.secrets import Masks
 from tests.support import (
+    PLAIN_TESTS,
     Team,
     git,
     make_repo,
@@ -68,7 +69,7 @@ class Ran:
         environment = plain_environment(
             ORCHESTRATOR_HOME=str(folder / "state"), OPENAI_API_KEY=OURS, DATABASE_PASSWORD=OURS
         )
-        limits = ["--set", "sprint.stop_after_failures=0", "--set", "test.max_attempts=2"]
+        limits = ["--set", "sprint.stop_after_failures=0", "--set", "test.max_attempts=2", "--set", PLAIN_TESTS]
         args = ["run", str(backlog), "--repo", str(self.repo), "--script", str(script), "--json", *limits]
         self.done = run_cli(args, folder, environment)
         self.report: dict[str, Any] = json.loads(self.done.stdout)

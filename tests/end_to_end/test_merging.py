@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Played, Team, breakdown, git, make_repo, play, suite_text, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, breakdown, git, make_repo, play, suite_text, write_backlog
 
 OLD_TEST = "def test_old():\n    assert 1 == 2\n\n\ndef test_fine():\n    assert True is not None\n"
 NAMES = """from pathlib import Path
@@ -28,7 +28,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     team.plan("AFTER", ["after.py"])
     return play(
         folder, team, write_backlog(folder / "backlog.csv", "RED-1", "RED-2", "CON-1", "CON-2", "AFTER < CON-1, CON-2"),
-        repo=repo, push_to="sprint-result",
+        PLAIN_TESTS, repo=repo, push_to="sprint-result",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.end_to_end.garden import CONTENT, RAN, ROWS
-from tests.support import Played, Team, breakdown, git, make_repo, play, suite, task
+from tests.support import PLAIN_TESTS, Played, Team, breakdown, git, make_repo, play, suite, task
 
 SAID = 'in_order(names): "A2" comes before "A10",\nletters count first'
 """What no JSON string may hold as it is."""
@@ -74,7 +74,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         build(team)
     backlog = folder / "garden.csv"
     backlog.write_bytes(CONTENT)
-    return play(folder, team, backlog, repo=make_repo(folder / "repo", {"README.md": "Garden\n"}), stories=RAN)
+    return play(
+        folder, team, backlog, PLAIN_TESTS, repo=make_repo(folder / "repo", {"README.md": "Garden\n"}), stories=RAN
+    )
 
 
 def test_the_three_are_done_one_after_the_other(played: Played) -> None:

@@ -16,7 +16,7 @@ from orchestrator.settings import Policies, Settings, load
 from orchestrator.settings.load import Environment
 from orchestrator.storage.state_folder import StateFolder
 from tests.prompts.packaged import packaged_files, packaged_library
-from tests.support import ALL_PASS, Played, Team, plain_environment, play, suite_text, write_backlog
+from tests.support import ALL_PASS, PLAIN_TESTS, Played, Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
 
@@ -59,7 +59,7 @@ def played(folder: Path) -> Played:
     (mine / "suite_plan.md").write_text(packaged_files()["tester/suite_plan"] + "\nBe kind.\n")
     backlog = write_backlog(folder / "b.csv", "NFR-001", "RED", "LAST")
     prompts = f"prompts.dir={folder / 'prompts'}"
-    return play(folder / "run", team(), backlog, "concurrency.stories=1", "test.max_attempts=1", prompts)
+    return play(folder / "run", team(), backlog, "concurrency.stories=1", "test.max_attempts=1", PLAIN_TESTS, prompts)
 
 
 def loaded(folder: Path) -> tuple[Settings, Environment]:

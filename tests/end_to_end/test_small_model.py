@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.prompts.packaged import packaged_library
-from tests.support import Played, Team, play, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, play, write_backlog
 
 FUNCTIONS = {
     "count_words": ("text", "return len(text.split())", "count_words('a b c') == 3"),
@@ -114,7 +114,7 @@ def played_by(folder: Path, names: tuple[str, ...]) -> Played:
         for number, name in enumerate(names, start=1)
     ]
     backlog = write_backlog(folder / "backlog.csv", *rows)
-    return play(folder, small_model(names), backlog, "review.enabled=false", "test.max_attempts=2")
+    return play(folder, small_model(names), backlog, "review.enabled=false", "test.max_attempts=2", PLAIN_TESTS)
 
 
 @pytest.mark.parametrize("names", [FEW, pytest.param(tuple(FUNCTIONS), marks=pytest.mark.soak)], ids=["three", "all"])
