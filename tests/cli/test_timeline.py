@@ -15,7 +15,17 @@ from orchestrator.core.event import Event
 from orchestrator.core.finding import major
 from orchestrator.core.sprint import TaskStatus
 from orchestrator.reports.path import as_data, timeline
-from tests.support import Team, breakdown, plain_environment, play, run_cli, suite_text, task, write_backlog
+from tests.support import (
+    PLAIN_TESTS,
+    Team,
+    breakdown,
+    plain_environment,
+    play,
+    run_cli,
+    suite_text,
+    task,
+    write_backlog,
+)
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -159,7 +169,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     walk(team)
     gate = ("gate.mode=always", "gate.timeout_s=0.01", "gate.on_timeout=approve")
     backlog = write_backlog(folder / "b.csv", "WALK", "NEVER", "LATER < NEVER")
-    played = play(folder, team, backlog, "test.max_attempts=2", *gate)
+    played = play(folder, team, backlog, "test.max_attempts=2", PLAIN_TESTS, *gate)
     assert played.status("WALK") == "done"
     return folder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Team, plain_environment, write_backlog
+from tests.support import PLAIN_TESTS, Team, plain_environment, write_backlog
 from tests.zygote import zygote
 
 Start = Callable[..., "Terminal"]
@@ -71,7 +71,7 @@ def test_other_terminals_follow_a_run_to_its_sudden_end(tmp_path: Path, start: S
     write_backlog(tmp_path / "backlog.csv", "US-1", "US-2 < US-1", "US-3 < US-2")
     logs = start("logs", "-f")
     logs.until("waiting: there is no sprint in")
-    run = start("run", "backlog.csv", "--script", "team.jsonl")
+    run = start("run", "backlog.csv", "--script", "team.jsonl", "--set", PLAIN_TESTS)
     assert "\x1b[32m" in logs.until("US-1 is done").rpartition("US-1 is done")[0].splitlines()[-1]
     warnings = start("logs", "-f", "--story", "US-2", "--level", "warn")
     assert "\x1b[33m" in warnings.until("[sent back]")

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from tests.support import Team, make_repo, play, write_backlog
+from tests.support import PLAIN_TESTS, Team, make_repo, play, write_backlog
 
 APART = ("mirrors", "worktrees", "environments")
 
@@ -26,7 +26,8 @@ def test_a_run_leaves_nothing_that_others_can_open(tmp_path: Path) -> None:
     team.suite("ONE", text + "    open('made', 'w').close()\n    assert os.stat('made').st_mode & 0o777 == 0o644\n")
     before = os.umask(0o022)
     try:
-        played = play(tmp_path / "run", team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="out")
+        backlog = write_backlog(tmp_path / "b.csv", "ONE")
+        played = play(tmp_path / "run", team, backlog, PLAIN_TESTS, repo=repo, push_to="out")
         os.umask(0)
         play(tmp_path / "wide", Team(), write_backlog(tmp_path / "c.csv", "TWO"), repo=make_repo(tmp_path / "other"))
     finally:

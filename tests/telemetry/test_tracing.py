@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from orchestrator.telemetry.tracing import QUEUE, SpanFold, Traces, collector, traced
-from tests.support import Team, plain_environment, play, task_id, write_backlog
+from tests.support import PLAIN_TESTS, Team, plain_environment, play, task_id, write_backlog
 
 
 @dataclass
@@ -66,7 +66,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     team.suite("US-1", "from us_1 import value\n\n\ndef test_us_1():\n    assert value() == 1\n")
     team.analyse("US-1", ("us_1.py", "return 1"))
     team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
-    played = play(folder, team, write_backlog(folder / "backlog.csv", "US-1", "US-2"), sprint="S1")
+    played = play(folder, team, write_backlog(folder / "backlog.csv", "US-1", "US-2"), PLAIN_TESTS, sprint="S1")
     assert (played.status("US-1"), played.status("US-2")) == ("done", "failed")
     return played.events
 
