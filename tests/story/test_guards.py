@@ -28,6 +28,7 @@ from orchestrator.sprint.dry_run import StoryCalls, most_calls
 from orchestrator.storage.reply_journal import WorkflowJournal
 from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.answers.action_plan_text import render_plan
+from tests.effort import examples, is_quick
 from tests.prompts.packaged import packaged_library
 from tests.story.test_story import Moving
 from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
@@ -346,11 +347,11 @@ LARGE: list[dict[str, dict[str, Any]]] = [
     {},
     {
         "provider": {"max_attempts": 1},
-        "plan": {"max_iterations": 3, "expected_tasks": 3},
+        "plan": {"max_iterations": 3, "expected_tasks": 2},
         "review": {"max_iterations": 5},
     },
     {
-        "provider": {"max_attempts": 3},
+        "provider": {"max_attempts": 2},
         "plan": {"expected_tasks": 2},
         "review": {"max_iterations": 3, "reviewers": ["a", "b"]},
     },
@@ -391,7 +392,7 @@ def any_kind(chosen: Settings, seed: int) -> Say:
     return say
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 async def test_no_part_of_a_story_exceeds_its_budget_whatever_comes(tmp_path: Path, seed: int) -> None:
     chance = random.Random(-seed)
     chosen = settings(
@@ -423,8 +424,8 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
         "test": {"max_attempts": 2},
     }
     most = most_calls(settings(**small)).total
-    ended = Counter[str]()
-    caps = sorted({*range(1, most, 3), *range(most - 4, most + 1)})
+    whole = list[int]()
+    caps = sorted({*range(1, most, 8 if is_quick() else 3), *range(most - 4, most + 1)})
     for cap in caps:
         chosen = settings(**small, budget={"calls_per_story": cap})
         stand = Stand(tmp_path / str(cap), chosen, Worst(chosen), stories=[red(1)], **NOT_MERGED, **UNNOTICED)
@@ -433,11 +434,11 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
         told = [finding for finding in outcome.findings if finding.code == "budget.calls"]
         assert len(told) == (cap < most), outcome.findings
         assert not told or f"({cap})" in told[0].message
-        ended[outcome.status] += 1
+        whole += [cap] * (outcome.status is StoryStatus.NEEDS_ATTENTION)
         if outcome.status is StoryStatus.FAILED:
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only a stronger suite and its merge are not asked for any more.
-    assert ended == {"failed": len(caps) - 9, "needs_attention": 9}
+    assert whole == [cap for cap in caps if cap >= most - 16]
 
 
 async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:

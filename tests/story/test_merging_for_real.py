@@ -1,4 +1,4 @@
-"""Stories that do not go together, with real git and real pytest, one after the other and so in a known order."""
+"""Stories that do not go together, with real git and real runs of tests, one after the other: in a known order."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from orchestrator.settings.policies import STEPS
 from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.sandboxes import TIERS, sandbox
 from tests.story.test_story import LIBRARY, codes, provider
-from tests.support import Team, delivery, git, make_repo, plain_environment
+from tests.support import PLAIN_TESTS, Team, delivery, git, make_repo, plain_environment
 
 RATES = "RATE = 1\n\n\ndef total(count):\n    return count * RATE\n"
 INVOICE = "from rates import RATE\n\n\ndef invoice():\n    return RATE * 3\n"
@@ -65,8 +65,9 @@ class Sprint:
         if merge is not None:
             self.team.say("alex", story, "merge", delivery(story, 1, merge), task=1)
 
-    def run(self) -> list[StoryOutcome]:
-        settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(self.folder)), self.folder)
+    def run(self, *overrides: str) -> list[StoryOutcome]:
+        home = plain_environment(ORCHESTRATOR_HOME=str(self.folder))
+        settings, environment = load(None, overrides, home, self.folder)
         runner = project_runner(settings, environment, self.folder / "environments", sandbox(TIERS[0]))
         return asyncio.run(self._run(runner, git(self.repo, "rev-parse", "HEAD")))
 
@@ -104,13 +105,13 @@ def test_a_mend_that_undoes_what_was_merged_or_breaks_the_storys_own_test_is_not
     sprint.deliver("US-1", {"rates.py": RATES.replace("1", "2")}, doubled)
     sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"rates.py": RATES})
     sprint.deliver("US-3", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED.replace("3", "4")})
-    first, undoes, breaks = sprint.run()
+    first, undoes, breaks = sprint.run(PLAIN_TESTS)
     assert first.status is StoryStatus.DONE
     assert undoes.status is breaks.status is StoryStatus.NEEDS_ATTENTION
     assert "merge.red" in codes(undoes)
     assert "RATE = 2" in sprint.result("rates.py")
     (red,) = [finding for finding in breaks.findings if finding.code == "merge.red"]
-    assert "assert 4 == 3" in red.message
+    assert "test_invoice: AssertionError" in red.message
     assert breaks.tests.failed == 1, "the report tells the last run"
 
 
@@ -128,7 +129,7 @@ def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_b
         own = f"\n\ndef test_{name}():\n    assert {name}() == 1\n"
         text = f"from {name} import {name}\n" + (SHOP_TESTS if there else "from one import one\n") + own
         sprint.deliver(story, {f"{name}.py": f"def {name}():\n    return 1\n"}, text, file=SHOP)
-    first, second = sprint.run()
+    first, second = sprint.run(PLAIN_TESTS)
     assert [one.status for one in (first, second)] == [StoryStatus.DONE] * 2, second.findings
     assert [case.name for case in second.tests.cases] == ["test_three"]
     assert sprint.prompts == []
@@ -149,7 +150,7 @@ def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Pat
     sprint.team.deliver(mends, 1, {"value.py": "import part\n\n\ndef value():\n    return part.PART + 1\n"})
     more = f"{old}\n\ndef test_more():\n    assert value()\n"
     sprint.team.suite(mends, more, "tests/test_value.py")
-    first, second = sprint.run()
+    first, second = sprint.run(PLAIN_TESTS)
     assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
     assert "merge.red" in codes(second)
     assert "test_value" in next(one.message for one in second.findings if one.code == "merge.red")
@@ -263,7 +264,7 @@ def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> No
         code = f"def {member}():\n    return '{member}'\n"
         test = f"from {member}_page import {member}\n\n\ndef test_{member}():\n    assert {member}() == '{member}'\n"
         sprint.deliver(story, {f"{member}/package.json": f"{manifest}\n", f"{member}_page.py": code}, test)
-    outcomes = sprint.run()
+    outcomes = sprint.run(PLAIN_TESTS)
     assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
     assert sprint.prompts == [], "the developer is not asked about the lock file"
     subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")

@@ -212,11 +212,9 @@ HONEST: dict[str, dict[str, str]] = {
         "    assert value() == 2\n\n\ndef test_two():\n    assert open('made')\n",
         "tests/test_windows.py": TWO.replace("\n", "\r\n"),
     },
-    "chosen by words": {
-        **ini("addopts = -k one -x -q -rA --strict-markers\nxfail_strict = true"), "tests/test_app.py": TWO,
-    },
-    "chosen by marks": {
-        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-m', 'fast']\nmarkers = ['fast']\n",
+    "chosen by words and marks": {
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-m fast -k one -x -q -rA --strict-markers'\n"
+        "markers = ['fast']\nxfail_strict = true\n",
         "tests/test_app.py": f"{ONE}import pytest\n\n\n@pytest.mark.fast\ndef test_one():\n    assert value() == 2\n",
     },
     "names and a fixture of its own": {
@@ -274,8 +272,7 @@ async def shown_by_all(folder: Path, files: dict[str, str], names: tuple[str, ..
     write_tree(root, {**files, older: text})
     runner = runner_in(folder, timeout_s=20)
     alone = await runner.run(root, files=own, expected_names=names, key="story")
-    whole = await runner.run(root, expected_names=names, key="story")
-    if not (alone.green and whole.green):
+    if not alone.green or not (whole := await runner.run(root, expected_names=names, key="story")).green:
         return False
     proof = await runner.prove_whole(root, whole.cases, key="story", own=own)
     assert all((root / name).read_bytes() == files[name].encode() for name in own)
