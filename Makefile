@@ -42,8 +42,8 @@ $(VENV)/.dev: $(VENV)/.run constraints.txt
 demo: $(VENV)/.run
 	@$(BIN)/orchestrator demo $(ARGS)
 
-# Whole files go to the workers, in their order: a file's fixtures are made once, and the files that take longest
-# (durability) are not left for the end. Bytecode is kept: else each worker would compile every test again.
+# Whole files go to the workers, in their order: a file's fixtures are made once, and those that take longest are not left
+# for the end (tests/conftest.py). Bytecode is kept: else each worker would compile every test again.
 test: $(VENV)/.dev
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 

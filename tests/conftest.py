@@ -45,6 +45,8 @@ MAY_BLOCK = (
     ("tests/git/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
 )
 """Where our code may block an event loop, by file and function."""
+LONG = ("cli", "deploy", "durability", "end_to_end", "environments", "maintenance", "sandbox", "story", "test_runners")
+"""Rooms of whole sprints and real tools, whose files take seconds to a minute."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,6 +66,11 @@ def pytest_collection(session: pytest.Session) -> None:
     for path in files[first:] + files[:first]:
         with suppress(Exception, pytest.skip.Exception):  # told when it is collected
             importlib.import_module(".".join(path.with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files come first: at the end no worker waits for another."""
+    items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LONG))
 
 
 def pytest_collection_finish() -> None:
