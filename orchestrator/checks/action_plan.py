@@ -138,8 +138,11 @@ def suite_value(
     own = [path for path in paths if path not in older] or [*so_far] or paths[:1]
     if len(own) != 1 or len(plan.actions) != len(created) + len(edited):
         verbs = ", ".join(f"`{action.verb}`" for action in plan.actions) or "no action"
-        fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`"
-        fix += f" but EDITs of {', '.join(f'`{path}`' for path in texts)}." if texts else "."
+        place = next(iter(covered), "")
+        what = f"EDITs of `{place}`, where the tests go" if place else "one CREATE, the test file"
+        also = ", ".join(f"`{path}`" for path in older)
+        fix = f"Answer with one plan that has under `## Action Plan` {what}, and nothing else"
+        fix += f" but EDITs of {also}." if also else "."
         return None, [major("suite.shape", f"a suite is one test file; the plan has {verbs}", fix=fix)]
     # A long file may have been shown in part: what FIND names exactly once is known well enough.
     world = PlanWorld(paths=frozenset(texts), texts=texts, context=frozenset(texts))

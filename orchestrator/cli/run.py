@@ -249,7 +249,10 @@ def format_summary(result: "RunResult") -> Iterator[str]:
 
 
 def _story_lines(story: StoryReport) -> Iterator[str]:
-    tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
+    held = story.tests
+    ran = held.passed + held.failed
+    tests = f"{held.passed}/{ran} tests" if ran else "no tests run"
+    tests += f", {held.run - ran} skipped" if held.run > ran else ""
     yield (
         f"  {story.id:<12} {status_word(story.status):<16} {counted(len(story.tasks), 'task')}, {tests}, "
         f"{told_calls(story.calls, story.looks)}, {story.duration_s:.1f} s"

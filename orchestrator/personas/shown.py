@@ -90,6 +90,8 @@ class Shown:
             return f"`{resource}` is not shown: it is no text file of the repository."
         left = self._room // 2 - sum(map(tokens, self._asked.values()))
         if tokens(text) > left:
+            if not self._in_part and tokens(text) > self._room // 2:
+                return f"`{resource}` is not shown: it is too long to be shown whole, whatever is pruned."
             if not self._in_part or left < self._room // 16:
                 return f"`{resource}` is not shown: no room is left; a line `PRUNE path` takes one away."
             parts = self._parts_of(resource, text) if resource not in self._cut else ""

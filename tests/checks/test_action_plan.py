@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.checks.action_plan import Applied, apply_plan, delivery_of, named_paths
+from orchestrator.checks.action_plan import Applied, apply_plan, delivery_of, named_paths, suite_value
 from orchestrator.checks.action_plan_files import PlanWorld, nearest
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from tests.effort import examples
@@ -234,3 +234,19 @@ def test_a_pair_changes_only_the_one_place_it_found(text: str, find: str, replac
             assert "\r" not in new
         elif "\n" not in text.replace("\r\n", ""):
             assert "\n" not in new.replace("\r\n", "")
+
+
+def test_tests_in_another_file_than_theirs_are_told_where_they_go() -> None:
+    """From ufo: tests were added to test/query.test.ts, where the prompt said test/utilities.test.ts."""
+    elsewhere = plan(edit("test/query.test.ts", ("a", "b")))
+    covered, older = {"test/utilities.test.ts": "a"}, {"test/old.test.ts": "a"}
+    start = "Answer with one plan that has under `## Action Plan` "
+    there = "EDITs of `test/utilities.test.ts`, where the tests go, and nothing else"
+    for given_older, given_covered, fix in [
+        ({}, covered, f"{there}."),
+        (older, covered, f"{there} but EDITs of `test/old.test.ts`."),
+        ({}, {}, "one CREATE, the test file, and nothing else."),
+    ]:
+        value, (said,) = suite_value(elsewhere, given_older, given_covered)
+        assert value is None
+        assert said.fix == f"{start}{fix}"

@@ -216,6 +216,15 @@ async def test_of_files_without_room_the_parts_that_the_story_is_about_are_shown
     assert "def cli():" in shown.slots["shown_files"]
 
 
+async def test_a_file_that_never_has_room_is_told_so() -> None:
+    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
+        return {"cli.rst": "word " * 40_000}
+
+    shown = Shown({}, look, 8000, looks=9, in_part=False)
+    await shown.show(["cli.rst"], [])
+    assert shown.slots["shown_files"] == "`cli.rst` is not shown: it is too long to be shown whole, whatever is pruned."
+
+
 async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:
     at = at_desk("jordan", "analysis", *["READ shop.py"] * 3)
     assert not await analyses(at.desk)
