@@ -100,16 +100,15 @@ def test_people_read_it_too(here: Path) -> None:
 def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here: Path) -> None:
     good = "def test_a():\n    assert True is not None\n\n\ndef test_b():\n    assert 1 == 2\n"
     repo = make_repo(here / "app", {"tests/test_a.py": good, "requirements.txt": "# none\n"})
+    (repo / "tests/test_a.py").write_text("import nosuch_package\n")  # what is not committed is not looked at
     code, _, text = looked("--repo", str(repo))
     said = json.loads(text)
     assert (code, said["environment"]["because"], said["environment"]["problem"]) == (0, ["requirements.txt"], "")
     assert {name: said["base"][name] for name in ("collected", "passed", "failed", "skipped")} == {
         "collected": 2, "passed": 1, "failed": 1, "skipped": 0,
     }  # fmt: skip
-    assert git(repo, "status", "--porcelain", "--ignored") == ""
+    assert git(repo, "status", "--porcelain", "--ignored") == "M tests/test_a.py"
     assert [path.name for path in here.iterdir()] == ["app"]
-    (repo / "tests/test_a.py").write_text("import nosuch_package\n")
-    assert looked("--repo", str(repo))[0] == 0, "what is not committed is not looked at"
     git(repo, "commit", "--quiet", "--all", "--message", "Broken")
     code, rows, text = looked("--repo", str(repo))
     assert (code, rows["base"]["ok"], json.loads(text)["base"]["collected"]) == (1, False, 0)

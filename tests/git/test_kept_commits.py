@@ -15,6 +15,7 @@ import pytest
 from orchestrator.core.delivery import KeptRefs, ObjectPack
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.storage.commit_store import PostgresCommitStore
+from tests.effort import is_quick
 from tests.git.git_samples import change, git, note, save, snapshot, user_repo
 from tests.git.test_kill import facts, finish, start
 from tests.postgres import IMMEDIATE, PostgresServer
@@ -180,7 +181,7 @@ async def test_a_commit_that_was_cancelled_while_it_was_kept_is_kept_by_the_next
 
 
 async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site) -> None:
-    (site.repo / "big.bin").write_bytes(os.urandom(20 * 1024 * 1024))
+    (site.repo / "big.bin").write_bytes(os.urandom(9 * 1024 * 1024))
     base = save(site.repo, "A large file")
     one, two = site.workspace("one", base=base), site.workspace("one", "s2", base=base)
     await one.prepare(site.repo)
@@ -193,11 +194,11 @@ async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site)
     packs = site.packs()
     assert [sprint for sprint, _ in packs] == [None, "s1", "s2", None]
     large, *small = [size for _, size in packs]
-    assert large > 20 * 1024 * 1024
+    assert large > 9 * 1024 * 1024
     assert max(small) < 1000
     with psycopg.connect(site.url) as connection:
         pieces = connection.execute(b"SELECT max(length(content)), count(*) FROM orchestrator_pack_pieces").fetchone()
-    assert pieces == (8 * 1024 * 1024, 3 + 3)
+    assert pieces == (8 * 1024 * 1024, 2 + 3)
 
     other = site.workspace("two", "s3", base=later.base)
     await other.prepare()
@@ -291,7 +292,7 @@ def test_machines_that_are_lost_at_any_moment_leave_the_same_result(tmp_path: Pa
         return tmp_path / name
 
     lasts = finish(machine("calm"), repo, base, postgres, "s1")
-    rounds = 6
+    rounds = 3 if is_quick() else 6
     for number in range(rounds):
         child = start(machine(f"lost-{number}"), repo, base, postgres, "s2")
         time.sleep(lasts * (number + 1) / rounds / 2)
