@@ -40,7 +40,8 @@ class Shown:
     @property
     def slots(self) -> dict[str, str]:
         """Returns the prompt's slots that hold what is shown."""
-        asked = [context.render_files(self._asked, self._room), *self._notes]
+        parts = {path: text for path, text in self._asked.items() if self._cut.get(path) == 0}
+        asked = [context.render_files(self._asked, self._room, parts), *self._notes]
         return {"shown_files": "\n\n".join(part for part in asked if part)}
 
     @property

@@ -209,7 +209,9 @@ async def test_of_files_without_room_the_parts_that_the_story_is_about_are_shown
     shown = Shown({}, look, 8000, looks=9, parts_of=lambda path, _text: f"the part of {path}")
     await shown.show([*texts], [])
     told = shown.slots["shown_files"]
-    assert [f"the part of {name}" in told and f"`{name}` has no room whole" in told for name in texts] == [True] * 3
+    assert [
+        f"### {name}\n\nthe part of {name}" in told and f"`{name}` has no room whole" in told for name in texts
+    ] == [True] * 3
     assert not shown.in_full
     await shown.show(["cli"], [])
     assert "the part of cli" not in shown.slots["shown_files"]
