@@ -108,6 +108,7 @@ LIES = {
     "hang": ("import time\ndef test_good():\n    time.sleep(60)\n", RunProblem.TIMEOUT),
     "abort": ("import os\ndef test_good():\n    os.abort()\n", RunProblem.NO_REPORT),
     "early exit": ("import os\ndef test_good():\n    os._exit(0)\n", RunProblem.NO_REPORT),
+    "quits": ("def test_good():\n    raise SystemExit(0)\n\ndef test_last():\n    pass\n", None),
     "exit at import": ("raise SystemExit(0)\n" + GOOD, RunProblem.MISSING_NAMES),
     "no tests": ("def helper():\n    pass\n", RunProblem.NO_TESTS),
     "pytest.exit": (GOOD + "import pytest\ndef test_last():\n    pytest.exit('bye', 0)\n", RunProblem.MISSING_NAMES),
