@@ -195,7 +195,8 @@ def own_files(
     for change in delivery.files:
         head, _, tail = change.path.partition("/")
         moved = tail in task and tail not in came and change.path not in task
-        if moved := moved and not any(path.startswith(f"{head}/") for path in (*there, *task)):
+        moved = moved and not any(path.startswith(f"{head}/") for path in (*there, *task))
+        if moved:
             fix = f"Deliver it under exactly its path: `{tail}`."
             message = f"`{change.path}` was read as `{tail}`: there is no folder `{head}`"
             told.append(minor("delivery.left_out", message, where=Where(file=tail), fix=fix))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.app.plan_files import judge_by_rules, read_plans
@@ -15,7 +14,7 @@ from orchestrator.core.errors import BacklogError, ConfigError, ProviderIncomple
 from orchestrator.core.finding import blocking
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.core.value import counted
-from orchestrator.git.repository import open_repository
+from orchestrator.git.repository import is_there, open_repository
 from orchestrator.providers.routing import check_providers
 from orchestrator.records.histories import is_sprint_finished, read_histories
 from orchestrator.settings import Environment, Settings
@@ -70,9 +69,8 @@ def _missing(options: RunOptions, settings: Settings, environment: Environment) 
         missing = error.message
     prompt_library(settings, environment)
     folder = _repository(options)
-    with suppress(FileNotFoundError):  # a run makes it
-        if any(folder.iterdir()):
-            asyncio.run(open_repository(folder))
+    if is_there(folder):  # a run makes another one
+        asyncio.run(open_repository(folder))
     return missing
 
 

@@ -140,29 +140,36 @@ _JS_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "funct
 
 
 def _javascript(text: str) -> Iterator[Definition]:
-    lines = text.splitlines()
-    found: list[tuple[int, str, str]] = []
-    for number, begun in enumerate(_BLOCK_COMMENT.sub(_blank, text).splitlines(), start=1):
+    lines, found = text.splitlines(), list[tuple[int, str, str]]()
+    ended = text.rfind("*/") + 2  # each comment behind it that is never closed would be looked for to the end
+    ended = max(ended, text.find("\n", ended))
+    bare = (_BLOCK_COMMENT.sub(_blank, text[:ended]) + text[ended:]).splitlines()
+    for number, begun in enumerate(bare, start=1):
         line = _whole_signature(lines, number - 1) if begun.endswith(("(", "<")) else begun
         if top := _JS_TOP.match(line):
             found.append((number, top[1], _short(_before_body(line))))
         elif shared := _JS_SHARED.match(line):
             found.append((number, shared[1] or "exports", _short(line.rstrip("{ "))))
-        elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS and not _is_call(line):
+        elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS and _has_body(bare, number - 1):
             found.append((number, member[1], f"  {_short(_before_body(line))}"))
     for at, (number, name, told) in enumerate(found):
         behind = [other for other, _, signature in found[at + 1 :] if told[:1] == " " or signature[:1] != " "]
         yield Definition(name, number, (behind[0] - 1) if behind else len(lines), told)
 
 
-def _is_call(line: str) -> bool:
-    """Returns whether a line that looks like a method is a call: it is ended, or goes on within its brackets."""
-    return line.endswith(";") or line.count("(") != line.count(")")
+def _has_body(lines: Sequence[str], at: int) -> bool:
+    """Returns whether a body or a type stands behind the first brackets from this line on: behind a call none does."""
+    text, depth = "\n".join(lines[at : at + 3 * _MOST_LINES]), 0
+    for bracket in re.finditer(r"[()]", text):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth == 0:
+            return re.match(r"\s*[:{]", text[bracket.end() :]) is not None
+    return False
 
 
 def _blank(comment: re.Match[str]) -> str:
     """Returns the line breaks of a comment, so that what follows keeps its lines."""
-    return "\n" * comment[0].count("\n")
+    return "\n" * (len(comment[0].splitlines()) - 1)
 
 
 def _whole_signature(lines: Sequence[str], at: int) -> str:

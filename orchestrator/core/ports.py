@@ -78,7 +78,8 @@ class Step(Protocol):
     async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
         """Run `work(step_id)` once and record what it returns; `returns` is its type, for storing it as JSON.
 
-        An OrchestratorError raised by `work` is recorded and raised again as the same class, also on replay.
+        An OrchestratorError raised by `work` is recorded and raised again as the same class, also on replay; any other
+        error is a defect: it is not recorded, and must end the story. `work` takes no steps of its own.
         """
 
     async def turn(self, prompt: Prompt) -> Reply:

@@ -27,9 +27,11 @@ def use_compiled_statements(dbos: DBOS) -> "StepRecords":
     database = dbos._sys_db
     records = StepRecords(database)
     # Of this object and not of its class: other users of dbos in the process keep their own.
-    vars(database).update(_check_operation_execution_txn=records.find, _record_operation_result_txn=records.add)
-    if database.engine.dialect.name == "sqlite":
-        vars(database).update(check_operation_execution=records.find_once)
+    vars(database).update(
+        check_operation_execution=records.find_once,
+        _check_operation_execution_txn=records.find,
+        _record_operation_result_txn=records.add,
+    )
     return records
 
 
@@ -72,8 +74,8 @@ class StepRecords:
         return execution is not None and execution == current_owner_xid(workflow_id) and function_id > newest
 
     def find_once(self, workflow_id: str, function_id: int, name: str, **more: Any) -> RecordedResult | None:
-        """Does the same with a connection of its own, where no other process writes: an execution is alone with its
-        workflow, so that no record comes behind the last one but its own."""
+        """Does the same with a connection of its own. An execution is alone with its workflow, so that no record comes
+        behind the last one but its own; what one writes that another has taken over is refused by its owner's mark."""
         if self.is_new(workflow_id, function_id):
             return None
         return self._find_alone(workflow_id, function_id, name, **more)

@@ -63,15 +63,22 @@ async def holds_commit(folder: Path, commit: str) -> bool:
     return True
 
 
-def expect_there(folder: Path) -> None:
-    """Raises RepositoryError if `open_repository` would create a repository. Blocks."""
+def is_there(folder: Path) -> bool:
+    """Returns whether a folder holds anything: of another one `open_repository` would make a repository. Blocks.
+
+    Raises RepositoryError where it cannot be used.
+    """
     try:
-        there = any(folder.iterdir())
+        return any(folder.iterdir())
     except FileNotFoundError:
-        there = False
+        return False
     except OSError as error:
         raise RepositoryError(f"{folder} cannot be used as a repository: {error.strerror}") from error
-    if not there:
+
+
+def expect_there(folder: Path) -> None:
+    """Raises RepositoryError if `open_repository` would create a repository. Blocks."""
+    if not is_there(folder):
         raise RepositoryError(f"the repository {folder} is gone: put it back, sprints have begun from it")
 
 

@@ -87,8 +87,9 @@ async def _own_tests(
 
     Of older tests that it rewrites, those that were `skipped` at the base commit need not run.
     """
-    suite = without_skipped(suite, skipped)
     path = suite.test_file
+    own = names_of_tests(path, suite.test_content) if path not in surface.files else ()
+    suite = without_skipped(suite, {*skipped}.difference(own))
     planned = path in {change.file for change in plan.tests_to_change}
     if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
         return suite

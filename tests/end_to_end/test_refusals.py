@@ -53,6 +53,7 @@ OPTIONS: dict[tuple[str, ...], Sequence[str]] = {
     ("--call-log", "/nonexistent/calls.jsonl"): ["call log /nonexistent/calls.jsonl"],
     ("--log-format", "xml"): ["--log-format xml"],
     ("--repo", "files"): ["files is no git repository"],
+    ("--repo", "ok.csv"): ["cannot be used as a repository"],
     ("--record", "files"): ["files is not empty"],
     ("--set", "personas.alex.max_iterations=3"): ["only mike and reviewer have iterations"],
     ("--set", "prompts.dir=none"): ["prompt folder", "does not exist"],

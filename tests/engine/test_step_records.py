@@ -80,3 +80,33 @@ def test_the_clock_that_dbos_asks_is_in_every_sqlite(tmp_path: Path) -> None:
         connection.exec_driver_sql("INSERT INTO made DEFAULT VALUES")
         assert connection.exec_driver_sql("SELECT at FROM made").scalar_one() > 1_700_000_000_000
     database.close()
+
+
+def take_over(workflow_id: str) -> None:
+    """Does what another process does that takes the workflow over and records its second step."""
+    database = _get_dbos_instance()._sys_db
+    steps, flow = database.tables.operation_outputs, database.tables.workflow_status
+    row = {"workflow_uuid": workflow_id, "function_id": 2, "function_name": "commit", "output": '{"value": "theirs"}'}
+    row |= {"serialization": "portable_json", "started_at_epoch_ms": 1, "completed_at_epoch_ms": 2}
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(flow).where(flow.c.workflow_uuid == workflow_id).values(owner_xid="another"))
+        connection.execute(sa.insert(steps).values(row))
+
+
+@pytest.mark.usefixtures("on_both")
+async def test_one_that_another_process_has_taken_over_goes_on_with_no_result_of_its_own(tmp_path: Path) -> None:
+    log: list[str] = []
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def work(_step_id: str) -> str:
+            return "mine"
+
+        await step.step("open", work, str)
+        await asyncio.to_thread(take_over, step.workflow_id)
+        log.append(await step.step("commit", work, str))
+        log.append(await step.step("merge", work, str))
+        return done()
+
+    with pytest.raises((TimeoutError, DBOSWorkflowConflictIDError)):
+        await asyncio.wait_for(House(tmp_path, Counting()).run(body), 3)
+    assert log == []

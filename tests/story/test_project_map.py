@@ -221,6 +221,14 @@ def test_outlines_name_what_can_be_built_on() -> None:
     ]
     calls = "test('clears', t => {\n\tpLimit({});\n\tt.throws(() => {\n\t\tlimit(async () => {\n\t\t});\n\t});\n});\n"
     assert told("test.js", calls) == []
+    # A formatter sets long parameters on lines of their own; brackets in a comment count for nothing.
+    objects = "export class Store {\n  constructor({\n    url,\n  }) {\n  }\n  async load(url, {\n    retries = 3,\n"
+    objects += "  } = {}) {\n  }\n  done(all) { // :(\n  }\n  end(all) { return all; };\n}\n"
+    assert [one.name for one in outline(objects, "a.js")] == ["Store", "constructor", "load", "done", "end"]
+    assert outline("class A {}\n/*\f\n*/\nfunction f() {}\n", "a.js")[1].line == 5
+    assert [one.name for one in outline("/*\n" * 100_000 + "class A {}\n", "a.js")] == ["A"], (
+        "at once, though not closed"
+    )
     assert told("a.css", ".card:hover, .card > .title {}") == ["classes: card, title"]
     page = (
         '{% extends "base.html" %}{% block body %}<form id="login" class="card wide"><input name="email">{% endblock %}'
