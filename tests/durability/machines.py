@@ -1,6 +1,7 @@
 """Machines of one installation: daemons on one Postgres, each with a state folder of its own."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -51,19 +52,19 @@ class Machine(DaemonBench):
 
     def _hold_between_calls(self, process: Forked) -> bool:
         """See the bench; here a reply counts once other machines have it."""
-        kept = b"SELECT count(*) FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
+        kept = b"SELECT content FROM orchestrator_files WHERE path LIKE 'replies/S1/%'"
         for _ in range(40):
             process.send_signal(signal.SIGSTOP)
             until = time.monotonic() + 0.5  # calls of other machines end meanwhile
             while time.monotonic() < until:
-                count = 0
+                replies = 0
                 with suppress(psycopg.errors.UndefinedTable), psycopg.connect(str(self.database)) as server:
-                    (count,) = server.execute(kept).fetchone() or (0,)
-                if len(self.calls()) == count:
+                    replies = sum(json.loads(entry)["ended"] == "reply" for (entry,) in server.execute(kept))
+                if len(self.calls()) == replies:
                     return True
                 time.sleep(0.002)
             process.send_signal(signal.SIGCONT)
-            time.sleep(0.002)
+            time.sleep(0.02)
         return False
 
     async def fetch(self) -> None:
@@ -90,7 +91,7 @@ class Machine(DaemonBench):
 
     def vanish(self, process: Forked) -> None:
         """The end of the machine with all that it had; not inside a call, which may then be paid twice."""
-        self._hold_between_calls(process)
+        assert self._hold_between_calls(process)
         process.kill()
         for pid, line in list(self._processes()):
             if str(self.state) in line:
