@@ -88,8 +88,7 @@ async def _own_tests(
     Of older tests that it rewrites, those that were `skipped` at the base commit need not run.
     """
     path = suite.test_file
-    own = names_of_tests(path, suite.test_content) if path not in surface.files else ()
-    suite = without_skipped(suite, {*skipped}.difference(own))
+    suite = without_skipped(suite, skipped, is_new=path not in surface.files)
     planned = path in {change.file for change in plan.tests_to_change}
     if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
         return suite
@@ -104,9 +103,10 @@ def skipped_in(base: TestReport, files: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted({case.name for case in cases} - ran))
 
 
-def without_skipped(suite: TestSuite, skipped: Collection[str]) -> TestSuite:
-    """Returns the suite, of which these older tests need not run; its own are expected, as any that ran."""
-    left = {*skipped} - {case.name for case in suite.test_cases}
+def without_skipped(suite: TestSuite, skipped: Collection[str], *, is_new: bool) -> TestSuite:
+    """Returns the suite, of which these older tests need not run; its own, all of a new file, are expected."""
+    own = names_of_tests(suite.test_file, suite.test_content) if is_new else ()
+    left = {*skipped}.difference(own, (case.name for case in suite.test_cases))
     return suite.model_copy(update={"expected_names": tuple(name for name in suite.expected_names if name not in left)})
 
 

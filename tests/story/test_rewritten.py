@@ -199,9 +199,16 @@ def test_an_older_test_that_the_base_skips_need_not_run(name: str, file: str, re
     )
     ran = ReportedCase(id="1", name="test_hide_input", file=TERMUI, result=CaseResult.PASSED)
     base = TestReport(cases=(ran, ReportedCase(id="2", name=name, file=file, result=result)))
-    left = without_skipped(written, skipped_in(base, written.files)).expected_names
+    left = without_skipped(written, skipped_in(base, written.files), is_new=True).expected_names
     assert (name in left) is needed
     assert {"test_number", "test_hide_input"} <= {*left}
+
+
+def test_a_new_test_that_is_called_as_a_skipped_one_has_to_run() -> None:
+    text = "def test_save():\n    assert 1\n"
+    written = TestSuite(test_file="tests/test_new.py", test_content=text, test_cases=(), expected_names=("test_save",))
+    assert without_skipped(written, ("test_save",), is_new=True) == written
+    assert without_skipped(written, ("test_save",), is_new=False).expected_names == ()
 
 
 def test_differences_are_cut_and_fenced_whatever_is_in_them() -> None:
