@@ -28,7 +28,7 @@ from orchestrator.backlogs.tree import (
 )
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
-from orchestrator.core.finding import Finding, minor
+from orchestrator.core.finding import Finding
 from orchestrator.core.ports import Backlog
 from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Environment, Settings
@@ -46,11 +46,16 @@ class _Section(NamedTuple):
     line: int
     body: str
 
+    @property
+    def is_field(self) -> bool:
+        return field_name(self.heading) is not None
+
 
 def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, list[Finding]]:
     """Returns the story of `file` in the folder `source`.
 
-    The id is the front matter's, else the file's name; the title the front matter's, else the first `# ` heading's.
+    The id is the front matter's, else the file's name; the title the front matter's, else the first `# ` heading's,
+    whose text is the description; sections that name no field are notes.
     Raises BacklogError naming file and line for a file without front matter, and broken YAML in it.
     """
     place = f"{source}/{file}"
@@ -62,18 +67,20 @@ def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, li
         raise unusable("backlog.front_matter", f"the front matter of {place} {what}", place, fix=_FIX, line=front.line)
     sections = list(_sections(lines, end + 1))
     pairs: list[tuple[Scalar, Node]] = list(front.pairs)
-    pairs += [
-        (Scalar(section.line, section.heading), Scalar(section.line, section.body))
-        for section in sections
-        if section.level == 2 and field_name(section.heading) is not None
-    ]
-    heading = next((section.heading for section in sections if section.level == 1), "")
+    pairs += [(Scalar(one.line, one.heading), Scalar(one.line, one.body)) for one in sections if one.is_field]
     stem = file.rsplit(".", 1)[0]
-    defaults = [("story_id", stem)]
-    row, found = story_row(Fields(1, tuple(pairs)), source, number=number, file=file, defaults=defaults)
-    if not row.cells.get("title", "").strip() and heading:
-        row = row._replace(cells={**row.cells, "title": _without_id(heading, row.story_id)})
-    return row, [*found, *_unread(row, sections, source)]
+    row, found = story_row(Fields(1, tuple(pairs)), source, number=number, file=file, defaults=[("story_id", stem)])
+    cells = dict(row.cells)
+    heading = next((one.heading for one in sections if one.level == 1 and not one.is_field), "")
+    if not cells.get("title", "").strip() and heading:
+        cells["title"] = _without_id(heading, row.story_id)
+    for one in sections:
+        # What a person wrote into a story is told, wherever it stands.
+        if not one.is_field and one.body.strip():
+            first = one.heading in {"", heading}
+            name, text = ("description", one.body) if first else ("notes", f"{one.heading}:\n{one.body}")
+            cells[name] = "\n\n".join(filter(None, [cells.get(name, ""), text]))
+    return row._replace(cells=cells), found
 
 
 def _front_matter_end(lines: list[str], place: str) -> int:
@@ -104,18 +111,6 @@ def _without_id(heading: str, story_id: str) -> str:
     rest = heading.removeprefix(story_id)
     stripped = rest.lstrip(" :\u2013\u2014-")
     return stripped if rest != heading and stripped and rest[:1] in {" ", ":"} else heading
-
-
-def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding]:
-    """Yields a note on text that no field takes, for a person may think that it is read."""
-    for section in sections:
-        known = section.level == 2 and field_name(section.heading) is not None
-        if known or not section.body.strip():
-            continue
-        name = f"the section {section.heading[:60]!r}" if section.level == 2 else "the text before the first section"
-        message = f"{row.file}:{section.line}: {name} is not read"
-        where = row.where(source).model_copy(update={"line": section.line})
-        yield minor("backlog.section", message, where=where, fix="put it below a heading such as `## Notes`")
 
 
 RowReader = Callable[[Path, str], ReadRows]

@@ -142,6 +142,7 @@ class RepoPath(str):
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__"})
 _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
+    | {f"test.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts")}
 )
 # pytest, jest and its like, Go, RSpec; then the settings by which a runner chooses its tests.
 _TEST_PATTERN = re.compile(

@@ -344,16 +344,20 @@ def _host(base_url: str, what: str) -> str:
 
 
 def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | None, limiter: Limiter) -> ModelProvider:
+    from httpx2 import AsyncClient, InvalidURL  # takes a second, as the SDKs do
+
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
+        AsyncClient()  # fails as the SDK's own client would, which prints a traceback when it is not made whole
         kind: type[ModelProvider] = getattr(import_module(module), name)
         on_paid = log.write if log is not None else None
         return kind(access, price=partial(find_price, settings.prices), on_paid=on_paid, limiter=limiter)
     except ModuleNotFoundError as error:
         get = f"pip install 'anthropic[{seat.provider}]'"  # what our extras of the same names hold
         raise ConfigError(f"the provider {seat.provider} needs further packages ({error}): {get}") from error
-    except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
-        raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
+    except (ValueError, ImportError, OSError, InvalidURL) as error:  # SDKs read proxies and certificates themselves
+        hint = "look at HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
+        raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}; {hint}") from error
 
 
 def _scripted(

@@ -149,6 +149,17 @@ def test_a_machine_without_credentials_is_told_first(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
+    ("variable", "value"), [("HTTPS_PROXY", "proxy:port"), ("ALL_PROXY", "ftp://x"), ("SSL_CERT_FILE", "/no/such.pem")]
+)
+def test_a_proxy_or_certificates_that_cannot_be_used_are_told_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError, match=r"the provider anthropic cannot be set up: .*; look at HTTPS_PROXY"):
+        opened(tmp_path, "anthropic", "http://127.0.0.1:1", {"ANTHROPIC_API_KEY": "key"})
+
+
+@pytest.mark.parametrize(
     ("provider", "variables", "lacking", "package"),
     [("bedrock", BEDROCK, "AWS_REGION", "boto3"), ("vertex", VERTEX, "CLOUD_ML_REGION", "google.auth")],
 )
