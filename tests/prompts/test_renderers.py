@@ -149,6 +149,10 @@ def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:
     assert text.startswith("1 passed, 1 failed, 0 skipped.")
     assert text.index("### t::test_bad (failed)\n\n````text\nassert 1 == 2\n```\n````") < text.index("Passed: test_ok")
     assert "noise" not in text
+    printed = "collected 2 items\n\nt.py::test_ok PASSED   [ 50%]\nt.py::test_bad FAILED  [100%]\n"
+    text = render_report(TestReport(problem=RunProblem.TIMEOUT, cases=CASES[:1], output=printed), 1000)
+    assert "test_bad FAILED" in text
+    assert "test_ok PASSED" not in text
     crashed = TestReport(problem=RunProblem.NO_REPORT, missing_names=("test_a",), output="Traceback " * 5000)
     text = render_report(crashed, 1000)
     assert text.startswith("Problem (no_report): the runner ended without a whole report")
