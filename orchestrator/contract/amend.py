@@ -81,7 +81,7 @@ def _file_problem(world: World, path: str) -> str:
         return f"is another spelling of `{world.spellings[spelling(path)]}`"
     if any(path in files for files in world.contract.task_files.values()):
         return "belongs to a task"
-    if world.is_folder(path) or not world.files.isdisjoint(parents(path)):
+    if path in world.folders or not world.files.isdisjoint(parents(path)):
         return "would be a file and a folder"
     return ""
 

@@ -71,7 +71,7 @@ def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[
         message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))}"
         yield critical("contract.clash", message, where=where, fix=f"Write `{twin}`.")
     above = next((folder for folder in parents(path) if folder in world.files), None)
-    if above is not None or world.is_folder(path):
+    if above is not None or path in world.folders:
         message = f"`{above or path}` cannot be a file and a folder"
         yield critical("contract.clash", message, where=where, fix="Write only one of the two.")
 

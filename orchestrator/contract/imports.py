@@ -180,7 +180,7 @@ def _is_missing(world: World, path: str, module: str) -> bool:
     if world.is_script_module(target) or world.makes(target):
         return False
     parts = target.split("/")
-    if any(part in _MADE and not world.is_folder("/".join(parts[: at + 1])) for at, part in enumerate(parts)):
+    if any(part in _MADE and "/".join(parts[: at + 1]) not in world.folders for at, part in enumerate(parts)):
         return False
     return not any(word in target.lower() for word in ("generated", ".gen", ".node", ".wasm", "node_modules"))
 

@@ -59,9 +59,10 @@ class World:
         ordered = (*sorted(self.files - self.baseline, reverse=True), *sorted(self.baseline, reverse=True))
         return {spelling(path): path for path in ordered}
 
-    def is_folder(self, path: str) -> bool:
-        """Returns whether an allowed file lies below it."""
-        return any(file.startswith(f"{path}/") for file in self.files)
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """Folders that have an allowed file somewhere below."""
+        return folders_of(self.files)
 
     def tests_below(self, folders: Sequence[str]) -> bool:
         """Returns whether every Python test that was there lies below one of `folders`."""
@@ -183,7 +184,7 @@ class World:
 
     def is_script_module(self, path: str) -> bool:
         """Whether a path, with or without its suffix, is a file of the project, a folder, or stands for such a file."""
-        return self._is_module(path) or self.is_folder(path) or self._starts_a_name(path)
+        return self._is_module(path) or path in self.folders or self._starts_a_name(path)
 
     def _starts_a_name(self, path: str) -> bool:
         """`./style` of `style.css`: a bundler may complete any name."""
