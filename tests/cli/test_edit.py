@@ -2,16 +2,19 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from orchestrator.core.command import Choice
 from orchestrator.core.finding import major
-from tests.cli.waiting import ROOT, SPRINT, Waiting, about_plan, plan
-from tests.support import breakdown, task
+from tests.cli.waiting import SPRINT, Waiting, about_plan, plan
+from tests.support import breakdown, run_cli, task
 
 FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n"}
 ISSUE = major("breakdown.abstract_path", "`src/` is a\u2028folder: no", fix="Name real files.")
@@ -49,7 +52,7 @@ def editor(waiting: Waiting, *steps: str) -> str:
     """An editor that does one Python statement per opening, on `text`; what it was shown is kept as seen-N."""
     script = waiting.folder / "editor.py"
     script.write_text(
-        "import os, pathlib, subprocess, sys\n"
+        "import pathlib, sys, time\n"
         f"place, here = pathlib.Path(sys.argv[-1]), pathlib.Path({str(waiting.folder)!r})\n"
         "text, turn = place.read_text(), len(list(here.glob('seen-*')))\n"
         "(here / f'seen-{turn}').write_text(text)\n"
@@ -205,13 +208,26 @@ def test_a_task_plan_in_markdown_is_taken_and_judged_in_its_own_words(waiting: W
     assert path.read_text() == MARKDOWN
 
 
-OTHER = f"subprocess.run([{sys.executable!r}, '-m', 'orchestrator', %s], env={{**os.environ, 'LOGNAME': 'bob'}})"
-CHANGE = "; text = text.replace('app', 'main')"
+def edit_while(waiting: Waiting, *words: str) -> Result:
+    """Edit US-1; bob gives a command once the editor is open, which waits for the end of it."""
+    step = "while not (here / 'ended').exists(): time.sleep(0.01)\ntext = text.replace('app', 'main')"
+    words_of_editor = editor(waiting, step)
+
+    def act() -> None:
+        while not (waiting.folder / "seen-0").exists():
+            time.sleep(0.01)
+        run_cli(words, waiting.folder, waiting.environment(LOGNAME="bob"))
+        (waiting.folder / "ended").touch()
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(act)
+        done = waiting.cli("edit", "US-1", EDITOR=words_of_editor)
+        other.result(60)
+    return done
 
 
-def test_who_answers_while_the_editor_is_open_is_first(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = OTHER % "'approve', 'US-1'" + CHANGE
-    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step), PYTHONPATH=str(ROOT))
+def test_who_answers_while_the_editor_is_open_is_first(waiting: Waiting) -> None:
+    done = edit_while(waiting, "approve", "US-1")
     assert done.exit_code == 2
     assert "question 1 of US-1 was answered already" in done.stderr
     assert "the plan is approved by bob" in done.stderr
@@ -223,8 +239,7 @@ def test_who_answers_while_the_editor_is_open_is_first(waiting: Waiting, monkeyp
 
 def test_a_story_that_was_reset_while_the_editor_was_open_takes_no_answer(waiting: Waiting) -> None:
     (waiting.folder / "b.csv").write_text("Story_ID,Title\nUS-1,One\n")
-    step = OTHER % "'reset', 'US-1'" + CHANGE
-    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step), PYTHONPATH=str(ROOT))
+    done = edit_while(waiting, "reset", "US-1")
     assert (done.exit_code, waiting.answers()) == (2, [])
     assert "US-1 has no question 1: no question is open" in done.stderr
     assert str(waiting.kept[0]) in done.stderr

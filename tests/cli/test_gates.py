@@ -1,12 +1,9 @@
 """People answer a story's question: from any terminal, once, and with a clear word where they cannot."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +15,7 @@ from orchestrator.story.gate import conflict_gate
 from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
 from tests.support import run_cli, task
 from tests.test_imports import loaded_by
+from tests.zygote import zygote
 
 ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
 HARD = major("breakdown.unsafe_path", "`../x` is unsafe", fix="Name it by its path.")
@@ -231,49 +229,20 @@ def test_a_secret_in_a_comment_is_neither_kept_nor_told(waiting: Waiting) -> Non
     assert secret not in waiting.state.event_database.read_bytes().decode("latin-1")
 
 
-ROUNDS = 5
-WORKER = """
-import json, os, sys
-from typer.testing import CliRunner
-from orchestrator.cli.main import app
-print("ready", flush=True)
-for line in sys.stdin:
-    done = CliRunner().invoke(app, line.split())
-    print(json.dumps([done.exit_code, done.stdout, done.stderr, repr(done.exception)]), flush=True)
-"""
-
-
-def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
-    waiting = Waiting(tmp_path, [f"US-{number}" for number in range(ROUNDS)])
+def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(waiting: Waiting) -> None:
     for story in waiting.record.story_ids:
         waiting.ask(story)
-    two = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER], cwd=tmp_path, env=waiting.environment() | {"LOGNAME": name},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for name in ("anna", "bob")
-    ]  # fmt: skip
-    for worker in two:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
-    for story in waiting.record.story_ids:
-        outcomes: list[list[Any]] = []
-        for worker, word in zip(two, ("approve", "cancel"), strict=True):
-            assert worker.stdin is not None
-            worker.stdin.write(f"{word} {story}\n")
-            worker.stdin.flush()
-        for worker in two:
-            assert worker.stdout is not None
-            outcomes.append(json.loads(worker.stdout.readline()))
+        two = [
+            zygote().start("orchestrator", [word, story], cwd=waiting.folder, env=waiting.environment(LOGNAME=name))
+            for name, word in (("anna", "approve"), ("bob", "cancel"))
+        ]
+        told = [(*one.communicate(60), one.returncode) for one in two]
         (answer,) = waiting.answers(story)
-        won, lost = sorted(outcomes, key=lambda one: one[0])
-        assert (won[0], lost[0] in {1, 2}) == (0, True), outcomes
-        assert f"by {answer.by}" in won[1]
-        assert "was answered already" in lost[2]
-        assert f"by {answer.by}" in lost[2]
-    for worker in two:
-        worker.communicate()
+        won, lost = sorted(told, key=lambda one: one[2])
+        assert (won[2], lost[2] in {1, 2}) == (0, True), told
+        assert f"by {answer.by}" in won[0]
+        assert "was answered already" in lost[1]
+        assert f"by {answer.by}" in lost[1]
 
 
 def test_show_and_status_tell_what_is_asked(waiting: Waiting) -> None:

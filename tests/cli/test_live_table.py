@@ -7,8 +7,6 @@ import pty
 import re
 import signal
 import struct
-import subprocess
-import sys
 import termios
 from collections import Counter
 from collections.abc import Iterable
@@ -29,6 +27,7 @@ from orchestrator.core.event import Event
 from orchestrator.core.history import Logged, StoryHistory
 from tests.cli.waiting import about_plan
 from tests.support import Team, plain_environment, write_backlog
+from tests.zygote import zygote
 
 THEN = datetime(2026, 1, 2, tzinfo=UTC)
 SPENT = "spent 24 of 100 calls, 121000 tokens, 1.20 of 5.00 USD"
@@ -202,21 +201,18 @@ def test_a_run_at_a_terminal_draws_its_table_within_the_window_and_removes_it(tm
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     words = ["run", "b.csv", "--repo", "repo", "--script", script, "--set", "gate.mode=always"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", *words],
-        cwd=tmp_path, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-        env=plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), TERM="xterm", NO_COLOR="1"),
-    ) as started:  # fmt: skip
-        os.close(slave)
-        shown = ""
-        while "1 waiting, 1 pending" not in shown:
-            shown += os.read(master, 65536).decode(errors="replace")
-        started.send_signal(signal.SIGINT)
-        rest = b""
-        while b"goes on where this one stopped" not in rest:
-            rest += os.read(master, 65536)
+    env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), TERM="xterm", NO_COLOR="1")
+    with os.fdopen(slave, "wb") as terminal:
+        started = zygote().start("tests.cli.terminal", words, cwd=tmp_path, env=env, log=terminal)
+    shown = ""
+    while "1 waiting, 1 pending" not in shown:
+        shown += os.read(master, 65536).decode(errors="replace")
+    started.send_signal(signal.SIGINT)
+    rest = b""
+    while b"goes on where this one stopped" not in rest:
+        rest += os.read(master, 65536)
     os.close(master)
-    assert started.returncode == 130
+    assert started.wait(60) == 130
     lines = [re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", line).strip("\r") for line in shown.splitlines()]
     first = next(number for number, line in enumerate(lines) if line.startswith("US-1  waiting"))
     assert re.fullmatch(r"SP-001  0:00:\d\d  ─+  0 of 2", lines[first - 1])

@@ -235,18 +235,15 @@ def test_a_plan_that_is_refused_shows_how_its_story_is_planned_again(repo: Path,
     assert waiting.cli(*words, "--story", "US-9", text=BROKEN).exit_code == 2
 
 
-@pytest.mark.parametrize(("typed", "replanned"), [("y\n", 1), ("n\n", 0)])
-def test_at_a_terminal_the_story_is_planned_again_when_it_is_wanted(
-    repo: Path, waiting: Waiting, typed: str, replanned: int
-) -> None:
+def test_at_a_terminal_the_story_is_planned_again_when_it_is_wanted(repo: Path, waiting: Waiting) -> None:
     waiting.ask("US-1")
     (waiting.folder / "plan.md").write_text(BROKEN, encoding="utf-8")
     words = ["apply", "plan.md", "--repo", str(repo), "--story", "US-1"]
-    code, printed = waiting.on_a_terminal(*words, typed=typed)
-    assert (code, len(waiting.answers())) == (1, replanned), printed
-    assert "Have US-1 planned again so?" in printed
-    code, printed = waiting.on_a_terminal(*words, "--yes")
-    assert "planned again so?" not in printed
+    assert "planned again so?" not in waiting.on_a_terminal(*words, "--yes")[1]
+    for replanned, typed in enumerate(("n\n", "y\n")):
+        code, printed = waiting.on_a_terminal(*words, typed=typed)
+        assert (code, len(waiting.answers())) == (1, replanned), printed
+        assert "Have US-1 planned again so?" in printed
 
 
 def test_the_contract_that_a_story_has_counts_for_its_plan(repo: Path, waiting: Waiting) -> None:

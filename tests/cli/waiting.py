@@ -3,8 +3,6 @@
 import asyncio
 import os
 import pty
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,8 +27,8 @@ from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story.gate import conflict_gate, plan_gate
 from tests.support import breakdown, git, make_repo, plain_environment
+from tests.zygote import zygote
 
-ROOT = Path(__file__).parents[2]
 SPRINT = "S1"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CONFLICT = {
@@ -169,11 +167,11 @@ class Waiting:
     def on_a_terminal(self, *words: str, typed: str = "", **variables: str) -> tuple[int, str]:
         """A command with a terminal of its own; its exit code and all that it printed."""
         ours, its = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator", *words], cwd=self.folder, stdin=its, stdout=its, stderr=its,
-            env=self.environment(PYTHONPATH=str(ROOT), TERM="dumb", **variables),
-        )  # fmt: skip
-        os.close(its)
+        with os.fdopen(its, "wb") as terminal:
+            process = zygote().start(
+                "tests.cli.terminal", words, cwd=self.folder, env=self.environment(TERM="dumb", **variables),
+                log=terminal,
+            )  # fmt: skip
         os.write(ours, typed.encode())
         printed = b""
         while True:
