@@ -8,11 +8,7 @@ from orchestrator.core.calls.wire import DeliveryAnswer
 from tests.answers.cases import delivery, files
 
 S = {"type": "string"}
-LINE = {
-    "type": "object",
-    "required": ["sku", "qty"],
-    "properties": {"sku": S, "qty": {"type": "integer"}, "note": S},
-}
+LINE = {"type": "object", "required": ["sku", "qty"], "properties": {"sku": S, "qty": {"type": "integer"}, "note": S}}
 INVOICE: dict[str, Any] = {
     "type": "object",
     "required": ["invoice_id", "lines"],

@@ -14,12 +14,7 @@ def story(name: str, *needs: str, closes: tuple[str, ...] = (), **more: str) -> 
 
 
 def test_a_need_of_a_closed_row_is_a_need_of_its_closer_and_the_other_way_round() -> None:
-    rows = [
-        story("A", "W", closes=("W",)),
-        story("W", "STYLE", "A"),
-        story("STYLE"),
-        story("B", "W", "STYLE"),
-    ]
+    rows = [story("A", "W", closes=("W",)), story("W", "STYLE", "A"), story("STYLE"), story("B", "W", "STYLE")]
     assert closers(rows) == {"W": "A"}
     assert effective_needs(rows) == {"A": ("STYLE",), "STYLE": (), "B": ("A", "STYLE")}
 

@@ -131,12 +131,7 @@ def test_no_task_at_all_is_no_mistake_and_still_told() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Here you are:\n```json\n%s\n```\nGood luck!",
-        "%s",
-        '{"response": %s}',
-        '<think>{"summary": "draft"}</think>%s',
-    ],
+    ["Here you are:\n```json\n%s\n```\nGood luck!", "%s", '{"response": %s}', '<think>{"summary": "draft"}</think>%s'],
 )
 @pytest.mark.parametrize("title", ['"Bind the words"', "5"])
 def test_answers_come_through_the_door_of_all_answers(text: str, title: str) -> None:

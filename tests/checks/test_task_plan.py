@@ -89,14 +89,7 @@ def test_placeholders_are_no_goals(goal: str) -> None:
 
 @pytest.mark.parametrize(
     "goal",
-    [
-        "See prices",
-        "Todo list app",
-        "Implement ISO-27001",
-        "实现功能",
-        "Implement US-12",
-        "[Prices](a.md) are shown",
-    ],
+    ["See prices", "Todo list app", "Implement ISO-27001", "实现功能", "Implement US-12", "[Prices](a.md) are shown"],
 )
 def test_short_goals_are_goals(goal: str) -> None:
     assert not is_placeholder(goal, "US-1")

@@ -61,14 +61,8 @@ EVERYWHERE: tuple[Callable[[str, str], tuple[str, int | None]], ...] = (
 """What models leave in files of any language: text and name → the broken text, and the line where it is broken."""
 
 BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
-    "css/app.css": (
-        ("inherits", "...\n  inherits", 35),
-        ("  }\n}\n\n@", "}\n\n@", 20),
-    ),
-    "css/print.css": (
-        ("menu */", "menu", 1),
-        ("  );", "  ;", None),
-    ),
+    "css/app.css": (("inherits", "...\n  inherits", 35), ("  }\n}\n\n@", "}\n\n@", 20)),
+    "css/print.css": (("menu */", "menu", 1), ("  );", "  ;", None)),
     "css/style.css": (
         ("); }\n}\n", "); }\n}\n}\n", 48),
         ("auto;", "auto", 13),
@@ -86,10 +80,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ("}\n\t\tw", "w", 45),
         ('found"', "found", 13),
     ),
-    "go/handler_test.go": (
-        ("\t\t})", "\t\t\t}\n\t\t})", None),
-        (" 0},", " 0}", None),
-    ),
+    "go/handler_test.go": (("\t\t})", "\t\t\t}\n\t\t})", None), (" 0},", " 0}", None)),
     "go/pool.go": (
         ("\t\twg.A", "\t\t...\n\t\twg.A", 45),
         ("line)", "line", 30),
@@ -97,10 +88,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ("type", "/* numbers\ntype", 12),
         (")\n}\n", ")\n\n", 37),
     ),
-    "html/card.html": (
-        ("code></pre", "pre></code", 13),
-        ("Card</h2>", "Card", 2),
-    ),
+    "html/card.html": (("code></pre", "pre></code", 13), ("Card</h2>", "Card", 2)),
     "html/index.html": (
         ('settings">{"late": 3}</script>', "settings", None),
         ('": 3', '": 3,', 42),
@@ -114,10 +102,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ('parcels"', "parcels", 25),
         ("  </script>\n", "", None),
     ),
-    "html/list.html": (
-        ("{% block t", "{% endif %}{% block t", 4),
-        ("% endfor %}\n    {", "", 10),
-    ),
+    "html/list.html": (("{% block t", "{% endif %}{% block t", 4), ("% endfor %}\n    {", "", 10)),
     "java/ParcelController.java": (
         ("IT))", "IT)", None),
         ("et();", "et()", 36),
@@ -132,10 +117,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ('""";', "", None),
         (";\n}\n", ";\n\n", 9),
     ),
-    "java/StoreTest.java": (
-        ("\n    @Test\n    void f", "    }\n\n    @Test\n    void f", None),
-        ("t())", "t()", 22),
-    ),
+    "java/StoreTest.java": (("\n    @Test\n    void f", "    }\n\n    @Test\n    void f", None), ("t())", "t()", 22)),
     "javascript/app.js": (
         ("   form", "   ...\n    form", 22),
         ("!todos[item.dataset.index].done", "", 30),
@@ -167,22 +149,10 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ('=20"', '=20",', 19),
         ('"engines"', "engines", 18),
     ),
-    "json/tsconfig.json": (
-        ('22",', '22"', 5),
-        ('  },\n  "', '\n  "', None),
-    ),
-    "python/api.py": (
-        ("ne]:", "ne]", 25),
-        ("y'\")", "y'\"", 52),
-    ),
-    "python/models.py": (
-        ("ook)", "ook) Author", 42),
-        ('"""\n\n', "\n\n", 6),
-    ),
-    "python/report.py": (
-        ("        return s", "    return s", 19),
-        (' file"', " file", 42),
-    ),
+    "json/tsconfig.json": (('22",', '22"', 5), ('  },\n  "', '\n  "', None)),
+    "python/api.py": (("ne]:", "ne]", 25), ("y'\")", "y'\"", 52)),
+    "python/models.py": (("ook)", "ook) Author", 42), ('"""\n\n', "\n\n", 6)),
+    "python/report.py": (("        return s", "    return s", 19), (' file"', " file", 42)),
     "react/Board.tsx": (
         ("button>\n            </li", "li>\n            </button", 43),
         ("error}", "error", None),
@@ -194,11 +164,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ('"error"', "“error”", 38),
         ("}\n    try", "try", 16),
     ),
-    "react/page.tsx": (
-        ("/header", "/head", 27),
-        ("tring()}>", "tring()>", None),
-        ("       )}", "       }", None),
-    ),
+    "react/page.tsx": (("/header", "/head", 27), ("tring()}>", "tring()>", None), ("       )}", "       }", None)),
     "rust/lexer.rs": (
         ("  self", "  ....\n            self", 27),
         ('"plus"', "“plus”", 55),
@@ -212,11 +178,7 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ("}\n    parcels", "parcels", 29),
         ("c![]", "c![", 38),
     ),
-    "rust/store.rs": (
-        ("r) ->", "r) -", 43),
-        ("/// ", "/* ", 4),
-        (";\n    }\n}\n", ";\n    }\n\n", 49),
-    ),
+    "rust/store.rs": (("r) ->", "r) -", 43), ("/// ", "/* ", 4), (";\n    }\n}\n", ";\n    }\n\n", 49)),
     "shell/backup.sh": (
         ("-%d`", "-%d", None),
         ("SQL\nmv", "mv", 21),
@@ -253,31 +215,16 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ("?'''", "?", None),
         ("debug =", "debug:", 8),
     ),
-    "typescript/client.ts": (
-        ("method,", "method", 18),
-        ("<Note[]>", "<Note[]", None),
-        ("3000'", "3000", 1),
-    ),
-    "typescript/schema.ts": (
-        ("'zod'", "‘zod’", 1),
-        ("rk']", "rk'", 10),
-        ("});\n", "\n", 9),
-    ),
+    "typescript/client.ts": (("method,", "method", 18), ("<Note[]>", "<Note[]", None), ("3000'", "3000", 1)),
+    "typescript/schema.ts": (("'zod'", "‘zod’", 1), ("rk']", "rk'", 10), ("});\n", "\n", 9)),
     "typescript/users.service.ts": (
         (" }))", " })", 38),
         ("number", "", 8),
         ("}\n    this", "this", 39),
         ("  }\n}", "}", 46),
     ),
-    "yaml/compose.yaml": (
-        (" volumes:", " volumes", None),
-        ("t''s", "t's", 17),
-        ('m"}}', 'm"}', None),
-    ),
-    "yaml/stack.yaml": (
-        ("!Sub", "@Sub", 13),
-        ("     Value", "    Value", 16),
-    ),
+    "yaml/compose.yaml": ((" volumes:", " volumes", None), ("t''s", "t's", 17), ('m"}}', 'm"}', None)),
+    "yaml/stack.yaml": (("!Sub", "@Sub", 13), ("     Value", "    Value", 16)),
     "yaml/workflow.yml": (
         ("Test", "Test: all", 28),
         ("  matrix", " matrix", 15),

@@ -114,14 +114,7 @@ def test_code_without_a_parser_is_named(path: str, text: str, language: str | No
 
 @pytest.mark.parametrize(
     ("specifier", "oldest"),
-    [
-        (">=3.9", (3, 9)),
-        (">=3.9.2,<4", (3, 9)),
-        ("~=3.10", (3, 10)),
-        ("<4", None),
-        ("", None),
-        ("nonsense", None),
-    ],
+    [(">=3.9", (3, 9)), (">=3.9.2,<4", (3, 9)), ("~=3.10", (3, 10)), ("<4", None), ("", None), ("nonsense", None)],
 )
 def test_the_oldest_python_a_project_promises(specifier: str, oldest: tuple[int, int] | None) -> None:
     assert oldest_python(specifier) == oldest

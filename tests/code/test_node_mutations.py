@@ -28,10 +28,7 @@ import loose from 'assert';
     [
         # the last literal expectation
         ("{ assert.equal(f(), 1); }", "{ assert.equal(f(), 3); }"),
-        (
-            "{ assert.equal(f(), 1); assert.equal(f(), 2); }",
-            "{ assert.equal(f(), 1); assert.equal(f(), 4); }",
-        ),
+        ("{ assert.equal(f(), 1); assert.equal(f(), 2); }", "{ assert.equal(f(), 1); assert.equal(f(), 4); }"),
         ("{ assert.strictEqual(f(), -3, 'why'); }", "{ assert.strictEqual(f(), -1, 'why'); }"),
         ("{ assert.equal(f(), 0.5); }", "{ assert.equal(f(), 2.5); }"),
         ("{ assert.equal(f(), 0xff); }", "{ assert.equal(f(), [0xff, 2]); }"),

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import ALL_PASS, Team, cells, make_repo, plain_environment, play, run_cli
+from tests.support import ALL_PASS, PLAIN_TESTS, Team, cells, make_repo, plain_environment, play, run_cli
 
 STORIES: list[dict[str, Any]] = [
     {"id": "US-2", "title": "Second", "dependencies": ["US-1"], "acceptance_criteria": ["It works"]},
@@ -57,7 +57,7 @@ def test_the_same_sprint_from_every_format(tmp_path: Path, kind: str) -> None:
     backlog = write(tmp_path, kind)
     before = {file: file.read_bytes() for file in (backlog.iterdir() if backlog.is_dir() else [backlog])}
     repo = make_repo(tmp_path / "repo")
-    played = play(tmp_path, team, backlog, repo=repo)
+    played = play(tmp_path, team, backlog, PLAIN_TESTS, repo=repo)
     assert [(s.id, s.status.value, s.tests.passed) for s in played.result.report.stories] == [
         ("US-2", "failed", 0),
         ("US-1", "done", 1),

@@ -7,17 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.core.secrets import Masks
-from tests.support import (
-    PLAIN_TESTS,
-    Team,
-    git,
-    make_repo,
-    plain_environment,
-    run_cli,
-    suite_text,
-    task,
-    write_backlog,
-)
+from tests.support import PLAIN_TESTS, Team, git, make_repo, plain_environment, run_cli, suite_text, task, write_backlog
 
 MODULE = "def value():\n    return 1\n"
 ORDERS = (

@@ -90,7 +90,7 @@ def test_the_three_are_done_one_after_the_other(played: Played) -> None:
 
 def test_what_was_broken_healed(played: Played) -> None:
     assert played.asked("US-001") == [
-        *("breakdown 1", "delivery 1", "delivery 2", "review 1", "suite 1", "analysis 1", "delivery 3", "review 2"),
+        *("breakdown 1", "delivery 1", "delivery 2", "review 1", "suite 1", "analysis 1", "delivery 3", "review 2")
     ]
     assert [event.name for event in played.told_of("US-001", "answer_healed")] == ["answer_healed"]
     assert played.sent_back("US-001") == ["contract.test_file"]
@@ -101,7 +101,7 @@ def test_what_was_broken_healed(played: Played) -> None:
 def test_a_commit_per_task_and_suite_and_a_merge_per_story(played: Played) -> None:
     first_parents = git(played.mirror, "log", "--first-parent", "--format=%s", played.ref("result")).splitlines()
     assert first_parents == [
-        *("Merge US-002: Water Duty", "Merge US-001: Plots in Order", "Merge NFR-001: Ground Work", "Base"),
+        *("Merge US-002: Water Duty", "Merge US-001: Plots in Order", "Merge NFR-001: Ground Work", "Base")
     ]
     merge, theirs = f"{played.ref('result')}^1", f"{played.ref('result')}^1^1"
     commits = git(played.mirror, "log", "--no-merges", "--format=%s", f"{theirs}..{merge}").splitlines()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.package_index import registry
-from tests.support import Played, Team, make_repo, play, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, make_repo, play, write_backlog
 
 SETUP = """import pathlib, urllib.request
 where = pathlib.Path("data/fetched.txt")
@@ -29,7 +29,7 @@ def sprint(folder: Path, host: str, *settings: str) -> Played:
     team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n", "grammar.txt": "another grammar of "})
     suite = "from made import WORDS\nfrom us_1 import value\n\n\ndef test_us_1():\n"
     team.suite("US-1", f"{suite}    assert value() == 1\n    assert WORDS == 'another grammar of fetched words'\n")
-    return play(folder, team, write_backlog(folder / "b.csv", "US-1"), *settings, repo=repo)
+    return play(folder, team, write_backlog(folder / "b.csv", "US-1"), PLAIN_TESTS, *settings, repo=repo)
 
 
 SETTINGS = ('environment.setup=["python setup.txt"]', 'environment.build=["python make_words.txt"]')

@@ -2,12 +2,9 @@
 
 import pytest
 
-from tests.support import Played, Team, make_repo, play, suite_text, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, make_repo, play, suite_text, write_backlog
 
-ENDINGS = {
-    "HANGS": "    import time\n    time.sleep(600)\n",
-    "EXITS": "    import os\n    os._exit(0)\n",
-}
+ENDINGS = {"HANGS": "    import time\n    time.sleep(600)\n", "EXITS": "    import os\n    os._exit(0)\n"}
 """Story → what its delivered function does before it returns."""
 PROBLEMS = {"HANGS": "timeout", "EXITS": "no_report"}
 """Other ends of a run: tests/test_runners/test_pytest_runner.py."""
@@ -34,7 +31,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     empty(team)
     team.good("GOOD")
     backlog = write_backlog(folder / "backlog.csv", *ENDINGS, "RED", "GREEN", "EMPTY", "GOOD")
-    return play(folder, team, backlog, "test.timeout_s=8", "test.max_attempts=2")
+    return play(folder, team, backlog, PLAIN_TESTS, "test.timeout_s=3", "test.max_attempts=2")
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +153,7 @@ def test_a_suite_that_tests_nothing_is_no_suite(played: Played) -> None:
 def test_the_sprint_goes_on(played: Played) -> None:
     assert played.status("GOOD") == "done"
     assert set(played.tree("result")) == {
-        *("green.py", "helper.py", "tests/test_green.py", "good.py", "tests/test_good.py"),
+        *("green.py", "helper.py", "tests/test_green.py", "good.py", "tests/test_good.py")
     }
 
 

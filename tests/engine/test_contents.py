@@ -18,13 +18,7 @@ from orchestrator.app.team import schema_texts
 from orchestrator.checks.suite import read_analysis
 from orchestrator.core.calls.exchange import Prompt, Purpose, Reply
 from orchestrator.core.calls.wire import AnalysisAnswer
-from orchestrator.core.errors import (
-    AnswerInvalid,
-    AnswerRefused,
-    AnswerTruncated,
-    ProviderError,
-    SchemaValidationError,
-)
+from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, ProviderError, SchemaValidationError
 from orchestrator.core.finding import Finding
 from orchestrator.core.ports import Provider
 from orchestrator.engine.turns import TurnTaker

@@ -76,9 +76,7 @@ async def alive_until(house: House, body: Body, moment: Callable[[], Awaitable[A
     await house.live(body, use)
 
 
-async def test_an_answer_given_while_nothing_was_alive_counts_and_nothing_is_paid_again(
-    tmp_path: Path,
-) -> None:
+async def test_an_answer_given_while_nothing_was_alive_counts_and_nothing_is_paid_again(tmp_path: Path) -> None:
     provider = Counting()
     await alive_until(House(tmp_path, provider), asking(questions=2), lambda: told(tmp_path, GATE_OPENED))
     assert await answered(tmp_path, "SP-001/A", "anna")

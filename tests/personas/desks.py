@@ -55,13 +55,7 @@ def bench(
     """A desk of US-1 whose replies are `entries`."""
     sink = MemorySink()
     steps = step(ScriptedProvider(script_of(entries)), sink, story=STORY)
-    desk = Desk(
-        step=steps,
-        library=LIBRARY,
-        policies=policies or Policies(),
-        story=STORY,
-        schemas=schema_texts(),
-    )
+    desk = Desk(step=steps, library=LIBRARY, policies=policies or Policies(), story=STORY, schemas=schema_texts())
     return Bench(desk=desk, step=steps, sink=sink)
 
 

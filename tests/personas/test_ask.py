@@ -150,10 +150,7 @@ async def test_the_same_faults_twice_are_for_the_stronger_model() -> None:
         return verdicts.pop(0) if verdicts else []
 
     assert (await asked(at, judge=judge, replies=4)).accepted
-    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [
-        *[(False, None)] * 3,
-        (True, None),
-    ]
+    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [*[(False, None)] * 3, (True, None)]
 
 
 async def failed(at: Bench, *, replies: int) -> SchemaValidationError:

@@ -153,10 +153,7 @@ _EXTRACT = {
     "extract.depends": "numbers of tasks of this plan",
     "extract.packages": "by the names it gives them, with a version only where the plan has one",
 }
-_ANALYSIS = {
-    "analysis.shape": "one JSON object and nothing else",
-    "analysis.prompt_example": _EXAMPLE,
-}
+_ANALYSIS = {"analysis.shape": "one JSON object and nothing else", "analysis.prompt_example": _EXAMPLE}
 _REVIEW = {
     "review.no_verdict": "The line `Ready:` stands at the left margin and holds one of its choices",
     "review.contradiction": "with a critical issue beside a Yes, nothing is approved",

@@ -160,10 +160,7 @@ def test_the_example_of_an_analysis_is_sound_and_no_analysis() -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (
-            {"repair": "<!-- include: shared/outputs -->\n"},
-            r"repair\.md: it includes shared/outputs.*mean shared/",
-        ),
+        ({"repair": "<!-- include: shared/outputs -->\n"}, r"repair\.md: it includes shared/outputs.*mean shared/"),
         ({"shared/output": "<!-- include: shared/output -->\n"}, "include each other"),
         ({"repair": "<!-- inclde: shared/output -->\n"}, r"repair\.md, line 1: a marker is written"),
     ],

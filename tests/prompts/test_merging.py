@@ -88,11 +88,7 @@ def test_of_a_long_file_that_is_not_in_conflict_the_places_of_the_failure_are_sh
 
 @pytest.mark.parametrize(
     ("base", "theirs", "mine", "stood"),
-    [
-        ("a\nb\nc\n", "", "B\n", "b"),
-        ("a\nc\n", "x\n", "y\n", "Nothing."),
-        ("b\nc\n", "B1\n", "B2\n", "b"),
-    ],
+    [("a\nb\nc\n", "", "B\n", "b"), ("a\nc\n", "x\n", "y\n", "Nothing."), ("b\nc\n", "B1\n", "B2\n", "b")],
 )
 def test_what_stood_in_a_conflict_is_found(base: str, theirs: str, mine: str, stood: str) -> None:
     head = "a\n" if base.startswith("a") else ""

@@ -13,12 +13,7 @@ from tests.prompts.rules import OWN_CODES, RULES
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()
 FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.", "extract.", "review.", "merge.")
-PLAN_PROMPTS = (
-    "developer/delivery_plan",
-    "developer/continuation_plan",
-    "developer/merge_plan",
-    "tester/suite_plan",
-)
+PLAN_PROMPTS = ("developer/delivery_plan", "developer/continuation_plan", "developer/merge_plan", "tester/suite_plan")
 WHOLE_PROMPTS = tuple(name for name in PROMPT_SLOTS if name.endswith("_whole"))
 REVIEW_PROMPTS = tuple(name for name in PROMPT_SLOTS if name.startswith("reviewer/"))
 LONGER = ("developer/merge_plan", "architect/breakdown", "architect/breakdown_missing")

@@ -152,11 +152,7 @@ async def test_a_web_story_that_forgot_three_packages_ends_as_done(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("ci", "pushed", "status"),
-    [
-        ("ask", True, StoryStatus.NEEDS_ATTENTION),
-        ("allow", True, StoryStatus.DONE),
-        ("ask", False, StoryStatus.DONE),
-    ],
+    [("ask", True, StoryStatus.NEEDS_ATTENTION), ("allow", True, StoryStatus.DONE), ("ask", False, StoryStatus.DONE)],
 )
 async def test_a_pipeline_is_a_persons_question_before_it_is_pushed(
     tmp_path: Path, ci: str, pushed: bool, status: StoryStatus

@@ -239,9 +239,7 @@ async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_befor
     assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
 
 
-async def test_what_fails_only_beside_what_others_changed_is_no_fault_of_the_branch(
-    tmp_path: Path,
-) -> None:
+async def test_what_fails_only_beside_what_others_changed_is_no_fault_of_the_branch(tmp_path: Path) -> None:
     stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN, WHOLE, BROKEN, BROKEN])
     mended(stand, 2)
     outcome, _ = await told(stand, tmp_path)

@@ -183,11 +183,7 @@ def test_outlines_name_what_can_be_built_on() -> None:
 
     assert told(
         "a.py", "class A(B):\n    x: int\n\n    @property\n    async def f(self): ...\n\n\ndef _g(a=1): ...\n"
-    ) == [
-        "class A(B): x: int",
-        "  @property async def f(self)",
-        "def _g(a=1)",
-    ]
+    ) == ["class A(B): x: int", "  @property async def f(self)", "def _g(a=1)"]
     # sqlite-utils: the name stands behind the options of a command.
     options = "".join(f"@click.option('--{name}', help='Include {name} for each table')\n" for name in "abcdefgh")
     assert told("cli.py", f"@cli.command()\n{options}@output_options\ndef tables(path, a): ...\n") == [
@@ -206,12 +202,7 @@ def test_outlines_name_what_can_be_built_on() -> None:
     assert told("a.js", "class A {\n\trun(x) {\n\t}\n}\n") == ["class A", "  run(x)"]
     assert told(
         "a.js", "export async function f(a) {\n}\nclass A {\n  run(x) {\n  }\n}\nmodule.exports = { f };\n"
-    ) == [
-        "export async function f(a)",
-        "class A",
-        "  run(x)",
-        "module.exports = { f };",
-    ]
+    ) == ["export async function f(a)", "class A", "  run(x)", "module.exports = { f };"]
     # p-limit: an example in a comment is no code, a call with a function is no method.
     limit = "export type LimitFunction = {\n\t/**\n\tDiscard pending promises.\n\n```\nconst limit = pLimit(1);\n```\n"
     limit += "\t*/\n\tclearQueue: () => void;\n};\n/** Runs. */ export default function pLimit(concurrency: number);\n"

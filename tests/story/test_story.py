@@ -184,10 +184,7 @@ async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_t
     old = ReportedCase(name="test_old", id="old::test_old[a]", file="tests/test_old.py", result=CaseResult.PASSED)
     before = TestReport(cases=(*report(passed=["test_all"]).cases, old), exit_code=0)
     skipped = TestReport(
-        cases=(
-            *report(passed=["test_all", "test_us_1"]).cases,
-            old.model_copy(update={"result": CaseResult.SKIPPED}),
-        ),
+        cases=(*report(passed=["test_all", "test_us_1"]).cases, old.model_copy(update={"result": CaseResult.SKIPPED})),
         exit_code=0,
     )
     after = report(passed=["test_all", "test_us_1"])

@@ -23,12 +23,7 @@ PYTHON = "def test_python():\n    assert 1 + 1 == 2\n"
 
 
 def runner_in(
-    folder: Path,
-    *,
-    command: str | None = None,
-    timeout_s: float = 30,
-    path: str = PATH,
-    box: Sandbox | None = None,
+    folder: Path, *, command: str | None = None, timeout_s: float = 30, path: str = PATH, box: Sandbox | None = None
 ) -> ProjectRunner:
     """In the strongest tier of this machine; with another PATH, in the plain one."""
     box = box or (best(PATH) if path == PATH else plain())
