@@ -23,6 +23,8 @@ SOUND = {
     "{{cookiecutter.name}}/setup.py": "{% if cookiecutter.a %}\nx = {{ cookiecutter.name }}\n{% endif %}\n",
     "tsconfig.base.json": '{"a": 1, /* b */ "c": [1, 2,], }\n// end\n',
     ".vscode/settings.json": "// none\n{}\n",
+    ".codesandbox/tasks.json": "{\n  // In order.\n  \"setupTasks\": []\n}\n",  # excalidraw
+    "asv_bench/asv.conf.json": "{\n    // The version of the format.\n    \"version\": 1,\n}\n",  # geopandas
     "a.jsonc": '{"url": "http://x", /* , ] */ "b": "/* no */"}',
     "a.jsonl": '{"a": 1}\n\n[2]\n"x"\n',
     "a.css": "@apply x;\n.a { &:hover { color: red } color: var(--x,) ; --y: {a:b} }\n.b:has(> .c) {}\n",

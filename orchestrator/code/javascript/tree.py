@@ -124,7 +124,7 @@ def arguments(call: Node) -> list[Node]:
 
 _NOT_IN_GRAMMAR = re.compile(
     r"\baccessor(?=[ \t]+[\w#\[])|(?<=\bexport )type(?=\s*\*)|(?<=\bkeyof )readonly(?= )"
-    r"|(?<=[<,\s])(?:in out|in|out)(?= [A-Z]\w*(?:\s*[,=>]| extends ))"
+    r"|(?<=[<,\s])(?:in out|in|out)(?= [A-Z]\w*(?:\s*[,=>]| extends\b))"
 )
 """Rare TypeScript that is right and that the grammar does not know: these words are left out before it is asked."""
 _NAMED_SO = re.compile(r"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)|\b(?:abstract|declare|accessor)(?=\??\s*:)""")
@@ -138,8 +138,10 @@ _CALL_SIGNATURE = re.compile(
 )  # fmt: skip
 """Type parameters at a line's start: the grammar takes them for arguments of the type that the line above ends with.
 Behind an operator or an opening bracket they begin an arrow function, where no `;` may stand."""
-_RAW = re.compile(r"\bString\.raw`(?:\\.|[^`\\$])*`")
-"""A backslash in it begins no escape, and need be none that there is."""
+_IN_WORD = re.compile(r"(?m)^([ \t]*)in(?=[\d_$])")
+"""A name at a line's start, of which the grammar takes the first letters for an operator behind the line above."""
+_TEMPLATE = re.compile(r"[\w$)\]]?`(?:\\.|[^`\\])*`", re.DOTALL)
+"""Behind a tag a backslash need begin no escape that there is."""
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
 """What no engine runs in a script; Flow's files say that a tool takes it out."""
 _ELEMENTS = """
@@ -179,7 +181,8 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
 def _for_grammar(text: str, grammar: str) -> str:
     """Returns the text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
-    text = _RAW.sub(lambda match: match[0].replace("\\", "x"), text)
+    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] == "`" else match[0].replace("\\", "x"), text)
+    text = _IN_WORD.sub(r"\1xx", text)
     if grammar != "typescript":
         text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
     if grammar == "javascript":
