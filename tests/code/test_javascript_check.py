@@ -15,7 +15,7 @@ from orchestrator.code.javascript.tests import test_names
         "export const App = () => <div className='x'>{list.map((i) => <Item key={i} />)}</div>;\n",
         "function f() {\n  return 1\n}\nlet a = 1\nlet b = f()\n++a\n",
         "let in_x\nlet a = b\nin_x = a\n",
-        "f('\\\\u{g}', () => $`echo.js \\u{g} ${`\\n`}`, `a\\n`, String.raw`\\x`)\n",  # execa
+        "f('\\\\u{g}', () => $`echo.js \\u{g} ${`\\n`}`, `a\\n`, String.raw`\\x\\`${'\\`'}`)\n",  # execa
     ],
 )
 def test_javascript_that_parses(text: str) -> None:

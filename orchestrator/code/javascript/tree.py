@@ -142,6 +142,7 @@ _IN_WORD = re.compile(r"(?m)^([ \t]*)in(?=[\d_$])")
 """A name at a line's start, of which the grammar takes the first letters for an operator behind the line above."""
 _TEMPLATE = re.compile(r"[\w$)\]]?`(?:\\.|[^`\\])*`", re.DOTALL)
 """Behind a tag a backslash need begin no escape that there is."""
+_BACKSLASH = re.compile(r"\\[^\n]?")
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
 """What no engine runs in a script; Flow's files say that a tool takes it out."""
 _ELEMENTS = """
@@ -178,10 +179,14 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
     return tree, grammar
 
 
+def _crossed(match: re.Match[str]) -> str:
+    return "x" * len(match[0])
+
+
 def _for_grammar(text: str, grammar: str) -> str:
     """Returns the text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
-    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] == "`" else match[0].replace("\\", "x"), text)
+    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] == "`" else _BACKSLASH.sub(_crossed, match[0]), text)
     text = _IN_WORD.sub(r"\1xx", text)
     if grammar != "typescript":
         text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
