@@ -1,7 +1,12 @@
 """Shared by the tests of the git side: the user's repositories, and short ways to say things."""
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from orchestrator.core.delivery import CommitNote, FileChange
@@ -40,9 +45,17 @@ def save(repo: Path, message: str) -> str:
 
 
 def user_repo(folder: Path, files: dict[str, str], *options: str) -> Path:
-    folder.mkdir(parents=True)
+    """A repository with one commit; one with the same files is made once."""
+    shutil.copytree(_template(tuple(files.items()), options), folder, symlinks=True)
+    return folder
+
+
+@cache
+def _template(files: tuple[tuple[str, str], ...], options: Sequence[str]) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="user-repo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     git(folder, "init", "-q", "-b", "main", *options)
-    fill(folder, files)
+    fill(folder, dict(files))
     save(folder, "First")
     return folder
 
