@@ -18,7 +18,7 @@ from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.settings.options import RunOptions
 from orchestrator.storage.commit_store import PostgresCommitStore
-from tests.support import Team, plain_environment, write_backlog
+from tests.support import ALL_PASS, Team, plain_environment, write_backlog
 
 COUNTS = {
     "events": "SELECT count(*), max(seq) FROM orchestrator_events",
@@ -29,7 +29,8 @@ COUNTS = {
 
 def configured(home: Path, url: str) -> tuple[Settings, Environment]:
     environment = plain_environment(ORCHESTRATOR_HOME=str(home), DATABASE_URL=url)
-    return load(None, ("provider.wait_initial_s=0.01", "retention.days=0.0000001"), environment, home.parent)
+    overrides = ("provider.wait_initial_s=0.01", "retention.days=0.0000001", ALL_PASS)
+    return load(None, overrides, environment, home.parent)
 
 
 def rows(url: str) -> dict[str, Any]:

@@ -29,10 +29,10 @@ def refs(place: Path) -> str:
     return git(place / "repo", "for-each-ref", "--format=%(refname) %(objectname)")
 
 
-@pytest.fixture
-def backed_up(tmp_path: Path) -> Path:
-    """A project with a sprint that has ended and a backup of it, made before its result was pushed."""
-    place = tmp_path / "one"
+@pytest.fixture(scope="module")
+def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a sprint that has ended and a backup of it beside, made before its result was pushed."""
+    place = tmp_path_factory.mktemp("backed-up") / "one"
     make_repo(place / "repo", {"a.txt": "a\n"})
     team = Team()
     team.good("US-1")
@@ -41,13 +41,13 @@ def backed_up(tmp_path: Path) -> Path:
     code, said = run(place, "backlog.csv", "S1")
     assert code == 0, said
     assert PUSHED in refs(place)
-    assert call(place, "backup", str(tmp_path / "file"))[0] == 0
+    assert call(place, "backup", str(place.parent / "file"))[0] == 0
     git(place / "repo", "update-ref", "-d", PUSHED)
     return place
 
 
 def test_restore_asks_for_what_lies_outside(backed_up: Path, tmp_path: Path) -> None:
-    other, file = tmp_path / "two", str(tmp_path / "file")
+    other, file = tmp_path / "two", str(backed_up.parent / "file")
     other.mkdir()
     for name in ("backlog.csv", "team.jsonl"):
         shutil.copy(backed_up / name, other)
@@ -76,7 +76,7 @@ def test_restore_asks_for_what_lies_outside(backed_up: Path, tmp_path: Path) -> 
 
 def test_in_place_nothing_is_asked(backed_up: Path, tmp_path: Path) -> None:
     shutil.move(backed_up / "state", tmp_path / "away")
-    assert call(backed_up, "restore", str(tmp_path / "file"))[0] == 0
+    assert call(backed_up, "restore", str(backed_up.parent / "file"))[0] == 0
     assert run(backed_up, "backlog.csv", "S1")[0] == 0
     assert PUSHED in refs(backed_up)
 
