@@ -19,7 +19,7 @@ from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import open_providers
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.support import Team, make_repo, play
+from tests.support import PLAIN_TESTS, Team, make_repo, play
 
 PYTHON = {
     "README.md": "# Shop\n",
@@ -110,10 +110,7 @@ def test_the_configuration_shows_real_providers_that_work_as_they_stand_there(
         (tmp_path / "mine.yaml").write_text(provider + "".join(blocks(text, "personas") + blocks(text, "prices")))
         settings, environment = load(tmp_path / "mine.yaml", (), {"ANTHROPIC_API_KEY": "x"}, tmp_path)
         named.append(str(open_providers(RunOptions(backlog=folder / "b.csv"), settings, environment, SystemClock())))
-    assert named == [
-        "anthropic MODEL-ID, alex: anthropic OTHER-ID",
-        "openai MODEL-ID, alex: openai OTHER-ID",
-    ]
+    assert named == ["anthropic MODEL-ID, alex: anthropic OTHER-ID", "openai MODEL-ID, alex: openai OTHER-ID"]
 
 
 def test_a_key_that_is_set_is_told_by_the_name_of_its_variable_alone(tmp_path: Path) -> None:
@@ -197,7 +194,7 @@ def test_what_is_proposed_runs_as_it_is(tmp_path: Path) -> None:
     assert init(str(repo)).exit_code == 0
     team = Team()
     team.good("NFR-001")
-    played = play(tmp_path, team, repo / "backlog.csv", repo=repo)
+    played = play(tmp_path, team, repo / "backlog.csv", PLAIN_TESTS, repo=repo)
     assert played.status("NFR-001") == "done"
     assert not [finding for finding in played.story("NFR-001").findings if finding.severity is not Severity.MINOR]
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import Played, Team, cells, git, plain_environment, play, suite_text, write_backlog
+from tests.support import PLAIN_TESTS, Played, Team, cells, git, plain_environment, play, suite_text, write_backlog
 
 Invoke = Callable[..., Result]
 
@@ -35,10 +35,9 @@ def played(place: Path) -> Played:
     team.suite("US-1", suite_text("US-1"))
     team.plan("US-2", ["us_2.py"])
     team.deliver("US-2", 1, {"us_2.py": "def value():\n    return 2\n"})
-    team.suite("US-2", suite_text("US-2"))
-    return play(
-        place, team, write_backlog(place / "b.csv", "US-1", "US-2", "US-3 < US-2", "US-4"), "test.max_attempts=1"
-    )
+    team.suite("US-2", f"{suite_text('US-2').rstrip()}, f'assert {{value()}} == 1'\n")
+    backlog = write_backlog(place / "b.csv", "US-1", "US-2", "US-3 < US-2", "US-4")
+    return play(place, team, backlog, PLAIN_TESTS, "test.max_attempts=1")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,11 @@ async def test_with_a_token_nothing_but_health_is_told_without_it(
     stand = await asyncio.to_thread(partial(Stand, home, ORCHESTRATOR_TOKEN=TOKEN, **variables))
     async with running(stand) as daemon:
         for path in PATHS:
-            for given in ((), *((line,) for line in WRONG)):
-                assert await status(daemon, path, host, *given) == 401, (path, given)
+            assert await status(daemon, path, host) == 401, path
             assert await status(daemon, path, host, RIGHT) != 401
             assert await status(daemon, path, host, "Authorization: bearer  " + TOKEN) != 401
+        for path, wrong in product(("/api/v1/daemon", "/"), WRONG):
+            assert await status(daemon, path, host, wrong) == 401, (path, wrong)
         for path in ("/healthz", "/readyz"):
             for given in ((), (RIGHT,), (WRONG[0],)):
                 assert await status(daemon, path, host, *given) == 200

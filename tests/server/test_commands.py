@@ -43,6 +43,7 @@ ASKED: tuple[tuple[str, ...], ...] = (
     ("status",),
     ("show", "US-1"),
     ("show", "US-2", "--json"),
+    ("show", "US-1", "--sprint", "S1", "--full"),
     ("approve", "US-1", "--gate", "7"),
     ("approve", "US-1", "--gate", "1", "--json"),
     ("approve", "US-1"),
@@ -138,8 +139,9 @@ async def both_ways(home: Path, commands: tuple[tuple[str, ...], ...]) -> None:
             "ORCHESTRATOR_TOKEN": TOKEN,
         }
         for words, one in zip(commands, expected, strict=True):
-            found = said(await asyncio.to_thread(partial(cli, *words, **far)), home)
-            assert found == one, words
+            done = await asyncio.to_thread(partial(cli, *words, **far))
+            assert said(done, home) == one, words
+            assert words != ("status",) or f", at {daemon.address.url}\n" in done.stdout
 
 
 async def test_of_a_sprint_that_has_ended(home: Path) -> None:

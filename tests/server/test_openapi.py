@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,12 +22,17 @@ def home(tmp_path: Path) -> Path:
 METHODS = {"get", "put", "post", "delete"}
 
 
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    """The document, as it is generated."""
+    return make_document(make_routes())
+
+
 def test_the_committed_document_is_generated_from_the_routes() -> None:
     assert OPENAPI.read_text(encoding="utf-8") == openapi_text(), "run: python -m tests.contracts_tool"
 
 
-def test_every_operation_says_what_it_is_and_what_it_answers() -> None:
-    made = make_document(make_routes())
+def test_every_operation_says_what_it_is_and_what_it_answers(made: dict[str, Any]) -> None:
     tags = {tag["name"] for tag in made["tags"]}
     operations = [
         (path, operation) for path, item in made["paths"].items() for name, operation in item.items() if name in METHODS
@@ -45,8 +51,7 @@ def test_every_operation_says_what_it_is_and_what_it_answers() -> None:
         assert "HTTPValidationError" not in json.dumps(operation)
 
 
-def test_every_reference_leads_somewhere() -> None:
-    made = make_document(make_routes())
+def test_every_reference_leads_somewhere(made: dict[str, Any]) -> None:
     names = set(re.findall(r'"\$ref": "#/components/schemas/([^"]+)"', json.dumps(made)))
     assert names
     assert names - made["components"]["schemas"].keys() == set()

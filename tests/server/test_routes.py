@@ -7,15 +7,16 @@ import pytest
 
 from tests.cli.waiting import Waiting
 from tests.server.stand import SECRET, Daemon, Stand, running
-from tests.support import breakdown, run_cli
+from tests.server.test_commands import cli
+from tests.support import breakdown
 
 SPRINT = "/api/v1/sprints/S1"
 STORY = f"{SPRINT}/stories/US-1"
 
 
 def printed(stand: Stand, *args: str) -> Any:
-    done = run_cli([*args, "--json"], stand.environment.home, dict(stand.environment.variables))
-    assert done.returncode == 0, done.stderr
+    done = cli(*args, "--json", **stand.environment.variables)
+    assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
 
@@ -25,7 +26,8 @@ async def get(daemon: Daemon, path: str) -> Any:
     return answer.json()
 
 
-def told_by_cli(stand: Stand) -> dict[str, Any]:
+@pytest.fixture
+def commands(stand: Stand) -> dict[str, Any]:
     return {
         SPRINT: printed(stand, "status"),
         STORY: printed(stand, "show", "US-1"),
@@ -33,11 +35,6 @@ def told_by_cli(stand: Stand) -> dict[str, Any]:
         f"{STORY}/contract": printed(stand, "contract", "US-1"),
         f"{SPRINT}/stories/US-2": printed(stand, "show", "US-2"),
     }
-
-
-@pytest.fixture
-def commands(stand: Stand) -> dict[str, Any]:
-    return told_by_cli(stand)
 
 
 async def test_what_is_read_is_what_the_commands_print(stand: Stand, commands: dict[str, Any]) -> None:
