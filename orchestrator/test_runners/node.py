@@ -17,6 +17,7 @@ from orchestrator.test_runners.choice import NODE
 from orchestrator.test_runners.failures import from_root
 from orchestrator.test_runners.report import Selection, judged, merged, read_report
 from orchestrator.test_runners.tests_in_tree import (
+    ANSI,
     MOCHA_REPORTER,
     ROOT,
     SEPARATOR,
@@ -32,6 +33,7 @@ from orchestrator.test_runners.tests_in_tree import (
 )
 
 REPORTER = Path(__file__).with_name("node_reporter.mjs")
+PLAIN_ARGV = Path(__file__).with_name("plain_argv.cjs")
 _MOST_TOLD = 3
 OLDEST = 20
 """First version of node whose test runner tells a reporter all that ours needs."""
@@ -126,8 +128,10 @@ class NodeRunner:
         if program is None:
             told = f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies"
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=told)
-        access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders), plain_path=True)
-        env, limit = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}, asked.timeout_s
+        access = Access(tree=root, readable=(MOCHA_REPORTER, PLAIN_ARGV, *packages.folders), plain_path=True)
+        env, limit = dict(tool.env), asked.timeout_s
+        if tool.name in {"jest", "mocha"}:  # they run tests in their own process
+            env["NODE_OPTIONS"] = f'{env.get("NODE_OPTIONS", "")} --require="{PLAIN_ARGV}"'.lstrip()
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
             tool = await asyncio.to_thread(_with_checker, root, tool, scratch)
@@ -139,7 +143,8 @@ class NodeRunner:
             # AVA does not say in which file something failed outside of all tests.
             cases = tuple(case for case in cases if case.file in files or (tool.name == "ava" and not case.file))
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=tool.name, complete=(0,))
-        output = from_root(shown.output, result.seen_at or root)
+        # NO_COLOR in the environment would be seen by tests of programs that look at it.
+        output = from_root(ANSI.sub("", shown.output), result.seen_at or root)
         return shown.model_copy(update={"output": output, "ran_with": (f"{tool.name}: {tool.why}",)})
 
     async def collect(self, root: Path, *, key: str) -> int:

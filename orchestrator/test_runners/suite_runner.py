@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import secrets
 import shutil
 import stat
@@ -147,6 +148,9 @@ class ProjectRunner:
         asked = Selection(key, files, expected_names, only, timeout_s)
         async with activity(f"running {_what(asked)}"):
             report = await self._by(kinds, root, asked)
+        if not report.green and (names := await asyncio.to_thread(_submodules, root)):
+            left = f"submodules are not fetched: {', '.join(names)}; environment.setup can make what tests need of them"
+            report = report.model_copy(update={"output": f"[{left}]\n{report.output}"})
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
@@ -395,6 +399,11 @@ async def _mutated(
     finally:
         with contextlib.suppress(WorkspaceError):
             await asyncio.to_thread(copies.put_back)
+
+
+def _submodules(root: Path) -> list[str]:
+    """Returns the folders of other repositories, which are empty in every tree. Blocks."""
+    return re.findall(r"^\s*path\s*=\s*(\S+)", read_text(root, ".gitmodules") or "", re.MULTILINE)
 
 
 def _what(asked: Selection) -> str:

@@ -54,7 +54,7 @@ _NOT_OURS = re.compile(
 """Options for interactive use: how results are shown, and skipping unchanged tests."""
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 """Characters that mean something in a pattern of JavaScript's."""
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _RESULTS = {"passed": CaseResult.PASSED, "failed": CaseResult.FAILED}
 
 
@@ -218,7 +218,7 @@ def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
 
 def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
     name = name.replace(str(root), ROOT)
-    said = mendable(_ANSI.sub("", "\n".join(map(str, messages))).strip(), root)
+    said = mendable(ANSI.sub("", "\n".join(map(str, messages))).strip(), root)
     return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=said)
 
 

@@ -25,6 +25,7 @@ SET_UP = case("tests.test_a::test_x", CaseResult.ERROR)
         (TestReport(cases=(UNLOADED,)), 0, False, "nothing can be run: no test file can be loaded"),
         (TestReport(cases=(OF_NODE,)), 0, False, "nothing can be run: no test file can be loaded"),
         (TestReport(problem=RunProblem.TIMEOUT), 715, True, "715 tests collected; it was ended after its limit"),
+        (TestReport(problem=RunProblem.NO_REPORT), 124, False, "the runner ended without a whole report"),
         (TestReport(problem=RunProblem.TIMEOUT), 0, False, "it was ended after its limit"),
         (TestReport(problem=RunProblem.INSTALL_FAILED), 0, False, "the dependencies could not be installed"),
         (TestReport(problem=RunProblem.NO_TESTS), 0, True, "no tests, its dependencies are there"),
@@ -43,3 +44,12 @@ def test_a_refusal_holds_the_real_error_and_what_to_do() -> None:
     assert "  E   ModuleNotFoundError: No module named 'nosuch'\n" in refusal
     assert "To do: name what provides `nosuch` in the project's manifests" in refusal
     assert "environment.base: warn" in refusal
+
+
+def test_a_refusal_tells_what_is_left_out() -> None:
+    """As of tomlkit, whose tests read a submodule: the error names its path alone."""
+    left = "submodules are not fetched: tests/toml-test"
+    report = TestReport(cases=(UNLOADED,), output=f"[{left}]\n1 error\n[100%]\n")
+    refusal = trial_of(report, collected=0, seconds=1).refusal
+    assert f"  [{left}]\n" in refusal
+    assert "100%" not in refusal
