@@ -78,18 +78,33 @@ class Shown:
         files = [one for one in wanted if not is_url(one)]
         found = await self._look(files) if files else {}
         again = [f"`{one}` is shown in full already." for one in dict.fromkeys(reads) if one in there]
-        # The shortest first, so that the longest is what has no room.
-        by_length = sorted(wanted, key=lambda one: len(found.get(one) or ""))
-        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in by_length)) if note]
+        # What is wanted most is named first: a changelog named last takes no room from the sources. Short files have it
+        # anyway; where nothing is shown in part, the longest is what has none.
+        least = {one: self._least(one, found.get(one) or "") for one in wanted}
+        size = {one: tokens(found.get(one) or "") for one in wanted}
+        order = sorted(wanted, key=lambda one: size[one] > self._room // 16 if self._in_part else size[one])
+        notes = list(again)
+        for at, one in enumerate(order):
+            notes.append(self._put(one, found.get(one), least[one], sum(least[other] for other in order[at + 1 :])))
+        self._notes = [note for note in notes if note]
         return tuple(one for one in wanted if one in self._asked)
 
-    def _put(self, resource: str, text: str | None) -> str:
-        """Shows one text; returns why it is not shown, or ""."""
+    def _least(self, resource: str, text: str) -> int:
+        """Returns the tokens that a text needs at least: those of its parts where it is long and may be shown so."""
+        whole, short = tokens(text), self._room // 16
+        if not self._in_part or whole <= short:
+            return whole
+        parts = self._parts_of(resource, text) if resource not in self._cut else ""
+        return min(whole, tokens(parts) or short)
+
+    def _put(self, resource: str, text: str | None, least: int, kept: int) -> str:
+        """Shows one text, and keeps room for those behind it; returns why it is not shown, or ""."""
         if is_url(resource):
             return f"`{resource}` is not shown: pages are not fetched here."
         if text is None:
             return f"`{resource}` is not shown: it is no text file of the repository."
-        left = self._room // 2 - sum(map(tokens, self._asked.values()))
+        free = self._room // 2 - sum(map(tokens, self._asked.values()))
+        left = max(free - kept, min(free, least)) if self._in_part else free
         if tokens(text) > left:
             if not self._in_part and tokens(text) > self._room // 2:
                 return f"`{resource}` is not shown: it is too long to be shown whole, whatever is pruned."
@@ -117,4 +132,5 @@ class Shown:
         self._cut[resource] = before + room
         after = max(0, len(text) - before - room)
         left_out = f"\n[… {after} characters left out …]" if after else ""
-        return f"[… {before} characters left out …]\n{text[before : before + room]}{left_out}"
+        begun = f"[… {before} characters left out …]\n" if before else ""
+        return f"{begun}{text[before : before + room]}{left_out}"

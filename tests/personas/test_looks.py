@@ -218,6 +218,22 @@ async def test_of_files_without_room_the_parts_that_the_story_is_about_are_shown
     assert "def cli():" in shown.slots["shown_files"]
 
 
+async def test_what_is_asked_for_first_is_shown_whole_and_the_rest_at_least_in_part() -> None:
+    """The architect of a story of tomlkit asked for five files: the changelog and the old tests left no room for the
+    sources named before them."""
+    sizes = {"container.py": 7000, "types.py": 500, "items.py": 16000, "CHANGELOG.md": 7000, "test_document.py": 7000}
+    tree = {path: f"{path}\n" + f"{'word ' * 19}\n" * (4 * size // 96) for path, size in sizes.items()}
+
+    async def all_of(paths: Sequence[str]) -> Mapping[str, str]:
+        return {path: tree[path] for path in paths}
+
+    shown = Shown({}, all_of, 24_000, looks=3, parts_of=lambda path, _text: f"parts of {path}\n" + "a b \n" * 500)
+    assert await shown.show([*sizes], ()) == (*sizes,)
+    assert shown.in_full == {"container.py", "types.py"}
+    text = shown.slots["shown_files"]
+    assert all(f"parts of {path}" in text for path in ("items.py", "CHANGELOG.md", "test_document.py"))
+
+
 async def test_a_file_that_never_has_room_is_told_so() -> None:
     async def look(_paths: Sequence[str]) -> Mapping[str, str]:
         return {"cli.rst": "word " * 40_000}
