@@ -45,6 +45,8 @@ _USED, _MOST_USED = 5, 60
 """What a test that uses an exported name scores, and all of them together."""
 _SHORT = 3
 """Names of so few letters may be anybody's."""
+_TOLD, _MOST_TOLD = 4, 12
+"""What each word of a test's name scores that the story says as well, and all of them together."""
 
 
 class Place(NamedTuple):
@@ -80,12 +82,13 @@ def place_of(
     texts: Mapping[str, str],
     exports: Mapping[str, Sequence[str]] = _NO_NAMES,
     planned: str = "",
+    story: str = "",
 ) -> Place:
     """Returns the place for tests of the `sources`, the story's files in their order, most telling first.
 
     A test file that is there and that the plan's words for the tests (`planned`) name goes first, the first of several;
     then one in backticks that is not there. `texts` are those of test files, as far as they are known: beside the names
-    it counts which of them import a source and use what it exports (`exports`).
+    it counts which of them import a source and use what it exports (`exports`), and say words of the `story`.
     """
     family = _family(sources)
     own = [path for path in sources if splitext(path)[1].lower() in family and not is_test_file(path)]
@@ -106,7 +109,8 @@ def place_of(
         nearest = max(tests, key=lambda test: _common(dirname(test.path), dirname(wanted_new)))
         return Place(wanted_new, there=False, near=(nearest.path, *_helpers(wanted_new, files, texts)))
     modules = {path for path in files if splitext(path)[1].lower() in family and not is_test_file(path)} | {*own}
-    ranked = sorted(_ranked(own, tests, modules, texts, exports), key=lambda one: (-one[0], one[1], one[2].path))
+    said = frozenset(_words(f"{story} {planned}").split("_"))
+    ranked = sorted(_ranked(own, tests, modules, texts, exports, said), key=lambda one: (-one[0], one[1], one[2].path))
     near = [*dict.fromkeys(test.path for _, _, test in ranked[:3])]
     score, _, best = ranked[0]
     if score >= _COVERS:
@@ -257,6 +261,7 @@ def _ranked(
     modules: Collection[str],
     texts: Mapping[str, str],
     exports: Mapping[str, Sequence[str]],
+    said: Collection[str],
 ) -> Iterable[tuple[float, int, _Test]]:
     """Returns score, place of the source, test for each pair."""
     own = [_source(path) for path in sources]
@@ -274,6 +279,8 @@ def _ranked(
                 if imports[test.path]:
                     score += min(_MOST_USED, _USED * len(names & words[test.path]))
             if score:
+                told = {word for word in _words(test.subject).split("_") if len(word) > _SHORT and word in said}
+                score += min(_MOST_TOLD, _TOLD * len(told - {*source.subject.split("_")}))
                 there = {part.lower() for part in dirname(test.path).split("/")}
                 same = [part for part in _folders(test.path) if part in source.folders]
                 score += 2 * min(len(same), 4)

@@ -173,8 +173,9 @@ async def _place(stage: Stage, plan: Breakdown, surface: Surface, listed: Collec
         tests = [path for path in scan_tests(surface.files) if path not in sources]
         texts = await stage.workspace.read(stage.story_id, tests)
         known = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
-        words = "\n".join(one.test for one in plan.acceptance_tests)
-        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports, words)
+        words, told = "\n".join(one.test for one in plan.acceptance_tests), stage.brief.story
+        about = "\n".join((told.title, *told.acceptance_criteria))
+        found = await asyncio.to_thread(place_of, stage.story_id, sources, surface.files, known, exports, words, about)
         more = await stage.workspace.read(stage.story_id, [path for path in found.near if path not in texts])
         every = {**texts, **more}
         near = {path: every[path] for path in found.near if path in every}

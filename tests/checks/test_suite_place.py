@@ -93,6 +93,18 @@ def test_the_place(files: tuple[str, ...], source: str, expected: str, there: bo
     assert (found.file, found.there) == (expected, there)
 
 
+def test_of_many_tests_of_a_source_the_one_is_taken_that_the_story_speaks_of() -> None:
+    """Those of commander.js: all import its index, and one the source itself, for another function."""
+    files = ["lib/command.js", "tests/command.action.test.js", "tests/command.allowExcessArguments.test.js"]
+    files += ["tests/command.exitOverride.test.js", "tests/options.bool.test.js", "tests/useColor.test.js"]
+    texts = {path: "const commander = require('../');\n" for path in files[1:]}
+    texts["tests/useColor.test.js"] = "const { useColor } = require('../lib/command.js');\n"
+    exports = {"lib/command.js": ["Command", "useColor"]}
+    title = "List excess arguments in the error message"
+    assert place_of("CMD-1", files[:1], files, texts, exports, story=title).file == files[2]
+    assert place_of("CMD-3", files[:1], files, texts, exports, story="Colors when piped").file == files[-1]
+
+
 def test_nearest_tests_and_their_helpers_are_shown_with_it() -> None:
     new = place_of("US-4", ["shop/tax/rates.py"], UNITS, {})
     assert new.near[-2:] == ("tests/unit/conftest.py", "tests/unit/helpers.py")
