@@ -34,6 +34,8 @@ TITLES = "plan.titles"
 _PLAN, _CUT = "action_plan", "cut"
 _WRAPS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
 _NAMED = re.compile(r"action\s+plan|rationale", re.IGNORECASE)
+_ACTED = re.compile(rf"^ {{0,3}}#{{2,4}}[ \t]+`(?:{'|'.join(Verb.__members__)})`", re.MULTILINE)
+"""An action's heading, its verb in backticks."""
 _RUN = re.compile(r"`{3,}+|~{3,}+")
 _OPENING = re.compile(r"^ {0,3}(?:(`{3,}+)[ \t]*[^`\s][^`\n]*|(~{3,}+)[ \t]*[^\s][^\n]*)$", re.MULTILINE)
 """A line inside a block that would open a block of its own."""
@@ -127,6 +129,24 @@ def without_more_titles(found: Extraction) -> Extraction:
     )
     refused = {"value": None, "status": Status.REFUSED, "layer": "none", "complete": False, "problems": problems}
     return found.model_copy(update=refused)
+
+
+def with_sections(text: str) -> str | None:
+    """Returns a reply of actions alone, as of a model that only wants to READ, with the sections that a plan has; None
+    for any other text."""
+    if _ACTED.search(text) is None:
+        return None
+    try:
+        headings = [one for one in without_thoughts(blocks_of(text)) if one.kind == "heading"]
+    except TooManyBlocks:
+        return None
+    first = next((one for one in headings if one.level > 1), None)
+    named = any(is_heading(one, RATIONALE) or is_heading(one, ACTIONS) for one in headings)
+    lines = text.splitlines()
+    if first is None or named or _ACTED.match(lines[first.line - 1]) is None:
+        return None
+    begun = lines[: first.line - 1]
+    return "\n".join([*begun, "## Rationale", "", "## Action Plan", "", *lines[first.line - 1 :]])
 
 
 def plan_in(value: Any) -> ActionPlan | None:

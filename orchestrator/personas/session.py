@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.answers.action_plan import TITLES, plan_in, without_more_titles
+from orchestrator.answers.action_plan import TITLES, plan_in, with_sections, without_more_titles
 from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
 from orchestrator.checks.paths import copies_example
@@ -210,10 +210,10 @@ class Desk:
         as looks are left: it costs a call, and no attempt."""
         shown = request.shown
         if shown is None:
-            return await self._turn(request, slots)
+            return await self._with_sections(request, await self._turn(request, slots))
         while True:
             seen = {**slots, **shown.slots, **(request.whole_slots if request.form in {"json", "whole"} else {})}
-            reply = await self._turn(request, seen)
+            reply = await self._with_sections(request, await self._turn(request, seen))
             wanted = look_in(reply.text) if shown.looks_left else None
             if wanted is None:
                 return reply
@@ -223,6 +223,14 @@ class Desk:
             await self.emit(
                 request, "files_shown", message, files=list(files), pruned=list(wanted.prunes), only=True, **said
             )
+
+    async def _with_sections(self, request: Request, reply: Reply) -> Reply:
+        """Returns a reply of actions alone as the plan that it is, unless steps of an older release go on from it."""
+        rest = request.purpose is Purpose.CONTINUATION  # begins where a plan was cut off
+        whole = None if rest else await asyncio.to_thread(with_sections, reply.text)
+        if whole is None or not await self.step.patched("actions_alone_are_a_plan"):
+            return reply
+        return reply.model_copy(update={"text": whole})
 
     async def _turn(self, request: Request, slots: Mapping[str, str]) -> Reply:
         prompt, fresh = await asyncio.to_thread(self._prompt, request, slots)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan
+from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan, with_sections
 from orchestrator.answers.result import Status
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
 from orchestrator.core.paths import unsafe_reason
@@ -62,6 +62,20 @@ def test_an_empty_item_is_no_item_of_what_stands_behind_it(mark: str) -> None:
     assert found.plan is not None
     assert found.plan.rationale == f"{mark}\n\nWhy."
     assert not parse_plan(f"{mark}\n\nfoo").plan
+
+
+def test_actions_alone_get_the_sections_of_a_plan() -> None:
+    """So was answered by who knew the files of commander.js and only wanted to see one, or to edit one."""
+    read = "### `READ`\n\n- **Resource:** [tests/a.test.js](/tests/a.test.js)\n"
+    edit = "Here it is.\n\n### `EDIT` lib/command.js\n\n#### FIND:\n```js\na\n```\n#### REPLACE:\n```js\nb\n```\n"
+    for text, verb in ((read, Verb.READ), (edit, Verb.EDIT)):
+        assert parse_plan(text).plan is None
+        plan = parse_plan(with_sections(text) or "").plan
+        assert plan is not None
+        assert [one.verb for one in plan.actions] == [verb]
+    assert with_sections(f"Say this:\n\n```md\n{read}```\n") is None
+    assert with_sections(f"## Notes\n\nNone.\n\n{read}") is None, "an action in the middle of something else"
+    assert with_sections(render_plan(plans.plan(random.Random(1)))) is None
 
 
 def test_generated_plans_are_read_as_they_are() -> None:
