@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator.checks.lost_exports import Lost, users_of
 from orchestrator.checks.paths import Around
@@ -182,6 +182,10 @@ _VENDORED = frozenset(
         *("dist", "__pycache__", "venv"),
     }
 )
+_TEST_DATA = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?)/(?:.*/)?(?:fixtures?|__fixtures__|examples?|(?:test)?data|samples?)/"
+)
+"""Folders of what tests read: their manifests are no manifests of the project."""
 _GENERATED = (".min.js", ".min.mjs", ".min.cjs", ".bundle.js", "_pb2.py", "_pb2_grpc.py")
 
 
@@ -193,7 +197,9 @@ def _vendored(path: str) -> bool:
 def _worth_reading(path: str) -> bool:
     if _vendored(path) or path.lower().endswith(_GENERATED):
         return False
-    return is_manifest(path) or suffix_of(path) in SOURCES or suffix_of(path) == ".sql"
+    if is_manifest(path):
+        return _TEST_DATA.search(path.lower()) is None
+    return suffix_of(path) in SOURCES or suffix_of(path) == ".sql"
 
 
 def _is_test_source(path: str) -> bool:
@@ -408,11 +414,17 @@ def runtimes_of(texts: Mapping[str, str]) -> dict[str, str]:
 
 def _python_runtime(text: str) -> list[str]:
     try:
-        project = tomllib.loads(text).get("project")
+        found: Any = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):  # an invalid manifest states no runtime
         return []
-    wanted = project.get("requires-python") if isinstance(project, dict) else None
+    wanted = _at(found, "project", "requires-python") or _at(found, "tool", "poetry", "dependencies", "python")
     return [f"requires-python {_short(wanted)}"] if isinstance(wanted, str) and wanted.strip() else []
+
+
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _node_runtime(text: str) -> list[str]:

@@ -76,6 +76,18 @@ def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
     assert surface.runtime == "requires-python >=3.11; node >=20; package type module"
 
 
+def test_manifests_that_tests_read_are_not_the_projects_and_poetry_says_its_python() -> None:
+    """Those of tomlkit."""
+    texts = {
+        "pyproject.toml": '[tool.poetry.dependencies]\npython = ">=3.7"\n[tool.poetry.dev-dependencies]\nx = "1"\n',
+        "tests/examples/pyproject.toml": '[tool.poetry.dependencies]\npython = "*"\ncachecontrol = "*"\n',
+        "tests/requirements.txt": "pyyaml\n",
+    }
+    surface = build_surface("c0ffee", [*texts], texts)
+    assert surface.dependencies == ("pyyaml", "x")
+    assert surface.runtime == "requires-python >=3.7"
+
+
 APPLICATION = {
     "app/main.py": """from fastapi import APIRouter
 
