@@ -34,7 +34,8 @@ TITLES = "plan.titles"
 _PLAN, _CUT = "action_plan", "cut"
 _WRAPS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
 _NAMED = re.compile(r"action\s+plan|rationale", re.IGNORECASE)
-_ACTED = re.compile(rf"^ {{0,3}}#{{2,4}}[ \t]+`(?:{'|'.join(Verb.__members__)})`", re.MULTILINE)
+_SECTION = re.compile(r"^ {0,3}#{2,6}[ \t]", re.MULTILINE)
+_ACTED = re.compile(rf" {{0,3}}#{{2,4}}[ \t]+`(?:{'|'.join(Verb.__members__)})`")
 """An action's heading, its verb in backticks."""
 _RUN = re.compile(r"`{3,}+|~{3,}+")
 _OPENING = re.compile(r"^ {0,3}(?:(`{3,}+)[ \t]*[^`\s][^`\n]*|(~{3,}+)[ \t]*[^\s][^\n]*)$", re.MULTILINE)
@@ -131,11 +132,14 @@ def without_more_titles(found: Extraction) -> Extraction:
     return found.model_copy(update=refused)
 
 
+def begins_with_an_action(text: str) -> bool:
+    """Returns whether the first section of a reply is an action, as of a model that only wants to READ."""
+    first = _SECTION.search(text)
+    return first is not None and _ACTED.match(text, first.start()) is not None
+
+
 def with_sections(text: str) -> str | None:
-    """Returns a reply of actions alone, as of a model that only wants to READ, with the sections that a plan has; None
-    for any other text."""
-    if _ACTED.search(text) is None:
-        return None
+    """Returns a reply that begins with an action with the sections of a plan; None for any other text."""
     try:
         headings = [one for one in without_thoughts(blocks_of(text)) if one.kind == "heading"]
     except TooManyBlocks:

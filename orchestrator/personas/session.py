@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.answers.action_plan import TITLES, plan_in, with_sections, without_more_titles
+from orchestrator.answers.action_plan import TITLES, begins_with_an_action, plan_in, with_sections, without_more_titles
 from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
 from orchestrator.checks.paths import copies_example
@@ -226,8 +226,9 @@ class Desk:
 
     async def _with_sections(self, request: Request, reply: Reply) -> Reply:
         """Returns a reply of actions alone as the plan that it is, unless steps of an older release go on from it."""
-        rest = request.purpose is Purpose.CONTINUATION  # begins where a plan was cut off
-        whole = None if rest else await asyncio.to_thread(with_sections, reply.text)
+        if request.purpose is Purpose.CONTINUATION or not begins_with_an_action(reply.text):
+            return reply  # a continuation begins where a plan was cut off
+        whole = await asyncio.to_thread(with_sections, reply.text)
         if whole is None or not await self.step.patched("actions_alone_are_a_plan"):
             return reply
         return reply.model_copy(update={"text": whole})

@@ -143,6 +143,15 @@ async def test_a_look_is_answered_with_the_files_and_costs_no_attempt(
     assert [(one["files"], one["only"], one["verdict"]) for one in shown(at)] == [(["shop.py"], True, Verdict.SHOWN)]
 
 
+async def test_actions_without_the_sections_of_a_plan_are_read() -> None:
+    edit = "Here.\n\n### `EDIT` app.py\n\n#### FIND:\n```py\nA = 0\n```\n#### REPLACE:\n```py\nA = 1\n```\n"
+    at = at_desk("alex", "delivery", "### `READ`\n\n- **Resource:** [shop.py](/shop.py)\n", edit)
+    work = WORK.model_copy(update={"modified_files": {"app.py": "A = 0\n"}})
+    delivered = await Alex(at.desk, brief()).deliver(work, agrees, look)
+    assert [one.content for one in delivered.delivery.files if delivered.accepted] == ["A = 1\n"]
+    assert "return 'a shop'" in at.step.prompts[1].text
+
+
 async def test_a_revision_of_a_plan_shows_the_files_that_were_asked_for() -> None:
     plan = json.dumps(breakdown(STORY, ["app.py"]))
     at = at_desk("mike", "breakdown", "READ shop.py", plan, "READ bank.py", plan, plan)
