@@ -120,9 +120,11 @@ def _is_moved(backlog: Path, here: Path, follows: bool) -> bool:
 
 def _complete(folder: StateFolder, moved: Mapping[str, str]) -> None:
     relocate(folder, moved)
-    for path in [path for pattern in REBUILT for path in folder.home.glob(pattern)]:
-        discard(path, folder.home / ".trash")
-    if (trash := folder.home / ".trash").is_dir():
+    trash = folder.home / ".trash"
+    # In the trash is what a kill left there.
+    for path in [path for pattern in (*REBUILT, ".trash/*") for path in folder.home.glob(pattern)]:
+        discard(path, trash)
+    if trash.is_dir():
         trash.rmdir()
     # The last step: until it is done, the next command begins again.
     folder.save_place()
