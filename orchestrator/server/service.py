@@ -5,7 +5,6 @@ import resource
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -71,8 +70,7 @@ class Readiness:
         """Ends the look that is under way."""
         if self._look is not None:
             self._look.cancel()
-            with suppress(asyncio.CancelledError):  # our own cancellation
-                await self._look
+            await asyncio.wait([self._look])  # what it came to, those who asked were told
 
 
 def expect_daemon(served: "Daemon | Viewer") -> "Daemon":

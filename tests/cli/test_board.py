@@ -32,6 +32,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def client_of(url: str, **headers: str) -> httpx2.Client:
+    return httpx2.Client(base_url=url, headers=headers, trust_env=False, verify=False)
+
+
 @contextmanager
 def serving(folder: Path, *words: str, **variables: str) -> Iterator[tuple[Forked, str, str]]:
     """The process, its address and its token."""
@@ -50,11 +54,11 @@ def serving(folder: Path, *words: str, **variables: str) -> Iterator[tuple[Forke
         process.communicate()
 
 
-def test_it_shows_sprints_to_who_has_the_link_and_ends_when_it_is_told_to(folder: Path) -> None:
-    with serving(folder) as (process, url, token):
+def test_it_shows_sprints_to_who_has_the_link_takes_orders_and_ends_when_it_is_told_to(folder: Path) -> None:
+    with serving(folder, "--port", "0") as (process, url, token):
         assert url.startswith("http://127.0.0.1:")
         page = {"accept": "text/html", "origin": url}
-        with httpx2.Client(base_url=url, trust_env=False) as client:
+        with client_of(url) as client:
             assert client.get("/api/v1/sprints").status_code == 401
             assert client.get("/api/v1/sprints", headers={"authorization": f"Bearer {DAEMONS}"}).status_code == 401
             led = client.get("/", headers=page)
@@ -65,17 +69,16 @@ def test_it_shows_sprints_to_who_has_the_link_and_ends_when_it_is_told_to(folder
             for path in ("/sprints", "/sprints/SP-001", "/sprints/SP-001/stories/US-1", "/gates", "/logs"):
                 answer = client.get(path, headers=page)
                 assert (answer.status_code, "SP-001" in answer.text or path == "/gates") == (200, True), path
+        expect_orders(folder, url, token)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         printed, said = process.communicate()
         assert (printed.count("\n"), said) == (2, ""), "nothing after its address"
 
 
-def test_orders_are_recorded_and_what_needs_a_daemon_says_so(folder: Path) -> None:
-    with (
-        serving(folder, "--port", "0") as (_, url, token),
-        httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, trust_env=False) as client,
-    ):
+def expect_orders(folder: Path, url: str, token: str) -> None:
+    """Orders are recorded, and what needs a daemon says so."""
+    with client_of(url, authorization=f"Bearer {token}") as client:
         order = client.post("/api/v1/sprints/SP-001/orders", json={"verb": "pause", "by": "anna"})
         assert (order.status_code, order.json()["done"]) == (200, True)
         for method, path in (
