@@ -158,13 +158,13 @@ async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
     field: Field, monkeypatch: pytest.MonkeyPatch, mended_by: str
 ) -> None:
     monkeypatch.setattr(sprint_runtime, "project_runner", lambda *_args, **_kwargs: Rooms())
-    monkeypatch.setattr(sprint_registry, "AGAIN_S", 0.3)
+    monkeypatch.setattr(sprint_registry, "AGAIN_S", 0.1)
     repo = await asyncio.to_thread(make_repo, field.folder / "repo", {**OLD_TESTS, "broken": "x"})
     field.team.good("US-001")
     field.rows("US-001")
     async with field.daemon() as daemon:
         await field.until(lambda: field.named("sprint_waits"))
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.5)
         assert (len(field.named("sprint_waits")), len(field.named("base_begun"))) == (1, 1), "told and tried once"
         assert "there is no wheel of nosuch" in field.named("sprint_waits")[0].message
         (state,) = daemon.state().sprints

@@ -60,24 +60,24 @@ def refs(mirror: Path) -> str:
     return git(mirror, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/orchestrator")
 
 
-@pytest.mark.parametrize("named", ["forge/state.git", "http"])
+@pytest.mark.parametrize(("named", "steps"), [("forge/state.git", 25), ("http", 2)])
 async def test_another_machine_goes_on_from_the_remote_repository(
-    named: str, tmp_path: Path, forge: Path, server: GitServer, postgres: str
+    named: str, steps: int, tmp_path: Path, forge: Path, server: GitServer, postgres: str
 ) -> None:
     there = await remote(tmp_path, f"{server.url}/state.git" if named == "http" else named)
     repo = user_repo(tmp_path / "user", {"README.md": "hello\n"})
     first = workspace(tmp_path, "one", postgres, there)
     await first.prepare(repo)
     await first.open("US-1")
-    await work(first, *range(25))
+    await work(first, *range(steps))
     onto = await first.result_head()
     sides = await first.sides("US-1", onto)
     second = workspace(tmp_path, "two", postgres, there)
     await second.prepare()
     assert refs(tmp_path / "two/app.git") == refs(tmp_path / "one/app.git")
-    assert await second.read_at(sides.tree, ["a.txt"]) == {"a.txt": "24\n"}
+    assert await second.read_at(sides.tree, ["a.txt"]) == {"a.txt": f"{steps - 1}\n"}
     await second.open("US-1")
-    assert snapshot(second.root("US-1")) == {"README.md": b"hello\n", "a.txt": b"24\n"}
+    assert snapshot(second.root("US-1")) == {"README.md": b"hello\n", "a.txt": f"{steps - 1}\n".encode()}
     git(tmp_path / "two/app.git", "fsck", "--strict", "--no-dangling")
     kept = git(forge, "for-each-ref", "--format=%(refname)").split()
     assert all(name.startswith("refs/orchestrator/state/s1/") for name in kept)
