@@ -70,11 +70,11 @@ def test_no_story_fails_for_what_passes(
 
 
 def test_silence_counts_as_an_outage_and_ends_no_story(tmp_path: Path) -> None:
-    silent = [Answer(wait_s=5)] * TIMES
+    silent = [Answer(wait_s=2)] * TIMES
     with model_server(claude, *silent, claude) as server:
         result, _, _ = settled(
             tmp_path, "provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK,
-            "provider.timeout_s=0.5",
+            "provider.timeout_s=0.2",
         )  # fmt: skip
     assert [story.status.value for story in result.report.stories] == ["done"]
     assert len(server.asked) == 4 + TIMES

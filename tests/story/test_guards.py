@@ -425,7 +425,7 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
     }
     most = most_calls(settings(**small)).total
     whole = list[int]()
-    caps = sorted({*range(1, most, 8 if is_quick() else 3), *range(most - 4, most + 1)})
+    caps = sorted({*range(1, most, 16 if is_quick() else 3), *range(most - 4, most + 1)})
     for cap in caps:
         chosen = settings(**small, budget={"calls_per_story": cap})
         stand = Stand(tmp_path / str(cap), chosen, Worst(chosen), stories=[red(1)], **NOT_MERGED, **UNNOTICED)

@@ -264,15 +264,19 @@ async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) ->
     return report
 
 
-async def shown_by_all(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> bool:
-    """Whether the test files among `files` are green by themselves and with an older one, and can fail there."""
+async def shown_by_all(folder: Path, files: dict[str, str], names: tuple[str, ...], *, honest: bool = False) -> bool:
+    """Whether the test files among `files` are green by themselves and with an older one, and can fail there.
+
+    What is `honest` was green by itself already.
+    """
     root, own = folder / "tree", [name for name in files if name.startswith("tests/")]
     older = "tests/test_older.py" if own[0].endswith(".py") else "tests/older.test.mjs"
     text = OLDER if own[0].endswith(".py") else NODE_OLDER
     write_tree(root, {**files, older: text})
     runner = runner_in(folder, timeout_s=20)
-    alone = await runner.run(root, files=own, expected_names=names, key="story")
-    if not alone.green or not (whole := await runner.run(root, expected_names=names, key="story")).green:
+    if not honest and not (await runner.run(root, files=own, expected_names=names, key="story")).green:
+        return False
+    if not (whole := await runner.run(root, expected_names=names, key="story")).green:
         return False
     proof = await runner.prove_whole(root, whole.cases, key="story", own=own)
     assert all((root / name).read_bytes() == files[name].encode() for name in own)
@@ -288,6 +292,9 @@ def played_when(tricks: dict[str, dict[str, str]]) -> list[object]:
 async def test_no_trick_makes_pytest_green(trick: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {**PLAIN, **TRICKS[trick]}, NAMES)
     assert not report.green, report.output
+    if trick == "reported as passed":
+        assert (report.problem, report.passed) == (RunProblem.FAKED, 2)
+        assert "changed so that they must fail" in report.output
     assert not await shown_by_all(tmp_path / "all", {**PLAIN, **TRICKS[trick]}, NAMES)
 
 
@@ -305,7 +312,7 @@ async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.py": APP, **HONEST[tree]}, ())
     assert report.green, report.output
     once = {name: text for name, text in HONEST[tree].items() if "left_behind" not in name}  # fails if run again
-    assert await shown_by_all(tmp_path / "all", {"app.py": APP, **once}, ())
+    assert await shown_by_all(tmp_path / "all", {"app.py": APP, **once}, (), honest=True)
     assert not_reported(report, HONEST[tree]) == []
 
 
@@ -313,7 +320,7 @@ async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
 async def test_what_is_honest_is_green_in_node(tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.mjs": NODE_APP, **NODE_HONEST}, ())
     assert report.green, report.output
-    assert await shown_by_all(tmp_path / "all", {"app.mjs": NODE_APP, **NODE_HONEST}, ())
+    assert await shown_by_all(tmp_path / "all", {"app.mjs": NODE_APP, **NODE_HONEST}, (), honest=True)
     assert not_reported(report, NODE_HONEST) == []
 
 
@@ -323,11 +330,8 @@ def not_reported(report: TestReport, files: dict[str, str]) -> list[str]:
     return [stem for stem in stems if not any(stem in case.id for case in report.cases)]
 
 
-async def test_what_is_faked_says_so(tmp_path: Path) -> None:
-    faked = await played(tmp_path / "a", {**PLAIN, **TRICKS["reported as passed"]}, NAMES)
-    assert (faked.problem, faked.passed) == (RunProblem.FAKED, 2)
-    assert "changed so that they must fail" in faked.output
-    changed = await played(tmp_path / "b", {**PLAIN, **TRICKS["code rewrites its tests"]}, NAMES)
+async def test_a_suite_that_its_code_rewrites_says_so(tmp_path: Path) -> None:
+    changed = await played(tmp_path, {**PLAIN, **TRICKS["code rewrites its tests"]}, NAMES)
     assert changed.problem is RunProblem.TAMPERED
     assert "tests/test_app.py" in changed.output
 
