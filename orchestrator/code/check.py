@@ -121,7 +121,7 @@ _BY_NAME = {
     **dict.fromkeys((".flake8", ".coveragerc", ".pylintrc"), "INI"),
 }
 _WITH_COMMENTS = re.compile(
-    r"(^|/)((ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|[^/]*\.conf(ig)?"
+    r"(^|/)(([^/]*[.-])?(ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|[^/]*\.conf(ig)?"
     r"|turbo|biome|rome|deno|angular|nx|project|typedoc|tsdoc|tsup|api-extractor[^/]*|jsdoc|pyrightconfig|cspell|renovate"
     r"|language-configuration|\.renovaterc|\.luarc|wrangler|nodemon|\.mocharc|\.c8rc|\.nycrc|\.hintrc"
     r"|appsettings[^/]*|launchSettings)\.json$"
@@ -310,9 +310,10 @@ def _problems(language: str, path: str, text: str, target: Target) -> list[Probl
             return data.FORMS[language](text)
 
 
-# Both are right Rust, and the grammar has neither: see below how they are written for it.
-_NOT_IN_GRAMMAR = re.compile(r"\btry!(?=\s*\()|~")
-"""Rust of older editions, and a sign that only macros take: other signs stand for them when the grammar is asked."""
+# All are right Rust, and the grammar has none: see below how they are written for it.
+_NOT_IN_GRAMMAR = re.compile(r"\btry!(?=\s*\()|~|\bpub(?= type \w+;)")
+"""Rust of older editions, a sign that only macros take, and types from elsewhere that are public."""
+_WRITTEN_SO = {"try!": "tri+", "~": "+", "pub": "   "}
 _LISTS = frozenset({"literal_value", "argument_list", "parameter_list", "type_parameter_list"})
 
 
@@ -320,7 +321,7 @@ def _grammar_problems(text: str, grammar: str) -> list[Problem]:
     """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
     root = parse(grammar, text)
     if root.has_error and grammar == "rust":
-        root = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: "+" if match[0] == "~" else "tri+", text))
+        root = parse(grammar, _NOT_IN_GRAMMAR.sub(lambda match: _WRITTEN_SO[match[0]], text))
     said = code_grammar.problems(root, text)
     return said or (_last_commas(root, text)[:MOST] if grammar == "go" else [])
 
@@ -360,6 +361,8 @@ _SAME = (
     r"|(?:stays?|remains?|is|are) (?:exactly )?(?:the same|unchanged|as (?:is|before|it (?:is|was))))"
 )
 _LEFT_OUT = r"(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)"
+_DOTS = r"(?:\.\.\.(?!\w+[\])}])|…)"
+"""`{...rest}` and `[...rest]` are code, in a comment too."""
 # Each form is the whole comment, or has a mark that people do not write about code that is there: measured on the
 # comments of some hundred projects.
 _OMISSION = re.compile(
@@ -367,7 +370,7 @@ _OMISSION = re.compile(
     rf"(?: (?:{_SAME}|as (?:before|above)|goes here|here))?\W*$"
     rf"|^\W*(?:the )?(?:rest|everything else|all (?:the )?(?:rest|other \w+)) {_SAME}"
     # Between other words dots are a pause ("ignore ... other probably was no timedelta"): they lead, or little follows.
-    rf"|^\W*(?:\.\.\.|…)\s*(?:the )?{_LEFT_OUT}\b|(?:\.\.\.|…)\s*(?:the )?{_LEFT_OUT}(?: \w+){{0,2}}\W*$"
+    rf"|^\W*{_DOTS}\s*(?:the )?{_LEFT_OUT}\b|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?: \w+){{0,2}}\W*$"
     rf"|^\W*(?:keep )?(?:the |all )?{OLD} (?:\w+ )?{THING}"
     rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"
     r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted|continues)\W*$"

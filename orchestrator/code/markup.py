@@ -416,7 +416,7 @@ def _component(text: str, language: str) -> list[Problem]:
         said += [_moved(one, text, front.start(1)) for one in tree.problems(front[1], "tsx")]
         text = blank(front) + text[front.end() :]
     tags = []
-    for match in re.finditer(r"^<(script|style)\b[^>]*>", text, re.MULTILINE):
+    for match in re.finditer(r"^<(script|style)\b[^>]*(?<!/)>", text, re.MULTILINE):
         tag, end = _tag(text, match.start()), text.find(f"</{match[1]}>", match.end())
         if end < 0:
             said.append(never_closed(text, match.start(), f"`<{match[1]}>`", f"Close it with `</{match[1]}>`."))

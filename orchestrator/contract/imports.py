@@ -12,6 +12,7 @@ from orchestrator.code.javascript.tree import SUFFIXES
 from orchestrator.code.manifests import distributions
 from orchestrator.code.python.imports import MODULES, imports_of, is_python
 from orchestrator.code.python.source import Import
+from orchestrator.code.templates import is_generated
 from orchestrator.contract.world import World
 from orchestrator.core.finding import Finding, Where, critical, major, minor, policy
 
@@ -204,12 +205,12 @@ def check_python(world: World, path: str, text: str, before: str | None) -> list
 
     A package that nothing allows is a question, one that an allowed package requires is advice, and a module of the
     project itself that is nowhere is refused. What the program can do without is passed over, and so is what `before`,
-    the text at the base, imported. A text that cannot be read is a major `contract.unreadable`, unless it is a
-    delivery's that does not parse, which `delivery.syntax` tells.
+    the text at the base, imported. A text that cannot be read is a major `contract.unreadable`, unless a tool fills it
+    in, or it is a delivery's that does not parse, which `delivery.syntax` tells.
     """
     found = imports_of(path, text)
     if found is None:
-        if not world.complete and not is_well_formed(path, text):
+        if is_generated(path, text) or (not world.complete and not is_well_formed(path, text)):
             return []
         message = "the file cannot be parsed, so its imports are unknown"
         return [major("contract.unreadable", message, where=Where(file=path), fix="Rewrite the whole file.")]

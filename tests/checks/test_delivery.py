@@ -119,6 +119,10 @@ def test_syntax_is_checked() -> None:
         ("a.py", "class A:\n    def f(self):\n        raise NotImplementedError\n", None),
         ("a.py", "x = 1  # Same as above.\n", None),
         ("a.py", "# the rest of the logic is just re-creating the type\nx = 1\n", None),
+        ("a.ts", "/**\n * - `[...rest]` → `{ name: 'rest' }`\n */\nf();\n", None),  # qwik
+        ("a.svelte", "<li class=\"{a ? 'b *:first:c' : ''} {rest.class}\" {...rest}>\n</li>\n", None),  # skeleton
+        ("a.ts", "// ...rest\nf();\n", "major"),
+        ("a.ts", "f();\n// [...existing code...]\n", "major"),
         ("a.py", "x = 1\n# ignore ... other was no timedelta that fits\n", None),  # isodate
         ("a.js", "f();\n// keep these ... rest omitted\n", "major"),
         ("a.py", "def f(lines):\n    # skip the rest of the file once the header is read\n    return g()\n", None),

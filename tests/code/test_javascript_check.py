@@ -15,6 +15,7 @@ from orchestrator.code.javascript.tests import test_names
         "export const App = () => <div className='x'>{list.map((i) => <Item key={i} />)}</div>;\n",
         "function f() {\n  return 1\n}\nlet a = 1\nlet b = f()\n++a\n",
         "let in_x\nlet a = b\nin_x = a\n",
+        "f('`', () => $`a ${'`'}\\`${'b'}`, 'a`b');\n"
         "f('\\\\u{g}', () => $`echo.js \\u{g} ${`\\n`}`, `a\\n`, String.raw`\\x\\`${'\\`'}`)\n",  # execa
     ],
 )
@@ -45,6 +46,8 @@ def test_javascript_that_does_not(text: str, line: int) -> None:
         "@Injectable() export class S { constructor(@Inject(X) private x: X) {} static { this.y = 1; } }\n",
         "interface S {\n  url?: string | null\n  /** d */\n  in_reply_to_id?: string | null\n}\n",  # elk
         "interface O<\n  in out A,\n  in out B extends\n    | undefined\n    | F<A>,\n> {}\n",  # form of TanStack
+        "type S<T> = { [type in keyof T]: T[type] extends { a: infer R } ? R : never }\n"
+        "interface Q<T> {\n  <A>(a: A): R;\n\n  /** b */\n  <B>(b: B): R;\n}\n",  # postgres
         # Call signatures with type parameters behind one without `;`: hono, immer, vite; beside such an arrow: zustand.
         "interface F {\n  <\n    T,\n  >(a: T): R<T>\n  <\n    T extends {},\n  >(b: T, c: U): R<T>\n}\n",
         "type P = {\n  (a: A): () => void\n  <S extends (...b: any[]) => any>(c: S): void\n}\n"

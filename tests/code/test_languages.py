@@ -39,6 +39,8 @@ SOUND = {
     "half.html": "<!-- begin --><header><nav></nav>{% include 'x' %}\n",
     "a.php.html": "<?php if ($a): ?><div><?php endif ?>\n",
     "old.html": "<?xml version='1.0'?><!DOCTYPE html><html><body><P>a<P>b<HR><TABLE><TR><TD>1</TABLE></body></html>\n",
+    "b.vue": "<template><p/></template>\n<style module src=\"/@/a.css\" />\n",  # vite-plugin-vue
+    "client-tsconfig.json": "{\n  // Not clean.\n  \"files\": []\n}\n",  # squoosh
     "a.vue": "<script setup lang=\"ts\">\nconst a = ref<number>(1)\n</script>\n<template>\n  <A v-if=\"a < 2\" @x=\"y => z\" />\n</template>\n"
     "<style scoped lang=\"scss\">\n.a { .b { c: d } }\n</style>\n",
     "a.svelte": "<script>\n  export let a;\n  $: b = a * 2;\n</script>\n{#if a < 3}<p {b}>{a}</p>{/if}\n<style>\np { c: d }\n</style>\n",
@@ -53,6 +55,7 @@ SOUND = {
     "Cargo.lock": "version = 3\n[[package]]\nname = \"a\"\n",
     "fence.md": "```js\nlet a = (\n```\n",
     "a.txt": "(((",
+    "wasm.rs": "#[wasm_bindgen]\nextern \"C\" {\n    #[wasm_bindgen(js_name = D)]\n    pub type Data;\n}\n",  # squoosh
     "a.rs": "fn f<'a>(x: &'a str) -> impl Fn() + 'a { let r#type = try!(g()); move || { x; } }\n",
     "a.ts": "export { a as default, b as if };\nlet x: import('y').Z<string>;\ninterface I { abstract?: boolean }\n",
 }  # fmt: skip

@@ -41,6 +41,11 @@ def said(path: str, text: str, before: str | None = None, world: ArchitectureCon
     return judged(world, {path: text}, {} if before is None else {path: before})
 
 
+def test_a_file_that_a_tool_fills_in_need_not_parse() -> None:  # cookiecutter-django
+    path, text = "{{cookiecutter.slug}}/views.py", "from {{ cookiecutter.slug }}.users import User\n"
+    assert said(path, text, world=frozen(path)) == []
+
+
 def codes(findings: list[Finding]) -> set[str]:
     return {finding.code.removeprefix("contract.") for finding in findings}
 

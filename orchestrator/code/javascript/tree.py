@@ -127,7 +127,9 @@ _NOT_IN_GRAMMAR = re.compile(
     r"|(?<=[<,\s])(?:in out|in|out)(?= [A-Z]\w*(?:\s*[,=>]| extends\b))"
 )
 """Rare TypeScript that is right and that the grammar does not know: these words are left out before it is asked."""
-_NAMED_SO = re.compile(r"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)|\b(?:abstract|declare|accessor)(?=\??\s*:)""")
+_NAMED_SO = re.compile(
+    r"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)|\b(?:abstract|declare|accessor)(?=\??\s*:)|(?<=\[)type(?= in )"""
+)
 """What stands for a name, and is put there as one."""
 _EXPORTED_AS = re.compile(r"\bas \w+(?=\s*[,}])")
 """Any word may be the name that a module offers something by."""
@@ -140,9 +142,10 @@ _CALL_SIGNATURE = re.compile(
 Behind an operator or an opening bracket they begin an arrow function, where no `;` may stand."""
 _IN_WORD = re.compile(r"(?m)^([ \t]*)in(?=[\d_$])")
 """A name at a line's start, of which the grammar takes the first letters for an operator behind the line above."""
-_TEMPLATE = re.compile(r"[\w$)\]]?`(?:\\.|[^`\\])*`", re.DOTALL)
-"""Behind a tag a backslash need begin no escape that there is."""
-_BACKSLASH = re.compile(r"\\[^\n]?")
+_TEMPLATE = re.compile(
+    r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[\w$)\]]?`(?>\\.|\$\{[^{}]*\}|[^`\\])*+`""", re.DOTALL
+)
+"""Behind a tag a backslash need begin no escape that there is; strings are taken whole for the quotes in them."""
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
 """What no engine runs in a script; Flow's files say that a tool takes it out."""
 _ELEMENTS = """
@@ -170,8 +173,11 @@ def is_broken(text: str, grammar: str) -> bool:
 def _tree(text: str, grammar: str) -> tuple[Node, str]:
     """Returns the tree by the grammar that takes the text, if one does, and which that is."""
     tree = _remembered(grammar, text)
-    if tree.has_error and (known := _for_grammar(text, grammar)) != text:
+    if tree.has_error:
+        known = _for_grammar(text, grammar)
         tree = _remembered(grammar, known)
+        if tree.has_error and grammar == "typescript":  # a second `;` behind one would be a fault itself
+            tree = _remembered(grammar, _CALL_SIGNATURE.sub(r"\1;", known))
     if tree.has_error and grammar == "javascript":
         other, _ = _tree(text, "tsx")
         if not other.has_error and ("@flow" in text or not any(node.type in _TYPES for node in below(other))):
@@ -179,22 +185,16 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
     return tree, grammar
 
 
-def _crossed(match: re.Match[str]) -> str:
-    return "x" * len(match[0])
-
-
 def _for_grammar(text: str, grammar: str) -> str:
     """Returns the text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
-    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] == "`" else _BACKSLASH.sub(_crossed, match[0]), text)
+    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] in "'\"`" else re.sub(r"\\.", "xx", match[0]), text)
     text = _IN_WORD.sub(r"\1xx", text)
     if grammar != "typescript":
         text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
     if grammar == "javascript":
         return text
     text = _NAMED_SO.sub(lambda match: "x" * len(match[0]), _NAMELESS.sub("function unnamed", text))
-    if grammar == "typescript":
-        text = _CALL_SIGNATURE.sub(r"\1;", text)
     return _NOT_IN_GRAMMAR.sub(lambda match: " " * len(match[0]), text)
 
 
