@@ -365,10 +365,8 @@ def _of_python(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 
 def _of_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
-    for body in javascript_tree.everything(javascript_tree.root(text, path)):
-        if body.type != "class_body" or body.parent is None:
-            continue
-        owner = javascript_tree.short_text(body.parent.child_by_field_name("name"))
+    for body in javascript_tree.nodes_of(javascript_tree.root(text, path), path, frozenset({"class_body"})):
+        owner = javascript_tree.short_text(body.parent.child_by_field_name("name") if body.parent else None)
         for member in body.named_children:
             named = member.child_by_field_name("name") or member.child_by_field_name("property")
             if member.type in _MEMBERS and named is not None:
