@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from orchestrator.core.delivery import CommitNote, FileChange
+from orchestrator.git.workspace import GitWorkspace
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -58,6 +59,15 @@ def _template(files: tuple[tuple[str, str], ...], options: Sequence[str]) -> Pat
     fill(folder, dict(files))
     save(folder, "First")
     return folder
+
+
+async def open_workspace(place: Path, files: dict[str, str]) -> GitWorkspace:
+    """The workspace of sprint s1 in `place`, begun from a repository with one commit."""
+    repo = user_repo(place / "user", files)
+    base = git(repo, "rev-parse", "HEAD")
+    made = GitWorkspace(mirror=place / "mirror.git", folder=place / "trees", sprint="s1", base=base)
+    await made.prepare(repo)
+    return made
 
 
 def change(path: str, content: str) -> FileChange:

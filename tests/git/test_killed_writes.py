@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.git.workspace import GitWorkspace
-from tests.git.git_samples import change, git, snapshot, user_repo
+from tests.git.git_samples import change, open_workspace, snapshot
 from tests.support import plain_environment
 
 FILES = {"app/one.py": "OLD = 1\n", "app/two.py": "OLD = 2\n", "README.md": "old\n"}
@@ -35,16 +35,12 @@ write_all(open_root(Path(sys.argv[1])), [("app/one.py", b"1"), ("new/three.py", 
 
 @pytest.mark.parametrize("rename", [1, 2, 4])
 def test_what_a_kill_left_is_gone_before_the_next_write(tmp_path: Path, rename: int) -> None:
-    repo = user_repo(tmp_path / "repo", FILES)
-    place = GitWorkspace(
-        mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=git(repo, "rev-parse", "HEAD")
-    )
-
-    async def begin() -> None:
-        await place.prepare(repo)
+    async def begin() -> GitWorkspace:
+        place = await open_workspace(tmp_path, FILES)
         await place.open("US-1")
+        return place
 
-    asyncio.run(begin())
+    place = asyncio.run(begin())
     root = place.root("US-1")
     before = snapshot(root)
     command = [sys.executable, "-c", KILLED, str(root), str(rename)]

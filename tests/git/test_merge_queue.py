@@ -13,7 +13,7 @@ from orchestrator.core.delivery import MergeResult
 from orchestrator.git.merge_queue import MergeQueue, Place
 from orchestrator.git.workspace import GitWorkspace
 from tests.effort import examples
-from tests.git.git_samples import change, git, note, user_repo
+from tests.git.git_samples import change, git, note, open_workspace
 
 STORIES = "abcdef"
 Pair = st.tuples(st.sampled_from(STORIES), st.sampled_from(STORIES))
@@ -177,10 +177,7 @@ class Runs:
 
 
 async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_without_it(tmp_path: Path) -> None:
-    repo = user_repo(tmp_path / "user", {"README.md": "hello\n"})
-    base = git(repo, "rev-parse", "HEAD")
-    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=base)
-    await workspace.prepare(repo)
+    workspace = await open_workspace(tmp_path, {"README.md": "hello\n"})
     stories = [f"US-{number}" for number in range(1, 7)]
     for story in stories:
         await workspace.open(story)
@@ -203,7 +200,7 @@ async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_w
     assert runs.checked == stories
     assert (await workspace.result_head(), results[2].red) == (results[5].commit, "tests fail")
     assert [result.onto for result in results] == [
-        base,
+        workspace.base,
         *(result.commit for result in (*results[:2], results[1], *results[3:5])),
     ]
     assert [path.name for path in (tmp_path / "trees").iterdir() if path.name.startswith("base-")] == []
@@ -211,10 +208,7 @@ async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_w
 
 
 async def test_a_tested_story_keeps_its_place_until_it_is_merged_or_left(tmp_path: Path) -> None:
-    repo = user_repo(tmp_path / "user", {"README.md": "hello\n"})
-    base = git(repo, "rev-parse", "HEAD")
-    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=base)
-    await workspace.prepare(repo)
+    workspace = await open_workspace(tmp_path, {"README.md": "hello\n"})
     for story, file in (("A", "a"), ("B", "b"), ("C", "c"), ("D", "a")):
         await workspace.open(story)
         await workspace.commit(story, [change(f"{file}.txt", story)], note("1", story))

@@ -7,8 +7,7 @@ import pytest
 from orchestrator.core.delivery import Conflict, Sides
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.ports import Workspace
-from orchestrator.git.workspace import GitWorkspace
-from tests.git.git_samples import change, git, note, user_repo
+from tests.git.git_samples import change, git, note, open_workspace
 from tests.git.test_workspace import agree, tree, workspace
 
 __all__ = ["workspace"]
@@ -104,18 +103,9 @@ async def test_two_that_add_the_same_file_have_no_base(workspace: Workspace) -> 
     assert [(one.path, one.base) for one in sides.conflicts] == [("new.py", None)]
 
 
-async def real(tmp_path: Path, files: dict[str, str]) -> GitWorkspace:
-    repo = user_repo(tmp_path / "user", files)
-    made = GitWorkspace(
-        mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=git(repo, "rev-parse", "HEAD")
-    )
-    await made.prepare(repo)
-    return made
-
-
 async def test_git_merges_lines_and_marks_only_what_differs(tmp_path: Path) -> None:
     lines = [f"line {number}\n" for number in range(40)]
-    workspace = await real(tmp_path, {"long.txt": "".join(lines), "run.sh": "true\n"})
+    workspace = await open_workspace(tmp_path, {"long.txt": "".join(lines), "run.sh": "true\n"})
     for story, number in (("US-1", 2), ("US-2", 37)):
         await workspace.open(story)
         mine = {number: f"{story}\n", 20: f"both, says {story}\n"}
@@ -134,17 +124,14 @@ async def test_git_merges_lines_and_marks_only_what_differs(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("other", ["bytes", "link", "renamed"])
 async def test_what_is_no_text_on_both_sides_is_told_apart(tmp_path: Path, other: str) -> None:
-    repo = user_repo(tmp_path / "user", {"thing": "a\nb\nc\nd\n", "x": "1"})
-    base = git(repo, "rev-parse", "HEAD")
-    workspace = GitWorkspace(mirror=tmp_path / "m.git", folder=tmp_path / "trees", sprint="s1", base=base)
-    await workspace.prepare(repo)
+    workspace = await open_workspace(tmp_path, {"thing": "a\nb\nc\nd\n", "x": "1"})
     await workspace.open("US-1")
     await workspace.open("US-2")
     moved = [change("elsewhere", "a\nb\nc\nd\n")] if other == "renamed" else [change("thing", "two\n")]
     await workspace.commit("US-2", moved, note("1", "US-2"), ["thing"] if other == "renamed" else ())
     # What our own commits cannot hold may have come with the user's repository: it is put on the branch by hand.
     work = tmp_path / "by-hand"
-    git(tmp_path, "clone", "-q", str(tmp_path / "m.git"), str(work))
+    git(tmp_path, "clone", "-q", str(tmp_path / "mirror.git"), str(work))
     git(work, "checkout", "-q", "-b", "US-1", "origin/orchestrator/s1/US-1")
     (work / "thing").unlink()
     if other == "link":

@@ -12,7 +12,7 @@ from orchestrator.core.event import listening
 from orchestrator.core.ports import Workspace
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.testing.memory_workspace import MemoryWorkspace
-from tests.git.git_samples import change, fill, git, note, snapshot, user_repo
+from tests.git.git_samples import change, fill, note, open_workspace, snapshot
 
 FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n"}
 
@@ -22,11 +22,7 @@ async def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     if request.param == "memory":
         yield MemoryWorkspace(sprint="s1", base_files=FILES, folder=tmp_path / "trees")
         return
-    repo = user_repo(tmp_path / "user", FILES)
-    made = GitWorkspace(
-        mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=git(repo, "rev-parse", "HEAD")
-    )
-    await made.prepare(repo)
+    made = await open_workspace(tmp_path, FILES)
     yield made
     made.close()
 
