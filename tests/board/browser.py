@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-headless-shell", "google-chrome")
 """Of programs that can be driven, the first one that is there."""
@@ -20,6 +20,9 @@ PHONE, DESK = {"width": 360, "height": 780}, {"width": 1440, "height": 900}
 """Sizes of a window."""
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 """The rules of axe that are laws for us; its advice on good practice is none."""
+WAITS_MS = 15_000
+"""Milliseconds that a busy machine has to show what it should."""
+expect.set_options(timeout=WAITS_MS)
 Scheme = Literal["light", "dark"]
 
 
@@ -57,7 +60,7 @@ class Window:
         self.page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
         self.page.on("request", self._request)
         self.page.on("dialog", self._dialog)
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(WAITS_MS)
 
     def open(self, path: str) -> Page:
         """Goes to a path of the daemon."""
