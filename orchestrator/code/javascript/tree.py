@@ -143,7 +143,7 @@ Behind an operator or an opening bracket they begin an arrow function, where no 
 _IN_WORD = re.compile(r"(?m)^([ \t]*)in(?=[\d_$])")
 """A name at a line's start, of which the grammar takes the first letters for an operator behind the line above."""
 _TEMPLATE = re.compile(
-    r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[\w$)\]]?`(?>\\.|\$\{[^{}]*\}|[^`\\])*+`""", re.DOTALL
+    r"""\\.|'(?>\\.|[^'\\\n])*+'|"(?>\\.|[^"\\\n])*+"|[\w$)\]]?`(?>\\.|\$\{[^{}]*\}|[^`\\])*+`""", re.DOTALL
 )
 """Behind a tag a backslash need begin no escape that there is; strings are taken whole for the quotes in them."""
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
@@ -188,7 +188,7 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
 def _for_grammar(text: str, grammar: str) -> str:
     """Returns the text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
-    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] in "'\"`" else re.sub(r"\\.", "xx", match[0]), text)
+    text = _TEMPLATE.sub(lambda match: match[0] if match[0][0] in "'\"`\\" else re.sub(r"\\.", "xx", match[0]), text)
     text = _IN_WORD.sub(r"\1xx", text)
     if grammar != "typescript":
         text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
