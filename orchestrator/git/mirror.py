@@ -35,13 +35,7 @@ _CONFIG = """[core]
 _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
 * !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
-# Stories that add entries at one place of a list of changes are in no conflict: both stay.
-""" + "".join(
-    f"{name}{suffix} merge=union\n"
-    for word in ("CHANGELOG", "CHANGES", "HISTORY", "NEWS")
-    for name in (word, word.lower())
-    for suffix in ("", ".md", ".rst", ".txt")
-)
+"""
 _NOT_OURS = ("hooks", "commondir", "gitdir", "config.worktree", "info/grafts", "objects/info/alternates")
 """Files that our repository never has and git would use: programs, other locations of objects and refs."""
 _ORPHANS_S = 2.0

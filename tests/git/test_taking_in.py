@@ -103,20 +103,6 @@ async def test_two_that_add_the_same_file_have_no_base(workspace: Workspace) -> 
     assert [(one.path, one.base) for one in sides.conflicts] == [("new.py", None)]
 
 
-async def test_entries_at_one_place_of_a_changelog_are_no_conflict(tmp_path: Path) -> None:
-    path = "docs/CHANGELOG.md"
-    workspace = await open_workspace(tmp_path, {path: "# Changes\n\n## Unreleased\n\n## 1.0\n\n- Begun.\n"})
-    for story in ("US-1", "US-2"):
-        await workspace.open(story)
-        text = f"# Changes\n\n## Unreleased\n\n- {story}\n\n## 1.0\n\n- Begun.\n"
-        await workspace.commit(story, [change(path, text)], note("1", story))
-    merged = [await workspace.merge(story, note("m", story), agree) for story in ("US-1", "US-2")]
-    assert [one.conflicts for one in merged] == [(), ()]
-    text = (await workspace.read_at(merged[-1].commit, [path]))[path]
-    assert text == "# Changes\n\n## Unreleased\n\n- US-1\n- US-2\n\n## 1.0\n\n- Begun.\n"
-    workspace.close()
-
-
 async def test_git_merges_lines_and_marks_only_what_differs(tmp_path: Path) -> None:
     lines = [f"line {number}\n" for number in range(40)]
     workspace = await open_workspace(tmp_path, {"long.txt": "".join(lines), "run.sh": "true\n"})
