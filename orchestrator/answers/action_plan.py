@@ -146,7 +146,7 @@ def with_sections(text: str) -> str | None:
         return None
     first = next((one for one in headings if one.level > 1), None)
     named = any(is_heading(one, RATIONALE) or is_heading(one, ACTIONS) for one in headings)
-    lines = text.splitlines()
+    lines = re.split(r"\r\n|\r|\n", text)  # as Markdown counts them
     if first is None or named or _ACTED.match(lines[first.line - 1]) is None:
         return None
     begun = lines[: first.line - 1]

@@ -35,6 +35,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
 _MARKDOWN = MarkdownIt("commonmark").disable("inline")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FIX = "begin the file with a line `---`, then `id: …`, `title: …`, and a line `---`"
 
 
@@ -45,10 +46,6 @@ class _Section(NamedTuple):
     heading: str
     line: int
     body: str
-
-    @property
-    def is_field(self) -> bool:
-        return field_name(self.heading) is not None
 
 
 def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, list[Finding]]:
@@ -66,19 +63,24 @@ def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, li
         what = "is empty" if front == Scalar(front.line, "") else "holds no fields"
         raise unusable("backlog.front_matter", f"the front matter of {place} {what}", place, fix=_FIX, line=front.line)
     sections = list(_sections(lines, end + 1))
+    named = any(field_name(name.text) == "title" for name, _ in front.pairs)
+    # A heading such as `# Notes` is the title where nothing else is.
+    title = None if named else next((one for one in sections if one.level == 1), None)
+    fields = [one for one in sections if one is not title and field_name(one.heading) is not None]
     pairs: list[tuple[Scalar, Node]] = list(front.pairs)
-    pairs += [(Scalar(one.line, one.heading), Scalar(one.line, one.body)) for one in sections if one.is_field]
+    pairs += [(Scalar(one.line, one.heading), Scalar(one.line, one.body)) for one in fields]
     stem = file.rsplit(".", 1)[0]
     row, found = story_row(Fields(1, tuple(pairs)), source, number=number, file=file, defaults=[("story_id", stem)])
     cells = dict(row.cells)
-    heading = next((one.heading for one in sections if one.level == 1 and not one.is_field), "")
-    if not cells.get("title", "").strip() and heading:
-        cells["title"] = _without_id(heading, row.story_id)
+    if title is not None and not cells.get("title", "").strip():
+        cells["title"] = _without_id(title.heading, row.story_id)
+    first = next((one for one in sections if one.level == 1), None)
     for one in sections:
         # What a person wrote into a story is told, wherever it stands.
-        if not one.is_field and one.body.strip():
-            first = one.heading in {"", heading}
-            name, text = ("description", one.body) if first else ("notes", f"{one.heading}:\n{one.body}")
+        body = _COMMENT.sub("", one.body).strip("\n")
+        if one not in fields and body.strip():
+            at_top = one is first or not one.level
+            name, text = ("description", body) if at_top else ("notes", f"{one.heading}:\n{body}")
             cells[name] = "\n\n".join(filter(None, [cells.get(name, ""), text]))
     return row._replace(cells=cells), found
 

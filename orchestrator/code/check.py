@@ -121,11 +121,11 @@ _BY_NAME = {
     **dict.fromkeys((".flake8", ".coveragerc", ".pylintrc"), "INI"),
 }
 _WITH_COMMENTS = re.compile(
-    r"(^|/)(([^/]*[.-])?(ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|[^/]*\.conf(ig)?"
+    r"(^|/)(([^/]*[.-])?(ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|(babel|jest)\.config|asv\.conf"
     r"|turbo|biome|rome|deno|angular|nx|project|typedoc|tsdoc|tsup|api-extractor[^/]*|jsdoc|pyrightconfig|cspell|renovate"
     r"|language-configuration|\.renovaterc|\.luarc|wrangler|nodemon|\.mocharc|\.c8rc|\.nycrc|\.hintrc"
     r"|appsettings[^/]*|launchSettings)\.json$"
-    r"|(^|/)(\.[^/]+|tsconfigs?)/[^/]*\.json$"
+    r"|(^|/)(\.vscode|\.devcontainer|\.codesandbox|\.zed|\.cursor|tsconfigs?)/[^/]*\.json$"
 )
 """`.json` files that their tools read with comments."""
 _OTHER_LANGUAGES = """

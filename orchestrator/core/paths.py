@@ -142,8 +142,9 @@ class RepoPath(str):
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__"})
 _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
-    | {f"test.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts")}
 )
+_AVA = re.compile(r"test\.[cm]?[jt]s")
+"""At the root AVA's tests; in `commands/` it may be a command of that name."""
 # pytest, jest and its like, Go, RSpec; then the settings by which a runner chooses its tests.
 _TEST_PATTERN = re.compile(
     r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec|cy|e2e-spec|e2e|test-d)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
@@ -202,6 +203,8 @@ def is_test_file(path: str) -> bool:
     by case, so that a file system without case is no way around it.
     """
     *folders, name = path.lower().split("/")
+    if not folders and _AVA.fullmatch(name):
+        return True
     return name in _TEST_NAMES or not _TEST_FOLDERS.isdisjoint(folders) or bool(_TEST_PATTERN.match(name))
 
 

@@ -242,9 +242,9 @@ FAILING_KEPT = 50
 OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
 _TOLD_LINES = 8
-# Python names the module, Node the package or file that it did not find.
 _LEFT_OUT = re.compile(r"(?:\[[^\]]*\]\n)*")
 """What a runner says before the output of a red run: packages and submodules that are not there."""
+# Python names the module, Node the package or file that it did not find.
 _MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
@@ -323,11 +323,10 @@ class TriedBase(Value):
 def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial:
     """Returns the trial that `report`, a run of the whole suite, comes to.
 
-    `collected` is how many tests could be collected where the run itself says nothing of that, as after a timeout. A
-    run that crashes, or that a test ends, would show nothing before any merge either.
+    `collected` is how many tests could be collected where the run itself says nothing of that, as after a timeout.
     """
     unloaded = [case for case in report.cases if _is_unloaded(case)]
-    there = max(len(report.cases) - len(unloaded), 0 if report.problem is RunProblem.NO_REPORT else collected)
+    there = max(len(report.cases) - len(unloaded), collected)
     problem, todo, end = None, "", ""
     if report.problem is not None and report.problem is not RunProblem.NO_TESTS:
         problem = PROBLEMS[report.problem]

@@ -7,6 +7,9 @@ from orchestrator.core.ports import Look
 from orchestrator.prompts import context
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap_middle, tokens
 
+_MARKS = 32
+"""Tokens of the words about what is left out."""
+
 
 class Shown:
     """The texts that the prompts of one answer show: the request's own, and what was asked for with READ, without what
@@ -95,7 +98,7 @@ class Shown:
         if not self._in_part or whole <= short:
             return whole
         parts = self._parts_of(resource, text) if resource not in self._cut else ""
-        return min(whole, tokens(parts) or short)
+        return min(whole, (tokens(parts) or short) + _MARKS)
 
     def _put(self, resource: str, text: str | None, least: int, kept: int) -> str:
         """Shows one text, and keeps room for those behind it; returns why it is not shown, or ""."""
@@ -104,7 +107,7 @@ class Shown:
         if text is None:
             return f"`{resource}` is not shown: it is no text file of the repository."
         free = self._room // 2 - sum(map(tokens, self._asked.values()))
-        left = max(free - kept, min(free, least)) if self._in_part else free
+        left = free if tokens(text) <= free or not self._in_part else max(free - kept, min(free, least))
         if tokens(text) > left:
             if not self._in_part and tokens(text) > self._room // 2:
                 return f"`{resource}` is not shown: it is too long to be shown whole, whatever is pruned."

@@ -274,7 +274,7 @@ def _failing(cases: Sequence[ReportedCase]) -> ContextBlock:
 _PLACE = re.compile(
     r"(?<![\w./@+-])(?!node_modules/)((?:[\w@+-][\w.@+-]*/)*[\w@+-][\w.@+-]*\.(?:py|[cm]?[jt]sx?))(?::|\", line )\d"
 )
-_PASSED_LINE = re.compile(r"^\S+::.* PASSED +\[ *\d+%\]\n", re.MULTILINE)
+_PASSED_LINE = re.compile(r"^\S+ PASSED +\[ *\d+%\]\n", re.MULTILINE)
 """What pytest prints of a test that is among the report's cases."""
 _STACKS, _STACK_LINES = 3, 30
 """Printed stacks that are shown, and lines of each."""
@@ -305,7 +305,7 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
     if passed:
         blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))
     printed = report.output if report.problem is not None or not failing else _printed_causes(report)
-    if printed := _PASSED_LINE.sub("", printed).strip():
+    if printed := (_PASSED_LINE.sub("", printed) if report.cases else printed).strip():
         output = cap_middle(printed, max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
         text = f"### Printed text\n\n{fence(output, 'text')}"
         blocks.append(ContextBlock(name="printed text", text=text, weight=2))

@@ -1,6 +1,7 @@
 """SuiteRunner's half for `node --test`: only the report file and the expected names count, never what it prints."""
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -132,6 +133,7 @@ class NodeRunner:
         env, limit = dict(tool.env), asked.timeout_s
         if tool.name in {"jest", "mocha"}:  # they run tests in their own process
             env["NODE_OPTIONS"] = f'{env.get("NODE_OPTIONS", "")} --require="{PLAIN_ARGV}"'.lstrip()
+            env["OWN_WORDS"] = json.dumps([*tool.options, *tool.words])
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
             tool = await asyncio.to_thread(_with_checker, root, tool, scratch)

@@ -402,8 +402,9 @@ async def _mutated(
 
 
 def _submodules(root: Path) -> list[str]:
-    """Returns the folders of other repositories, which are empty in every tree. Blocks."""
-    return re.findall(r"^\s*path\s*=\s*(\S+)", read_text(root, ".gitmodules") or "", re.MULTILINE)
+    """Returns the folders of other repositories that nothing has filled. Blocks."""
+    named = re.findall(r'^[ \t]*path[ \t]*=[ \t]*"?([^"\n]+)', read_text(root, ".gitmodules") or "", re.MULTILINE)
+    return [path.strip() for path in named if not any((root / path.strip()).glob("*"))]
 
 
 def _what(asked: Selection) -> str:

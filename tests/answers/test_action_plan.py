@@ -73,6 +73,7 @@ def test_actions_alone_get_the_sections_of_a_plan() -> None:
         plan = parse_plan(with_sections(text) or "").plan
         assert plan is not None
         assert [one.verb for one in plan.actions] == [verb]
+    assert "a\x0c\u2028b" in (with_sections(edit.replace("\na\n", "\na\x0c\u2028b\n")) or "")
     assert with_sections(f"Say this:\n\n```md\n{read}```\n") is None
     assert with_sections(f"## Notes\n\nNone.\n\n{read}") is None, "an action in the middle of something else"
     assert with_sections(render_plan(plans.plan(random.Random(1)))) is None

@@ -377,7 +377,11 @@ def test_a_folder_without_stories_is_an_error(tmp_path: Path) -> None:
 def test_every_word_of_a_markdown_story_is_told(tmp_path: Path) -> None:
     text = "\n# US-1: Lend a book\nPeople ask.\n\nOften.\n## Why\n- money\n"
     text += "# Acceptance Criteria\n- due\n## Notes\nold\n## Out\nfines\n"
-    (story,) = folder_of(tmp_path, {"a.md": f"---\nid: US-1\n---\nFirst.{text}"}).read().stories
+    story, notes = folder_of(
+        tmp_path,
+        {"a.md": f"---\nid: US-1\n---\n<!-- x -->\nFirst.{text}", "b.md": "---\nid: US-2\n---\n# Notes\nA note.\n"},
+    ).read().stories  # fmt: skip
+    assert (notes.title, notes.functional_requirements) == ("Notes", "A note.")
     assert story.title == "Lend a book"
     assert story.functional_requirements == "First.\n\nPeople ask.\n\nOften."
     assert story.notes == "old\n\nWhy:\n- money\n\nOut:\nfines"

@@ -186,7 +186,7 @@ def test_the_diff_is_judged_by_what_is_in_the_tree() -> None:
         ("a.spec.tsx", True), ("a.test.mjs", True), ("conftest.py", True), ("pytest.ini", True),
         ("jest.config.js", True), ("e2e/login.cy.ts", True), ("src/app.e2e-spec.ts", True), ("legacy.js", False),
         ("testing.py", False), ("latest.py", False), ("contest/a.py", False), ("a.tests", False), ("protest.js", False),
-        ("app/attest.py", False), ("test.js", True),
+        ("app/attest.py", False), ("test.js", True), ("src/test.ts", False),
     ],
 )  # fmt: skip
 def test_which_files_are_the_testers(path: str, expected: bool) -> None:

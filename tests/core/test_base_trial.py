@@ -25,7 +25,6 @@ SET_UP = case("tests.test_a::test_x", CaseResult.ERROR)
         (TestReport(cases=(UNLOADED,)), 0, False, "nothing can be run: no test file can be loaded"),
         (TestReport(cases=(OF_NODE,)), 0, False, "nothing can be run: no test file can be loaded"),
         (TestReport(problem=RunProblem.TIMEOUT), 715, True, "715 tests collected; it was ended after its limit"),
-        (TestReport(problem=RunProblem.NO_REPORT), 124, False, "the runner ended without a whole report"),
         (TestReport(problem=RunProblem.TIMEOUT), 0, False, "it was ended after its limit"),
         (TestReport(problem=RunProblem.INSTALL_FAILED), 0, False, "the dependencies could not be installed"),
         (TestReport(problem=RunProblem.NO_TESTS), 0, True, "no tests, its dependencies are there"),

@@ -92,7 +92,7 @@ const results = chosen.map((file) => {
 fs.writeFileSync(path.join(option('cacheDirectory'), 'cache'), '')
 setImmediate(() => {
   const seen = [process.argv.slice(2), process.env.NODE_OPTIONS, 'NO_COLOR' in process.env]
-  if (JSON.stringify(seen) !== '[[],"",false]') process.exit(3)
+  if (JSON.stringify(seen) !== '[[],null,false]') process.exit(3)
   fs.writeFileSync(option('outputFile'), JSON.stringify({ success: true, testResults: results }))
   process.exit(results.some((one) => one.assertionResults.some((each) => each.status === 'failed')) ? 1 : 0)
 })
@@ -229,7 +229,8 @@ async def test_the_real_ones(name: str, tier: Tier, tmp_path: Path) -> None:
     manifest, head, file, sources = REAL[name]
     be = "to.equal" if name == "mocha" else "toBe"
     text = head + f"describe('adds', () => {{\n  it('two', () => {{ expect(add(1, 2)).{be}(3) }})\n"
-    argv = "" if name == "vitest" else f"expect(process.argv.length).{be}(2); "
+    own = {"mocha": "--recursive"}.get(name, "")
+    argv = "" if name == "vitest" else f"expect(process.argv.slice(2).join()).{be}('{own}'); "
     text += f"  describe('more', () => {{ it('of [any] kind?', () => {{ {argv}expect(add(2, 2)).{be}(4) }}) }})\n}})\n"
     root = tree(tmp_path, {"package.json": json.dumps(manifest), file: text, **sources})
 
