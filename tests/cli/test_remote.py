@@ -101,6 +101,15 @@ def test_what_a_daemon_answers_is_told_as_json_and_too_late_by_the_exit_code(wai
     assert "was answered already" in second.stderr
 
 
+def test_an_order_that_a_daemon_refuses_ends_with_its_reason(waiting: Waiting) -> None:
+    refused = SETTLED | {"done": False, "message": "it is paused by bob already"}
+    with fake_daemon(told_by(waiting, orders=Said(status=409, body=refused))) as daemon:
+        done = waiting.cli("pause", "--url", daemon.url)
+        assert (done.exit_code, done.stderr) == (1, "error: it is paused by bob already\n")
+        path, said = sent(daemon)
+    assert (path, said["verb"], said["by"]) == (f"/api/v1/sprints/{SPRINT}/orders", "pause", "anna")
+
+
 def test_what_a_newer_daemon_says_of_an_order_is_told_as_far_as_it_is_known(waiting: Waiting) -> None:
     with fake_daemon(told_by(waiting, orders=Said(body=SETTLED | {"newer": 1}))) as daemon:
         assert json.loads(waiting.cli("pause", "--url", daemon.url, "--json").stdout) == SETTLED

@@ -179,13 +179,16 @@ def test_a_relocation_that_was_killed_is_completed_by_the_next_command(tmp_path:
     repo = make_repo(place / "repo")
     make_state(place, repo, git(repo, "rev-parse", "HEAD"))
     shutil.move(place, tmp_path / "second")
-    codes: set[int] = set()
-    for deed in (2, 5, 9, 14, 20, 27, 29, 35, 77):  # at 27, its trash has something in it
+    codes, trash = set[int](), tmp_path / "second" / "state" / ".trash"
+    left: set[bool] = set()
+    for deed in (2, 5, 9, 14, 20, 25, 26, 27, 28, 29, 30, 35, 77):
         words = [str(deed), "run", "none.csv", "--provider", "scripted", "--script", "none.jsonl"]
         env = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "second" / "state"))
         process = zygote().start("tests.durability.dying", words, cwd=tmp_path, env=env)
         process.communicate(30)
         codes.add(process.returncode)
+        left.add(trash.is_dir() and any(trash.iterdir()))
+    assert left == {True, False}, "once, its trash had something in it"
     assert codes == {-9, 2}, "killed, and at last refused for the backlog that is none"
     expect_relocated(StateFolder(tmp_path / "second" / "state"), tmp_path / "second" / "repo")
 
