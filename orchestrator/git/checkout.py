@@ -63,13 +63,23 @@ class Checkout:
             discard(path, self._trash)
 
     async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Returns those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
-        above = os.fsencode(self.root) + b"/"  # git runs in another folder
-        stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
-        index, fine = self._state / "index", (0, 1, 128)  # 128: a path behind a link, which counts as not ignored
-        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")  # required by it; no path here has magic
-        told = await self._mirror.git(*argv, stdin=stdin, index=index, work_tree=self.root, ok=fine)
-        return tuple(os.fsdecode(path.removeprefix(above)) for path in told.stdout.split(b"\0") if path)
+        """Returns those of `paths` that the folder's .gitignore files ignore and the commit does not have.
+
+        A path behind a link or in a submodule counts as not ignored.
+        """
+        above, index = os.fsencode(self.root) + b"/", self._state / "index"  # git runs in another folder
+        # The first option is required by check-ignore; no path here has magic.
+        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--verbose", "--non-matching")
+        found, rest = list[str](), [*paths]
+        while rest:
+            stdin = b"".join(above + os.fsencode(path) + b"\0" for path in rest)
+            told = await self._mirror.git(*argv, stdin=stdin, index=index, work_tree=self.root, ok=(0, 1, 128))
+            patterns = told.stdout.split(b"\0")[2::4]  # of file, line, pattern and path
+            found += [path for path, by in zip(rest, patterns, strict=False) if by and not by.startswith(b"!")]
+            rest = rest[len(patterns) :]
+            # git ends at the first path behind a link or in a submodule; its neighbours are behind it as well.
+            rest = [path for path in rest[1:] if os.path.dirname(path) != os.path.dirname(rest[0])]
+        return tuple(found)
 
     def _clear(self, tracked: dict[str, int]) -> None:
         self._state.mkdir(parents=True, exist_ok=True)

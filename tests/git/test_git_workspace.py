@@ -421,6 +421,23 @@ async def deliver(workspace: GitWorkspace, story: str) -> None:
     assert (await workspace.merge(story, note("m" + story, story), agree)).merged
 
 
+async def test_paths_behind_a_link_or_in_a_submodule_keep_no_other_from_being_ignored(workspace: GitWorkspace) -> None:
+    await workspace.open("A")
+    await workspace.commit("A", [change(".gitignore", "dist/\n!dist/kept\n*.log\n!b.log\n")], note("A/1"))
+    await workspace.reset("A")
+    root = workspace.root("A")
+    (root / "site").mkdir()
+    (root / "docs").symlink_to("site")
+    (root / "loop").symlink_to("loop")
+    paths = ["docs/x.md", "dist/a.js", "docs/y.log", "loop/x.log", "docs/deep/x.log", "b.log", "dist/b.js", "src/a.py"]
+    assert await workspace.ignored("A", paths) == ("dist/a.js", "dist/b.js")
+    assert await workspace.ignored("A", ["docs/x.md"]) == ()
+    assert await workspace.ignored("A", ["src/a.log", *(f"docs/{n}.md" for n in range(300)), "z.log"]) == (
+        "src/a.log",
+        "z.log",
+    )
+
+
 async def test_commands_that_make_what_git_ignores_are_told_of_each_tree_that_has_their_commit(
     workspace: GitWorkspace,
 ) -> None:
