@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help docs picture demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts findings events requirements sbom clean
+.PHONY: help docs demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts events requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -13,9 +13,9 @@ help:
 	@echo "make test-board   the board in a Chromium of this machine: each page, orders, reconnects, accessibility"
 	@echo "make docs      the documentation as a site, in site/"
 	@echo "make check     ruff, mypy --strict, words of the glossary, known vulnerabilities of packages"
-	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found, board: the board in a browser, \"fleet --database URL\": what many daemons cost"
+	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found; --docs: also write docs/figures.md"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
-	@echo "make picture   draw README's moving picture (docs/demo.svg) from the demo"
+	@echo "make   draw README's moving (docs/demo.svg) from the demo"
 	@echo "make claims    which test, benchmark or measurement stands behind each promise of the documentation"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
@@ -24,7 +24,6 @@ help:
 	@echo "make requirements   write requirements.txt (versions and hashes) from pyproject.toml and constraints.txt"
 	@echo "make sbom      write sbom.json (CycloneDX)"
 	@echo "make contracts write contracts/*.schema.json from the types"
-	@echo "make findings  write docs/findings.md from the code"
 	@echo "make events    write docs/events.md from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
@@ -80,16 +79,12 @@ sbom: $(VENV)/.run
 docs: $(VENV)/.run
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/uv tool run -q --from mkdocs-material==9.8.2 mkdocs build -q $(ARGS)
 
-bench: $(VENV)/.dev $(if $(findstring board,$(ARGS)),$(VENV)/.board)
+bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
 # Gets the other readers into .bench/ by itself; about five minutes, a look within one: ARGS=--quick
 bench-answers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.answers $(ARGS)
-
-# README's moving picture, from the demo as it runs here.
-picture: $(VENV)/.run
-	@$(BIN)/python -m benchmarks.picture
 
 # What stands behind each promise of the documentation; a source that is not there is an error.
 claims: $(VENV)/.dev
@@ -114,9 +109,6 @@ soak: $(VENV)/.dev
 
 sandbox-battery: $(VENV)/.dev
 	$(BIN)/python -m pytest -n0 tests/sandbox/test_battery.py $(ARGS)
-
-findings: $(VENV)/.dev
-	$(BIN)/python -m tests.findings_tool
 
 events: $(VENV)/.dev
 	$(BIN)/python -m tests.events_tool

@@ -10,53 +10,33 @@ from pathlib import Path
 
 from benchmarks import (
     backlog,
-    board,
     cli,
-    daemon,
     demo,
     engine,
     environments,
-    fleet,
     merge,
+    pages,
     prompts,
-    providers,
     recall,
     refusals,
     sandbox,
-    speed,
-    sql,
     stories,
-    syntax,
 )
 from benchmarks.measure import Result, machine
 
-OFFLINE = (
-    "engine",
-    "git",
-    "backlog",
-    "cli",
-    "daemon",
-    "demo",
-    "merge",
-    "prompts",
-    "providers",
-    "sandbox",
-    "sql",
-    "syntax",
-)
-NAMES = (*OFFLINE, "board", "environments", "fleet", "refusals", "recall")
+OFFLINE = ("engine", "git", "backlog", "cli", "demo", "merge", "prompts", "sandbox")
+NAMES = (*OFFLINE, "environments", "refusals", "recall")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
-    parser.add_argument("--docs", action="store_true", help="also write docs/speed.md and docs/speed.svg")
-    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog, board and fleet")
-    parser.add_argument("--replicas", type=int, default=64, metavar="N", help="fleet: simulated daemons")
+    parser.add_argument("--docs", action="store_true", help="also write their sections of docs/figures.md")
+    parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git, backlog and cli")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="engine: calls at once")
-    parser.add_argument("--database", metavar="URL", help="fleet, engine, daemon: a Postgres for them")
+    parser.add_argument("--database", metavar="URL", help="engine: a Postgres for it")
     options = parser.parse_args()
     # `refusals CORPUS=DIR`: a make variable's list of arguments reads best that way.
     options.given = dict(name.split("=", 1) for name in options.names if "=" in name)
@@ -64,8 +44,6 @@ def _options() -> argparse.Namespace:
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(NAMES)}")
-    if "fleet" in options.names and options.database is None:
-        parser.error("fleet needs --database URL: a Postgres on which it may make databases")
     return options
 
 
@@ -77,17 +55,11 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
         "cli": partial(cli.run, **size),
-        "daemon": partial(daemon.run, daemon.Crowd(**size), options.database),
         "demo": demo.run,
         "merge": partial(merge.run, merge.Crowd()),
         "prompts": partial(prompts.run, options.given),
-        "providers": providers.run,
         "sandbox": sandbox.run,
-        "sql": sql.run,
-        "syntax": syntax.run,
-        "board": partial(board.run, **size),
         "environments": environments.run,
-        "fleet": partial(fleet.run, fleet.Fleet(**size, replicas=options.replicas), options.database),
         "refusals": partial(refusals.run, options.given),
         "recall": partial(recall.run, options.given),
     }
@@ -119,7 +91,7 @@ def main() -> None:
             results.append(_apart(work))
             _print(results[-1])
     if options.docs:
-        speed.write([result for result in results if result.name in speed.NAMES], facts)
+        pages.write_figures(results, facts)
     if options.json is not None:
         numbers = {"machine": facts, "results": [result.as_json() for result in results]}
         options.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")

@@ -12,12 +12,22 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel
+
+from orchestrator.cli.main import COMMANDS
+from orchestrator.settings import Settings
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("orchestrator", "tests")
 SMALL, LONG, LONG_FUNCTION = 120, 500, 60
 """Lines of a module that could be part of its only importer; above which a module, and a function, should say why."""
 FOREIGN = re.compile(r"\b(?:DESIGN|STYLE|HOUSE|[Ss]pec)\s+(?:§\s*)?\d+\S*")
 """Reference to a paper that is not in the repository."""
+BUILDERS = {"policy", "minor", "major", "critical"}
+CODE = re.compile(r"(?:[a-z]+|task_plan)\.[a-z_]+")
+NO_CODE = re.compile(r".*\.(?:py|md|txt|html|json|csv|yaml)|test\.command|backlog\.closes")
+"""Names of files and settings that look like codes."""
+GENERATED = ("events.md", "answers.md", "figures.md")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
@@ -150,6 +160,50 @@ def print_figures(package: str) -> None:
     print("\n".join(f"  {name:<45} {value}" for name, value in rows.items()))
 
 
+def count_settings(model: type[BaseModel]) -> int:
+    """Returns how many names a person may set; a mapping with names of the person's own is one."""
+    kinds = [field.annotation for field in model.model_fields.values()]
+    return sum(count_settings(one) if isinstance(one, type) and issubclass(one, BaseModel) else 1 for one in kinds)
+
+
+def count_codes(modules: list[Module]) -> int:
+    """Returns how many codes of findings are written out where findings are built or compared."""
+    texts = [
+        node.value
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value)
+    ]
+    calls = [node for module in modules for node in ast.walk(module.tree) if isinstance(node, ast.Call) and node.args]
+    built = {
+        node.args[0].value.partition(".")[0]
+        for node in calls
+        if isinstance(node.func, ast.Name) and node.func.id in BUILDERS
+        and isinstance(node.args[0], ast.Constant) and CODE.fullmatch(str(node.args[0].value))
+    }  # fmt: skip
+    return len({text for text in texts if text.partition(".")[0] in built and not NO_CODE.fullmatch(text)})
+
+
+def count_lines(folder: str, suffix: str, without: tuple[str, ...] = ()) -> int:
+    """Returns the lines of all files of a kind below a folder of the repository."""
+    paths = (path for path in (ROOT / folder).rglob(f"*{suffix}") if path.name not in without)
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def print_surface() -> None:
+    """Prints how much there is to learn for a person who uses the program."""
+    rows = {
+        "settings": count_settings(Settings),
+        "commands": len(COMMANDS),
+        "finding codes": count_codes(read_modules("orchestrator")),
+        "docs/, lines of Markdown (without generated pages)": count_lines("docs", ".md", GENERATED),
+        "benchmarks/, lines": count_lines("benchmarks", ".py"),
+    }
+    print("surface")
+    print("\n".join(f"  {name:<45} {value}" for name, value in rows.items()))
+
+
 if __name__ == "__main__":
     for package in PACKAGES:
         print_figures(package)
+    print_surface()

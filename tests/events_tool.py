@@ -12,8 +12,8 @@ from pathlib import Path
 
 from orchestrator.core.command import KEYS, Loop
 from orchestrator.core.event import Event
-from tests.findings_tool import PACKAGE
 
+PACKAGE = Path(__file__).parent.parent / "orchestrator"
 TABLE = Path(__file__).parent.parent / "docs" / "events.md"
 DECIDERS = frozenset({"decide", "_decide"})
 """Those whose events tell a decision."""
