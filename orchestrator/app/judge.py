@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -24,9 +25,14 @@ from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.core.secrets import redacted
 from orchestrator.core.value import Value
-from orchestrator.environments.installed import read_environment, run_on_copies
+from orchestrator.environments.installed import read_environment
+from orchestrator.environments.node_layers import write_files
 from orchestrator.prompts.render import PromptLibrary, load_prompts
+from orchestrator.sandbox.choose import open_sandbox
+from orchestrator.sandbox.command_runner import LimitedCommandRunner, scratch_folder
 from orchestrator.settings import packaged
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
 from orchestrator.sprint.judge import (
     Judged,
     PlanKind,
@@ -89,10 +95,25 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
 
 
 def check_shell(delivery: Delivery) -> list[Finding]:
-    """Has bash read the shell files of a delivery. Blocks."""
+    """Has bash read the shell files of a delivery, confined as the commands of a run are by default. Blocks.
+
+    Where commands cannot be confined the files are not read, which is a minor finding.
+    """
     paths = shell_files(delivery.files)
     texts = {str(change.path): change.content for change in delivery.files if change.path in paths}
-    return read_syntax(paths, run_on_copies(texts, syntax_command(paths))) if paths else []
+    return read_syntax(paths, asyncio.run(_run_on_copies(texts, syntax_command(paths)))) if paths else []
+
+
+async def _run_on_copies(files: Mapping[str, str], command: str) -> str:
+    """Returns the output of a confined command in a folder that holds only `files`, or why it could not be run."""
+    path = os.environ.get("PATH", os.defpath)
+    try:
+        runner = LimitedCommandRunner(CommandSettings(), path, sandbox=await open_sandbox(SandboxSettings(), path))
+    except ConfigError as error:
+        return error.message
+    async with scratch_folder() as folder:
+        await asyncio.to_thread(write_files, folder, files)
+        return (await runner.run(["/bin/sh", "-c", command], cwd=folder)).output
 
 
 @cache

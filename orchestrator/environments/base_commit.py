@@ -8,64 +8,82 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Collection, Iterable
+import tomllib
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from posixpath import basename
+from typing import Any, Literal, NamedTuple
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from orchestrator.code.manifests.manifest import is_lock
+from orchestrator.code.data import load_yaml, without_comments
+from orchestrator.code.manifests.manifest import is_lock, read_manifest
+from orchestrator.code.manifests.python import logical_lines
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
+from orchestrator.environments.node_requirements import package_names
+from orchestrator.environments.python_manifests import package_of
 from orchestrator.environments.python_test_setups import SETUPS
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.command import run_git
 from orchestrator.git.commits import read_texts, tree_entries
 from orchestrator.git.mirror import Mirror
 
-NAME = re.compile(r"(?:@[a-z0-9~-][\w.~-]*/)?[A-Za-z0-9][\w.-]*")
-"""Matches a package name in the text of a manifest or a lock file."""
+_NAME = re.compile(r"(?:@[a-z0-9~-][\w.~-]*/)?[A-Za-z0-9][\w.-]*")
+"""Matches what may be the name of a package."""
 Setting = Literal["auto", "never"] | tuple[str, ...]
 """`environment.install_scripts`."""
 AUTO = "auto"
-_NATIVE = """
+_OF_NODE = """
     @nestjs/core @parcel/watcher @prisma/client @prisma/engines @serialport/bindings-cpp @swc/core @tailwindcss/oxide
     @vscode/sqlite3 argon2 bcrypt better-sqlite3 bufferutil canvas core-js core-js-pure cpu-features deasync es5-ext
     esbuild fsevents kerberos keytar leveldown libpq libxmljs2 lmdb lz4 msgpackr-extract msw node-expat node-pty
     node-sass nx oracledb pg-native prisma protobufjs re2 robotjs rocksdb serialport sharp snappy sqlite3 ssh2
     styled-components tree-sitter unrs-resolver usb utf-8-validate zeromq
-    cffi cryptography grpcio lxml mysqlclient numpy pandas pillow psycopg psycopg2 pycairo pycryptodome pyodbc
-    python-ldap pyyaml ruamel-yaml-clib scipy uwsgi xmlsec
 """
-WELL_KNOWN = frozenset(_NATIVE.split())
-"""Native packages that many projects use, and packages whose script only prints a message."""
+_OF_PYTHON = """
+    argon2-cffi-bindings bcrypt cffi cryptography grpcio lxml mysqlclient numpy pandas pillow psycopg psycopg2 pycairo
+    pycryptodome pyodbc python-ldap pyyaml ruamel-yaml-clib scipy uwsgi xmlsec
+"""
 YOUNGEST_DAYS = 30
-"""Minimum age of a version whose scripts may run although no manifest of the base names it: hijacked releases are
+"""Minimum age of a version whose scripts may run although the base does not use the package: hijacked releases are
 usually found sooner."""
 
 
+class Registry(NamedTuple):
+    """How packages of one registry are told apart, and which of them are well known."""
+
+    plain: Callable[[str], str]
+    """Returns the one spelling of a name."""
+    well_known: frozenset[str]
+    """Native packages that many projects use, and packages whose script only prints a message."""
+
+
+NPM = Registry(str.lower, frozenset(_OF_NODE.split()))
+PYPI = Registry(canonicalize_name, frozenset(_OF_PYTHON.split()))
+
+
 class InstallScripts:
-    """`known` are the packages that the base's manifests and lock files name, so the project runs them already.
+    """`known` are the packages of `registry` that the base commit requires or locks, so the project runs them already.
     A list of names replaces what `auto` allows, unless `auto` is among them."""
 
-    def __init__(self, setting: Setting = "auto", known: Collection[str] = ()) -> None:
-        self._setting = setting
-        self._named = {canonicalize_name(name) for name in setting} if isinstance(setting, tuple) else set[str]()
+    def __init__(self, setting: Setting = "auto", known: Collection[str] = (), registry: Registry = PYPI) -> None:
+        self._setting, self._registry = setting, registry
+        self._named = {registry.plain(name) for name in setting} if isinstance(setting, tuple) else set[str]()
         self._auto = setting == AUTO or AUTO in self._named
-        self._known = {canonicalize_name(name) for name in known}
+        self._known = {registry.plain(name) for name in known}
 
     def allowed(self, name: str) -> bool:
         """Returns whether the package may run its code."""
-        plain = canonicalize_name(name)
-        return plain in self._named or (self._auto and (plain in self._known or name in WELL_KNOWN))
+        plain = self._registry.plain(name)
+        return plain in self._named or (self._auto and plain in self._known | self._registry.well_known)
 
     def young(self, name: str) -> bool:
         """Returns whether the permission depends on the version's age."""
-        plain = canonicalize_name(name)
-        return self._auto and plain not in self._known | self._named
+        return self._auto and self._registry.plain(name) not in self._known | self._named
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -74,7 +92,8 @@ class InstallScripts:
 
     def digest(self, text: str) -> str:
         """Returns a digest that changes only with what is allowed of the packages that `text` names."""
-        names = {canonicalize_name(name) for name in NAME.findall(text)} & self._known if self._auto else set[str]()
+        named = {self._registry.plain(name) for name in _NAME.findall(text)}
+        names = named & self._known if self._auto else set[str]()
         return hashlib.sha256(json.dumps([str(self._setting), sorted(names)]).encode()).hexdigest()
 
 
@@ -92,8 +111,10 @@ class BaseFacts(Value):
     """Texts of the files that configure a project's test runs (`SETUPS`), by path."""
     version: str = ""
     """Version of the nearest tag, for projects that derive their version from git; "" when there is none."""
-    packages: frozenset[str] = frozenset()
-    """Names of packages in manifests and lock files, with other words there that look like one."""
+    python: frozenset[str] = frozenset()
+    """Names of the Python packages that manifests require and lock files hold."""
+    node: frozenset[str] = frozenset()
+    """The same of npm's packages."""
 
     def below(self, folder: str) -> dict[str, str]:
         """Returns the texts of `folder` ("" for all) by their paths in it."""
@@ -135,15 +156,69 @@ class BaseCommit:
         entries = await tree_entries(self._mirror, self._commit)
         setups = await self._texts(filter(SETUPS.search, entries))
         texts = await self._texts(path for path in entries if is_manifest(path) or is_lock(path))
-        packages = await asyncio.to_thread(lambda: {name for text in texts.values() for name in NAME.findall(text)})
+        python, node = await asyncio.to_thread(_packages, texts)
         tag = ""
         with suppress(WorkspaceError):  # no tag, or the repository is not there any more
             told = await run_git(["describe", "--tags", "--abbrev=0", self._commit], cwd=self._repository)
             tag = told.text
-        return BaseFacts(setups=setups, version=version_of(tag), packages=frozenset(packages))
+        return BaseFacts(setups=setups, version=version_of(tag), python=python, node=node)
 
     async def _texts(self, paths: Iterable[str]) -> dict[str, str]:
         return await read_texts(self._mirror, self._commit, [*paths], limit=_LIMIT)
+
+
+# Keys of yarn's lock file, and those of pnpm's with a version: `"@scope/name@^1.0":`, `  /name@1.0.0:`, `  /name/1.0:`.
+_OF_YARN = re.compile(r'^"?((?:@[^/\s"]+/)?[^@/\s",]+)@', re.MULTILINE)
+_OF_PNPM = re.compile(r"^  ['\"]?/?((?:@[^/\s'\"]+/)?[^@/\s'\":]+)[@/]v?\d", re.MULTILINE)
+
+
+def _packages(texts: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the names of the Python packages and of npm's in manifests and lock files, by their paths."""
+    python, node = set[str](), set[str]()
+    for path, text in texts.items():
+        name = basename(path).lower()
+        of_node = name == "package.json" or name in _NODE_LOCKS
+        with suppress(*_NONSENSE):  # an unreadable file makes no package known
+            (node if of_node else python).update([*_named(path, name, text)])
+    return frozenset(python), frozenset(node)
+
+
+_NODE_LOCKS = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"})
+_NONSENSE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+
+
+def _named(path: str, name: str, text: str) -> Iterator[str]:
+    """Yields the packages of a manifest, a lock file, or a file of constraints."""
+    if name == "package.json":
+        yield from package_names(json.loads(text))
+    elif not is_lock(path):
+        yield from read_manifest(path, text).dependencies
+    elif name in {"yarn.lock", "pnpm-lock.yaml"}:
+        yield from (_OF_YARN if name == "yarn.lock" else _OF_PNPM).findall(text)
+    elif name == "bun.lock":
+        held = json.loads(without_comments(text)).get("packages", {})
+        yield from (str(one[0]).rpartition("@")[0] for one in held.values())
+    elif name in {"package-lock.json", "npm-shrinkwrap.json"}:
+        yield from _of_npm(json.loads(text))
+    elif name == "pipfile.lock":
+        yield from (package for part, held in json.loads(text).items() if part != "_meta" for package in held)
+    elif name.endswith((".lock", ".toml", ".yml", ".yaml")):
+        data = load_yaml(text) if name.endswith((".yml", ".yaml")) or name == "pixi.lock" else tomllib.loads(text)
+        lock: Any = data
+        yield from (str(one["name"]) for one in lock.get("package", held.get("packages", ())) if "name" in one)
+    else:
+        yield from filter(None, map(package_of, logical_lines(text)))
+
+
+def _of_npm(data: Mapping[str, Any]) -> Iterator[str]:
+    for place, one in data.get("packages", {}).items():
+        if "node_modules/" in place:
+            yield str(one.get("name") or place.rpartition("node_modules/")[2])
+    waiting = [data.get("dependencies", {})]  # of lock files that npm 6 wrote
+    while waiting:
+        for package, one in waiting.pop().items():
+            yield str(package)
+            waiting.append(one.get("dependencies", {}))
 
 
 def version_of(tag: str) -> str:

@@ -1,16 +1,11 @@
-"""Reads the packages of an environment from their metadata, without running their code.
-
-Also runs a command over copies of texts, in a temporary folder.
-"""
+"""Reads the packages of an environment from their metadata, without running their code."""
 
 import json
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -110,29 +105,3 @@ def _package(folder: Path) -> Installed:
 def _names(told: Mapping[str, object], keys: Sequence[str]) -> tuple[str, ...]:
     held = [told.get(key) for key in keys]
     return tuple(sorted({str(name).lower() for one in held if isinstance(one, dict) for name in one}))
-
-
-_TIMEOUT_S = 20
-
-
-def run_on_copies(files: Mapping[str, str], command: str) -> str:
-    """Returns the output of `command`, run in a folder that holds only `files` (safe relative paths). Blocks."""
-    with TemporaryDirectory() as folder:
-        for path, text in files.items():
-            file = Path(folder, path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text.encode())
-        try:
-            done = subprocess.run(
-                ["/bin/sh", "-c", command],
-                cwd=folder,
-                env={"PATH": os.environ.get("PATH", os.defpath)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-    return done.stdout.decode(errors="replace")

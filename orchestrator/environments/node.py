@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult, NewPackages
 from orchestrator.core.value import Value
-from orchestrator.environments.base_commit import BaseCommit, BaseFacts, InstallScripts
+from orchestrator.environments.base_commit import NPM, BaseCommit, BaseFacts, InstallScripts
 from orchestrator.environments.interpreters import refused_packages
 from orchestrator.environments.node_layers import INSTALLS, MODULES, NodeLayers, notes_on, write_files
 from orchestrator.environments.node_requirements import MANIFEST, NodeRequirements, gather
@@ -148,7 +148,7 @@ class NodeEnvironments:
 
     async def _install_scripts(self) -> InstallScripts:
         facts = BaseFacts() if self._base is None else await self._base.facts()
-        return InstallScripts(self._scripts, facts.packages)
+        return InstallScripts(self._scripts, facts.node, NPM)
 
     async def _version(self, root: Path) -> str:
         """Returns the version of node, read once; "" when there is none."""

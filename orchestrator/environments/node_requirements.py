@@ -111,7 +111,7 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
         files |= _of_pnpm(root, manifest, workspace, members)
     settings = _settings(read(".npmrc") or "" if ".npmrc" in names else "", manager, told)
     files |= {".npmrc": settings} if settings else {}
-    packages = dict.fromkeys(name for one in manifests.values() for name in _names(one))
+    packages = dict.fromkeys(name for one in manifests.values() for name in package_names(one))
     return NodeRequirements(
         wanted=bool(packages),
         names=tuple(packages),
@@ -223,7 +223,7 @@ def _plain_only(value: object, depth: int = 20) -> object:
     return value if isinstance(value, str) and (value.startswith("$") or _PLAIN.match(value.strip())) else None
 
 
-def _names(manifest: Mapping[str, Any]) -> Iterator[str]:
+def package_names(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yields the real names of the packages, resolving aliases; leaves out the repository's own projects."""
     for group in GROUPS:
         for name, spec in manifest.get(group, {}).items():

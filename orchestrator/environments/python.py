@@ -213,7 +213,7 @@ class PythonEnvironments:
         )
 
     def _scripts(self, facts: BaseFacts) -> InstallScripts:
-        return InstallScripts(self._may_build, facts.packages)
+        return InstallScripts(self._may_build, facts.python)
 
     def _other_python(self, requires: str) -> Interpreter | None:
         """Returns the configured interpreter or one the project allows; None for ours. Blocks; raises ConfigError."""

@@ -87,8 +87,8 @@ class EnvironmentSettings(Section):
     on their own loopback, by its port; in `landlock` where it is, with that port open to every host."""
     install_scripts: Literal["auto", "never"] | tuple[str, ...] = "auto"
     """Which packages may run code of their own while they are installed (npm's install scripts, builds of Python
-    packages that have no wheel), confined and with the network of fetching. auto: those that manifests and lock files
-    of the base commit name, and well-known native ones; a list: these alone, and with `auto` in it those as well."""
+    packages that have no wheel), confined and with the network of fetching. auto: those that the base commit requires
+    or locks, and well-known native ones; a list: these alone, and with `auto` in it those as well."""
 
     @field_validator("python", mode="before")
     @classmethod

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from orchestrator.app.judge import CheckOptions, check, check_shell
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.core.delivery import Delivery, FileChange
@@ -42,3 +44,13 @@ def test_a_delivery_judged_by_hand_is_read_by_bash(tmp_path: Path) -> None:
     answer = json.dumps({"files": [{"path": "bin/a b.sh", "content": "if true; then\n  x\n"}]})
     judged = check("delivery", answer, CheckOptions(repo=tmp_path))
     assert [finding.code for finding in judged.findings if finding.severity.blocks] == ["delivery.syntax"]
+
+
+def test_what_reads_a_delivery_reaches_nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, outside = tmp_path / "bin" / "bash", tmp_path / "outside"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch '{outside}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    check_shell(delivery({"a.sh": "echo a\n"}))
+    assert not outside.exists()
