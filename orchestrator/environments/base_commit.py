@@ -205,7 +205,7 @@ def _named(path: str, name: str, text: str) -> Iterator[str]:
     elif name.endswith((".lock", ".toml", ".yml", ".yaml")):
         data = load_yaml(text) if name.endswith((".yml", ".yaml")) or name == "pixi.lock" else tomllib.loads(text)
         lock: Any = data
-        yield from (str(one["name"]) for one in lock.get("package", held.get("packages", ())) if "name" in one)
+        yield from (str(one["name"]) for one in lock.get("package", lock.get("packages", ())) if "name" in one)
     else:
         yield from filter(None, map(package_of, logical_lines(text)))
 
