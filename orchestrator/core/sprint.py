@@ -77,11 +77,10 @@ class TaskStatus(StrEnum):
 
     PENDING = "pending"
     DONE = "done"
-    PARTIAL = "partial"
-    """Valid files were committed, but the last delivery did not satisfy every check, or its command failed."""
     UNAPPROVED = "unapproved"
     """Its delivery was committed, but its reviews ended without approval, or before everything was read."""
     FAILED = "failed"
+    """No delivery was accepted, or its command failed: nothing of it was committed."""
 
 
 SPRINT_PRUNED, ANALYSIS_PRUNED = "sprint_pruned", "analysis_pruned"

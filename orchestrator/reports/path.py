@@ -162,7 +162,6 @@ def _command(event: Event) -> str:
 _MARKS: Mapping[str, Mark] = {
     **dict.fromkeys((PlanRoute.VALID, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
     **dict.fromkeys((PlanRoute.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
-    TaskStatus.PARTIAL: Mark.AGAIN,
 }
 STEPS: dict[str, Teller] = {
     STARTED: lambda event: (Mark.BEGIN, "begins"),

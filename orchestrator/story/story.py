@@ -5,13 +5,13 @@ from contextlib import suppress
 from functools import partial
 
 from orchestrator.checks.environment import BASE, PREFIX
-from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import Branch, DiffEntry
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
-from orchestrator.core.finding import Finding, critical, major, minor
+from orchestrator.core.finding import Finding, Where, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
-from orchestrator.core.story import topological, waves
+from orchestrator.core.story import topological
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
 from orchestrator.story.merging import Merging, ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.story.planning import freeze_contract, plan_story
@@ -48,16 +48,12 @@ async def work_through(stage: Stage) -> StoryOutcome:
         contract = await freeze_contract(stage, progress, plan)
         progress.tasks = dict.fromkeys((task.task_id for task in plan.tasks), TaskStatus.PENDING)
         tasks = TaskRun(stage, progress, plan, contract)
-        for task in await in_order(stage, plan):
-            await tasks.run(Order(task=task))
-        await stop_without_work(stage, progress, tasks)
+        await build(plan, tasks)
         suite = await write_suite(stage, progress, plan, await scan(stage, shown=False))
         trial = await run_trial(stage, progress, plan, suite, tasks)
         found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
         stop_on(found)
-        if trial.red is None:
-            await ask_person(stage, progress, plan, found)
-        return await conclude(stage, progress, tasks.contract, trial)
+        return await conclude(stage, progress, tasks.contract, trial, found)
     except StoryStopped as stopped:
         return outcome(
             stage,
@@ -76,16 +72,16 @@ async def work_through(stage: Stage) -> StoryOutcome:
         )
 
 
-async def stop_without_work(stage: Stage, progress: Progress, tasks: TaskRun) -> None:
-    """Raises StoryStopped when no task could be finished and nothing was committed: there is nothing to test."""
-    if tasks.committed or any(status is not TaskStatus.PARTIAL for status in progress.tasks.values()):
-        return
-    if not await stage.step.patched("no_suite_without_work"):
-        return
-    why = next((f": {finding.message}" for findings in tasks.refused.values() for finding in findings), "")
-    fix = "see what was answered (`show`); a stronger model or a smaller story may help, `reset` it then"
-    told = f"no delivery could be committed, so no tests were asked for{why}"
-    raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [major("story.nothing_built", told, fix=fix)])
+async def build(plan: Breakdown, tasks: TaskRun) -> None:
+    """Runs the tasks, each after its dependencies, else as the plan has them.
+
+    Raises StoryStopped at the first one that is not accepted: the story cannot be merged without it, so nothing more is
+    paid for. What earlier tasks committed stays on the branch.
+    """
+    by_id = {task.task_id: task for task in plan.tasks}
+    for task_id in topological(by_id, {task.task_id: task.dependencies for task in plan.tasks}):
+        if await tasks.run(Order(task=by_id[task_id])) is TaskStatus.FAILED:
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [_unfinished(task_id, tasks.refused.get(task_id, ()))])
 
 
 async def begin(stage: Stage) -> Progress:
@@ -102,25 +98,17 @@ async def scan(stage: Stage, *, shown: bool = True) -> Surface:
     return await scan_tree(stage, files, read, shown=shown)
 
 
-async def in_order(stage: Stage, plan: Breakdown) -> list[Task]:
-    """Returns the tasks with each after its dependencies, else as the plan has them."""
-    by_id = {task.task_id: task for task in plan.tasks}
-    needs = {task.task_id: task.dependencies for task in plan.tasks}
-    order = topological(by_id, needs)
-    layers, rest = waves(by_id, needs)
-    by_layers = (*(task_id for layer in layers for task_id in layer), *rest)
-    if order != by_layers and not await stage.step.patched("tasks_keep_their_order"):
-        order = by_layers  # as older records have them
-    return [by_id[task_id] for task_id in order]
+async def conclude(
+    stage: Stage, progress: Progress, contract: ArchitectureContract, trial: Trial, found: Sequence[Finding]
+) -> StoryOutcome:
+    """Merges a green and approved story, once a person allows what is `found` in its diff; others wait on their branch.
 
-
-async def conclude(stage: Stage, progress: Progress, contract: ArchitectureContract, trial: Trial) -> StoryOutcome:
-    """Merges a green and complete story; any other waits on its branch for a person."""
+    The person is asked last: not about a story that is not merged anyway.
+    """
     plan = trial.plan
-    unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
-    if trial.red is not None or unfinished:
-        left = _still_red(progress) or _unfinished(progress)
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, extra=left)
+    if trial.red is not None or any(status is not TaskStatus.DONE for status in progress.tasks.values()):
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, extra=_still_red(progress))
+    await ask_person(stage, progress, plan, found)
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
     try:
@@ -169,13 +157,12 @@ def outcome(
     )
 
 
-def _unfinished(progress: Progress) -> list[Finding]:
-    """Returns a finding on unfinished tasks, without unapproved ones, about which their reviews say more."""
-    finished = {TaskStatus.DONE, TaskStatus.UNAPPROVED}
-    tasks = [task for task, status in progress.tasks.items() if status not in finished]
-    told = f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check"
-    fix = "look at the branch: finish it by hand, or reset the story"
-    return [major("story.unfinished", told, fix=fix)] if tasks else []
+def _unfinished(task: str, refused: Sequence[Finding]) -> Finding:
+    """Returns the finding on a task that was not accepted, with the first of the reasons."""
+    why = next((f": {finding.message}" for finding in refused), "")
+    fix = "see what was answered (`show`); a stronger model or a smaller story may help, `reset` it then"
+    told = f"no delivery of {task} was accepted, so no later task and no tests were asked for{why}"
+    return major("story.unfinished", told, where=Where(task=task), fix=fix)
 
 
 def _still_red(progress: Progress | None) -> list[Finding]:

@@ -42,10 +42,18 @@ Owned = Mapping[str, Sequence[str]]
 def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport) -> list[Order]:
     """Returns the tasks to request again, each with the instructions for its own files.
 
+    A file of several tasks belongs to the last of them, which knows most: no file is requested twice for one red run.
     Without a usable instruction returns the tasks whose files occur in the output, else all with files; they get the
     output itself.
     """
     tasks = [with_files(task, owned) for task in plan.tasks]
+    last = {path: task.task_id for task in tasks for path in task.files_to_create}
+    tasks = [
+        task.model_copy(
+            update={"files_to_create": tuple(path for path in task.files_to_create if last[path] == task.task_id)}
+        )
+        for task in tasks
+    ]
     result, said = [], beside(owned, analysed)
     for task in tasks:
         mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)

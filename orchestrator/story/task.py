@@ -10,7 +10,7 @@ from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.calls.exchange import Delivered, PastAttempt, TaskBrief
+from orchestrator.core.calls.exchange import PastAttempt, TaskBrief
 from orchestrator.core.command import Loop
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Answer, Delivery, FileChange, LockFiles, Reviewed
@@ -62,14 +62,9 @@ class TaskRun:
         self._locks = LockFiles()
         """Lock files regenerated from those manifests."""
         self.refused: dict[str, tuple[Finding, ...]] = {}
-        """Why a task's last delivery was not taken whole, by its id."""
+        """Why a task's last delivery was not accepted, by its id."""
         self._installed: dict[frozenset[str], InstalledPackages] = {}
         """Installed packages by the set of allowed packages."""
-
-    @property
-    def committed(self) -> bool:
-        """Whether any task has changed the branch."""
-        return self._progress.head != self._progress.branch.head
 
     async def run(self, order: Order) -> TaskStatus:
         """Delivers, runs commands, commits and reviews the task; repeats while reviewers request it within the budget.
@@ -87,25 +82,25 @@ class TaskRun:
     async def _reviewed(self, order: Order) -> TaskStatus | None:
         """Requests one delivery and its review; returns None when the task goes back to the developer."""
         task, before = order.task, self._progress.tasks.get(order.task.task_id)
-        status, findings, kept = await self._delivered(order)
-        if not kept and status is TaskStatus.PARTIAL and before in {TaskStatus.DONE, TaskStatus.UNAPPROVED}:
-            return await self._ended(order, before, findings)  # what came before is on the branch, whole
-        if status is not TaskStatus.DONE or not self._stage.reviewers:
-            return await self._ended(order, status, findings)
+        accepted, findings = await self._delivered(order)
+        if not accepted:
+            # What an earlier delivery made is on the branch, whole.
+            whole = before in {TaskStatus.DONE, TaskStatus.UNAPPROVED}
+            return await self._ended(order, before if before and whole else TaskStatus.FAILED, findings)
+        if not self._stage.reviewers:
+            return await self._ended(order, TaskStatus.DONE, findings)
         # Holds until approval, also if a reviewer cannot be reached.
         self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
         route = await review_task(self._stage, self._progress, self.contract, self._plan, task)
         if route is not ReviewRoute.DEVELOPER:
-            return await self._ended(
-                order, status if route is ReviewRoute.APPROVED else TaskStatus.UNAPPROVED, findings
-            )
+            status = TaskStatus.DONE if route is ReviewRoute.APPROVED else TaskStatus.UNAPPROVED
+            return await self._ended(order, status, findings)
         said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
         self.contract = await self.amendments.for_texts(self.contract, task, said)
         return None
 
-    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding], bool]:
-        """Requests a delivery and commits what is acceptable; returns the task's status, remaining findings, and
-        whether there was something to commit."""
+    async def _delivered(self, order: Order) -> tuple[bool, Sequence[Finding]]:
+        """Requests a delivery and commits it if it is accepted; returns whether it is, and the remaining findings."""
         task = order.task
         own, about = self._own(task), self._about(order)
         near = self._near(task, about)
@@ -119,12 +114,19 @@ class TaskRun:
         self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         self._note_answer(order, delivered.delivery)
-        self.refused[task.task_id] = () if delivered.accepted else tuple(blocking(delivered.findings))
-        kept, status = await self._settle(order, delivered, before)
-        if kept is None or not (kept.files or kept.removed):
-            return status, blocking(delivered.findings), False
-        await self._commit(task, kept, self._last, self._answers(order))
-        return status, blocking(delivered.findings), True
+        blocked = blocking(delivered.findings)
+        self.refused[task.task_id] = () if delivered.accepted else tuple(blocked)
+        if not delivered.accepted or delivered.delivery is None:
+            if violations := [finding for finding in blocked if _violates(finding)]:
+                await self._ended(order, TaskStatus.FAILED, violations)
+                raise StoryStopped(StoryStatus.FAILED, violations)
+            self._progress.note_findings(delivered.findings)
+            return False, blocked
+        self._progress.note_findings(delivered.findings)
+        kept = with_made(delivered.delivery, self._last.made)
+        if kept.files or kept.removed:
+            await self._commit(task, kept, self._last, self._answers(order))
+        return True, blocked
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """Returns the task's files in the contract's spelling."""
@@ -135,11 +137,11 @@ class TaskRun:
         return await self._stage.read(paths, "look")
 
     def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
-        """Returns the existing files: scanned ones, and those written since, also by a partial task."""
+        """Returns the existing files: scanned ones, and those written since."""
         done = (
             path
             for other, status in self._progress.tasks.items()
-            if status in {TaskStatus.DONE, TaskStatus.PARTIAL, TaskStatus.UNAPPROVED}
+            if status in {TaskStatus.DONE, TaskStatus.UNAPPROVED}
             for path in self.contract.task_files.get(other, ())
         )
         there = {*self._progress.surface.files, *done} - self._progress.removed
@@ -302,35 +304,13 @@ class TaskRun:
         commanded = await self._commanded(order, None)
         findings = (*([commanded.lacks] if commanded.lacks else []), *commanded.findings)
         self._progress.note_findings(findings)
+        if blocked := blocking(findings):
+            self.refused[order.task.task_id] = tuple(blocked)
+            return await self._ended(order, TaskStatus.FAILED, findings)
         if commanded.again:
             nothing = Delivery(story_id=self._stage.story_id, task_id=order.task.task_id, files=())
             await self._commit(order.task, nothing, commanded)
-        return await self._ended(order, TaskStatus.PARTIAL if blocking(findings) else TaskStatus.DONE, findings)
-
-    async def _settle(
-        self, order: Order, delivered: Delivered, before: dict[str, str]
-    ) -> tuple[Delivery | None, TaskStatus]:
-        """Returns the committed part of the delivery and the task's status."""
-        progress = self._progress
-        if delivered.accepted and delivered.delivery is not None:
-            progress.note_findings(delivered.findings)
-            return with_made(delivered.delivery, self._last.made), TaskStatus.DONE
-        blocked = blocking(delivered.findings)
-        violations = [finding for finding in blocked if _violates(finding)]
-        if violations:
-            await self._ended(order, TaskStatus.FAILED, violations)
-            raise StoryStopped(StoryStatus.FAILED, violations)
-        progress.note_findings(delivered.findings)
-        if delivered.delivery is None:
-            return None, TaskStatus.PARTIAL
-        faulty = {finding.where.file for finding in blocked}
-        valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
-        # Removals are kept only with all additions: a moved file must not vanish because its new path is left out.
-        removed = delivered.delivery.removed if len(valid) == len(delivered.delivery.files) else ()
-        left_over = tuple(path for path in removed if path not in faulty)
-        kept = delivered.delivery.model_copy(update={"files": valid, "removed": left_over})
-        left = [*await self._checked(kept, before), *await self._content(order, kept, before)]
-        return (None if blocking(left) else kept), TaskStatus.PARTIAL
+        return await self._ended(order, TaskStatus.DONE, findings)
 
     def _answers(self, order: Order) -> list[str]:
         """Returns what the delivery answers, as subjects for a commit whose own would be one that the story has."""

@@ -16,10 +16,8 @@ from orchestrator.story.context import failure_text
 from orchestrator.story.suite_loop import orders
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import SimulatedRunner, report
-from tests.story.test_story import RED, A, Stand, codes, good, provider
+from tests.story.test_story import OTHER, RED, A, Stand, codes, good, provider
 from tests.support import breakdown, suite, suite_text
-
-OTHER = report(failed=["test_us_1"], message="us_1.py: assert 7 == 1")
 
 
 def mended(stand: Stand, *values: int, fix: str = "us_1.py", told: str = "return 1") -> None:

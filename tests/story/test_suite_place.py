@@ -170,7 +170,7 @@ async def test_no_tests_are_asked_for_while_nothing_is_committed(tmp_path: Path)
         stand.team.deliver(A, 1, {"us_1.py": "def value(:\n"})
     outcome = await stand.run(await provider(stand.team, tmp_path), steps=1)
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert "story.nothing_built" in codes(outcome)
+    assert "story.unfinished" in codes(outcome)
     assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"]
 
 

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
+import pytest
+
 from orchestrator.contract.freeze import freeze
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import Delivered, StoryBrief, TaskBrief
@@ -68,17 +70,10 @@ async def test_what_is_taken_away_is_committed_and_told() -> None:
     assert "old.py (removed)" in told.message
 
 
-async def test_a_delivery_that_only_takes_away_is_one() -> None:
-    plan = Delivery(story_id="A", task_id="T-A-01", files=(), removed=("old.py",))
-    status, workspace, _ = await settled(plan)
-    assert status is TaskStatus.PARTIAL, "new.py is missing"
-    assert await workspace.files("A") == ("README.md",)
-
-
-async def test_half_of_a_move_is_not_kept() -> None:
-    files = (FileChange(path="new.py", content="X = (\n"),)
+@pytest.mark.parametrize("files", [(), (FileChange(path="new.py", content="X = (\n"),)])
+async def test_of_a_delivery_that_is_not_accepted_nothing_is_committed(files: tuple[FileChange, ...]) -> None:
     status, workspace, _ = await settled(Delivery(story_id="A", task_id="T-A-01", files=files, removed=("old.py",)))
-    assert status is TaskStatus.PARTIAL
+    assert status is TaskStatus.FAILED
     assert await workspace.files("A") == ("README.md", "old.py")
 
 
