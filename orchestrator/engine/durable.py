@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +15,6 @@ from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable_step import DurableStep, Services
-from orchestrator.engine.step_records import use_compiled_statements
 from orchestrator.engine.step_results import Results
 
 APPLICATION_VERSION = "1"
@@ -58,7 +56,7 @@ class DurableEngine:
             logger.addHandler(logging.NullHandler())
         self._database = await asyncio.to_thread(EngineDatabase, self._url)
         await asyncio.to_thread(self._opened.prepare)
-        dbos = DBOS(config=self._config(self._opened))
+        DBOS(config=self._config(self._opened))
 
         def workflow_of(body: Body) -> Callable[[dict[str, Any]], Any]:
             async def workflow(payload: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +70,6 @@ class DurableEngine:
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
-        self._records = use_compiled_statements(dbos)
         return self
 
     async def __aexit__(
@@ -221,10 +218,7 @@ class DurableEngine:
             results = self._results(workflow_id)
             payload = {**await results.load(payload)}  # the body's own, which it may empty
             journal = await asyncio.to_thread(self._services.journals.workflow, workflow_id)
-            is_new = partial(self._records.is_new, workflow_id)
-            step = DurableStep(
-                workflow_id, payload["sprint"], payload["story"], self._services, journal, results, is_new
-            )
+            step = DurableStep(workflow_id, payload["sprint"], payload["story"], self._services, journal, results)
             try:
                 result = await body(step, payload)
             except Exception:

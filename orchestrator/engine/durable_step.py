@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
-from dbos import DBOS, StepOptions
+from dbos import DBOS
 from pydantic import TypeAdapter
 
 from orchestrator.core.calls.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
@@ -60,11 +60,9 @@ class DurableStep:
     """The Step of one running workflow, a new one for each execution: its counters restart with the body."""
 
     def __init__(
-        self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal, results: Results,
-        is_new: Callable[[int], bool],
-    ) -> None:  # fmt: skip
-        """`is_new` returns whether a step, given by its number, is known to have no record."""
-        self._workflow_id, self._sprint, self._story, self._is_new = workflow_id, sprint, story, is_new
+        self, workflow_id: str, sprint: str, story: str, services: Services, journal: TurnJournal, results: Results
+    ) -> None:
+        self._workflow_id, self._sprint, self._story = workflow_id, sprint, story
         self._services, self._journal, self._results = services, journal, results
         self._ticket = services.tickets(workflow_id, sprint, story)
         self._events = self._asked = 0
@@ -184,13 +182,8 @@ class DurableStep:
             made.append(await work(step.step_id))
             return await self._results.store(made[-1])
 
-        options: StepOptions = {"name": name}
-        if self._is_new(step.step_id):
-            # Nothing to look for: one hop into a thread in place of three.
-            result = await stored()
-            recorded = await step.run_async(options, lambda: result)
-        else:
-            recorded = await step.run_async(options, stored)
+        # The engine looks first: of a workflow that was cancelled meanwhile no further step begins.
+        recorded = await step.run_async({"name": name}, stored)
         return made[-1] if made else await self._results.load(recorded)
 
     async def _wait_for_room(self, step: int, what: str) -> None:

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from dbos import DBOSClient
+from dbos._dbos import _get_dbos_instance
+from dbos._error import DBOSAwaitedWorkflowCancelledError, DBOSWorkflowConflictIDError
 
 from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.core.calls.progress import CALL_PROGRESS, call_progress
@@ -538,3 +541,70 @@ async def test_a_step_waits_for_no_event_and_a_call_for_all_before_it(tmp_path: 
     assert (await House(tmp_path, provider).live(body, use)) == done("textreply 1")
     names = [event.name for _, event in await asyncio.to_thread(read_events, tmp_path)]
     assert names == ["told", "turn_started", "turn_finished"]
+
+
+def cancel(folder: Path, workflow_id: str) -> None:
+    """Does what `dbos workflow cancel` does."""
+    client = DBOSClient(system_database_url=address(folder, "engine"))
+    client.cancel_workflow(workflow_id)
+    client.destroy()
+
+
+@pytest.mark.usefixtures("on_both")
+async def test_a_workflow_that_somebody_cancels_begins_no_further_step(tmp_path: Path) -> None:
+    provider, begun = Counting(), list[str]()
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def work(step_id: str) -> str:
+            begun.append(step_id)
+            return "done"
+
+        await step.step("open", work, str)
+        await asyncio.to_thread(cancel, tmp_path, step.workflow_id)
+        await step.turn(PROMPT)
+        await step.step("merge", work, str)
+        return done()
+
+    with pytest.raises(DBOSAwaitedWorkflowCancelledError):
+        await asyncio.wait_for(House(tmp_path, provider).run(body), 20)
+    assert (begun, provider.calls) == (["SP-001/A/1"], 0)
+
+
+def take_over(workflow_id: str) -> None:
+    """Does what another process does that takes the workflow over and records its second step."""
+    database = _get_dbos_instance()._sys_db
+    steps, flow = database.tables.operation_outputs, database.tables.workflow_status
+    row = {"workflow_uuid": workflow_id, "function_id": 2, "function_name": "commit", "output": '{"value": "theirs"}'}
+    row |= {"serialization": "portable_json", "started_at_epoch_ms": 1, "completed_at_epoch_ms": 2}
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(flow).where(flow.c.workflow_uuid == workflow_id).values(owner_xid="another"))
+        connection.execute(sa.insert(steps).values(row))
+
+
+@pytest.mark.usefixtures("on_both")
+async def test_one_that_another_process_has_taken_over_records_no_result_of_its_own(tmp_path: Path) -> None:
+    log: list[str] = []
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def work(_step_id: str) -> str:
+            return "mine"
+
+        await step.step("open", work, str)
+        await asyncio.to_thread(take_over, step.workflow_id)
+        log.append(await step.step("commit", work, str))
+        log.append(await step.step("merge", work, str))
+        return done()
+
+    with pytest.raises((TimeoutError, DBOSWorkflowConflictIDError)):
+        await asyncio.wait_for(House(tmp_path, Counting()).run(body), 3)
+    assert "mine" not in log
+
+
+def test_the_clock_that_dbos_asks_is_in_every_sqlite(tmp_path: Path) -> None:
+    database = EngineDatabase(sqlite_url(tmp_path / "engine.sqlite"))
+    with database.engine.begin() as connection:
+        # As dbos makes its tables from Python 3.12 on.
+        connection.exec_driver_sql("CREATE TABLE made (at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
+        connection.exec_driver_sql("INSERT INTO made DEFAULT VALUES")
+        assert connection.exec_driver_sql("SELECT at FROM made").scalar_one() > 1_700_000_000_000
+    database.close()
