@@ -1,31 +1,28 @@
 """A reviewer's text → what it says.
 
 A model could be read as approving what it did not: so a Yes counts only as the last `Ready:` line, at the margin or as
-an item of the verdict, with no words beside it that leave something open, in no code block, quotation or thought, in a
-text that was not cut off, of which no part is hidden, and with no critical issue anywhere. All else is read for the
-comments; a review without a verdict is asked for again.
+an item of the verdict, with no words behind it that leave something open, in no code block, quotation, comment or
+thought, in a text that was not cut off, that does not say that it is unfinished or could not see the change, and with
+nothing critical anywhere. All else is read for the comments; a review without a verdict is asked for again.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from orchestrator.answers.markdown import THOUGHTS, Block, TooManyBlocks, blocks_of, source_of
 from orchestrator.answers.result import excerpt
+from orchestrator.answers.review_claims import admits_gap, goes_back, says_critical, without_turn_ends
+from orchestrator.answers.review_issues import NO_LEVEL, Draft, Line, Part, issues_of
 from orchestrator.answers.review_words import (
     Heading,
     Section,
     heading_of,
     is_grave,
     is_template,
-    label_of,
     leaves_open,
     named_in,
-    place_of,
     ready_of,
     says_nothing,
-    tag_of,
     verdict_of,
 )
 from orchestrator.core.delivery import PLACE, RATIONALE, READY, Review, ReviewIssue, Verdict
@@ -36,104 +33,18 @@ _WRAPS = frozenset({"", "markdown", "md"})
 _ANNOUNCED = re.compile(r"\W*(?:sure|certainly|okay|ok|below|here|hier)\b[^\n]{0,150}\breview\b[^\n]{0,80}", re.I)
 _THOUGHT_ENDS = re.compile(rf"(?:.*[^`\s])?\s*</{THOUGHTS}>", re.IGNORECASE)
 _TAG = re.compile(rf"</?{THOUGHTS}>", re.IGNORECASE)
-_OPAQUE = re.compile(r"^(?:diff --git |@@ -\d|(?:--- a|\+\+\+ b)/|(?:---|\+\+\+) /dev/null|\|.*\|)|<!--", re.MULTILINE)
+_DIFF = re.compile(r"^(?:diff --git |@@ -\d|(?:--- a|\+\+\+ b)/|(?:---|\+\+\+) /dev/null)", re.MULTILINE)
+_COMMENT = re.compile(r"(?<!`)<!--.*?-->")
+_COMMENTED_ITEM = re.compile(r"<!--\s*((?:\d+[.)]|[-*]|\[)\s*\S.*?)\s*-->")
+"""An issue that was put into a comment: under Critical it is one all the same."""
 _ITEM = re.compile(r"\s*(?:[-*+]\s+)*(?:([0-9]{1,9})[.)]|[-*+])\s")
-_NUMBERED = re.compile(r"[*_(#\[]{0,3}(?:issue\s+)?#?([0-9]{1,4})(?:[.):\]]|\*\*|(?=\s*[—–-]\s))[*_]{0,2}\s*", re.I)
-_BAR = re.compile(r"^[`~]{3,}.*$", re.MULTILINE)
 _ISSUE = re.compile(
     r"[*_`\[(]*(?:[\w@./-]+\.\w{1,10}:\d|(?:critical|major|blocking|blocker|must fix)\b)", re.IGNORECASE
 )
 """A line of a review without headings that seems to name what is wrong."""
-NO_LEVEL = 7
-"""Of a heading that is none in Markdown: any real one ends its section."""
-TITLE_CHARS = 120
-"""Of a title that is taken from an issue without one."""
 PREVIEW = 300
 """Characters of a text without a verdict that its finding shows."""
 _LINE_FIX = f"End with one line of its own: `{READY}: Yes`, `{READY}: No`, or `{READY}: With fixes` and the numbers."
-
-
-class Line(NamedTuple):
-    """One line of a review, or a whole block of code or quotation."""
-
-    kind: str
-    """heading, text, code, quote."""
-    text: str
-    level: int = 0
-    """Of a heading."""
-    depth: int = 0
-    """How many lists it stands in."""
-    item: bool = False
-    """Whether a list item begins with it."""
-    number: int | None = None
-    """As it was written before an item."""
-    added: bool = False
-    """Whether the item's mark is a plus, which a diff's added line may be."""
-    margin: bool = True
-    """Whether it begins at the left margin."""
-
-
-@dataclass(kw_only=True, eq=False)
-class Part:
-    """A heading with the lines under it."""
-
-    section: Section
-    severity: Severity | None = None
-    """Of the issues under it; None where the heading names none."""
-    level: int = NO_LEVEL
-    depth: int = 0
-    """How many lists the heading stands in."""
-    named: bool = True
-    """Whether it has a heading of the format."""
-    lines: list[Line] = field(default_factory=list)
-
-    @property
-    def holds_issues(self) -> bool:
-        """Whether something stands here that does not say that there is no issue."""
-        return self.section is Section.ISSUES and not all(says_nothing(line.text) for line in self.lines)
-
-
-@dataclass(kw_only=True)
-class Draft:
-    """An issue while its lines are read."""
-
-    severity: Severity
-    number: int | None = None
-    title: str = ""
-    file: str = ""
-    line: int | None = None
-    depth: int = 0
-    listed: bool = False
-    """Whether a bullet without a number began it."""
-    fields: dict[str, list[str]] = field(default_factory=dict)
-    last: str = "issue"
-    """The field that a line without a label belongs to."""
-
-    def put(self, name: str, text: str) -> None:
-        """Takes one labelled line."""
-        if name == "severity":
-            self.severity = max(self.severity, tag_of(f"{text}:")[0] or self.severity, key=lambda one: one.rank)
-        elif name == "place":
-            self.file, self.line, _ = place_of(text) or (text.strip("`* "), None, "")
-        else:
-            self.last = name
-            self.fields.setdefault(name, []).extend([text] if text else [])
-
-    def built(self, number: int) -> ReviewIssue:
-        """Returns the issue, with a title in any case."""
-        texts = {name: "\n".join(lines).strip() for name, lines in self.fields.items()}
-        title = self.title or next((bare for text in texts.values() if (bare := _BAR.sub("", text).strip())), "")
-        short = " ".join(title.split("\n")[0].split())
-        return ReviewIssue(
-            number=number,
-            severity=self.severity,
-            file=self.file,
-            line=self.line,
-            title=(short if self.title else excerpt(short, TITLE_CHARS)) or self.file,
-            issue=texts.get("issue", ""),
-            why=texts.get("why", ""),
-            fix=texts.get("fix", ""),
-        )
 
 
 def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Finding, ...]]:
@@ -155,6 +66,12 @@ def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Fin
         for at, draft in enumerate(drafts, start=1)
     )
     fixes, unknown = named_in(numbers, [issue.number for issue in issues])
+    if (
+        verdict is Verdict.YES
+        and (claim := reader.critical())
+        and all(one.severity is not Severity.CRITICAL for one in issues)
+    ):
+        issues += (_claimed(claim, max((one.number for one in issues), default=0) + 1),)
     review = Review(
         summary=reader.text(Section.SUMMARY),
         issues=issues,
@@ -165,6 +82,11 @@ def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Fin
         complete=not cut_off,
     )
     return review, tuple(_findings(review, text, reader, unknown))
+
+
+def _claimed(claim: str, number: int) -> ReviewIssue:
+    """Returns the issue that is called critical outside of the issues."""
+    return Draft(severity=Severity.CRITICAL, fields={"issue": [claim]}).built(number)
 
 
 def _findings(review: Review, text: str, reader: "_Reader", unknown: Sequence[int]) -> Iterator[Finding]:
@@ -184,10 +106,15 @@ def _findings(review: Review, text: str, reader: "_Reader", unknown: Sequence[in
 def _no_verdict(text: str, reader: "_Reader") -> Finding:
     if reader.open_fence:
         line = reader.open_fence
-        told = f"the code block opened in line {line} is never closed, and hides what stands behind it"
+        told = f"the code block or comment opened in line {line} is never closed, and hides what stands behind it"
         return major("review.no_verdict", told, where=Where(line=line), fix=f"Close it. {_LINE_FIX}")
+    if reader.gap:
+        told = (
+            f"`{READY}: Yes` does not count in a review that says that it is not whole: {excerpt(reader.gap, PREVIEW)}"
+        )
+        return major("review.no_verdict", told, fix=f"Review all of the change that is shown. {_LINE_FIX}")
     said = reader.said.strip()
-    if said[:3].casefold() == "yes" and (words := leaves_open(said)):
+    if said[:3].casefold() == "yes" and (words := leaves_open(said) or reader.taken_back()):
         told = f"`{READY}: Yes` is taken back by the words behind it, so nothing is approved: {excerpt(words, PREVIEW)}"
         return major("review.no_verdict", told, fix=f"Leave the words out. {_LINE_FIX}")
     shown = excerpt(" ".join(text[: 4 * PREVIEW].split()), PREVIEW)
@@ -202,9 +129,15 @@ class _Reader:
         self.said = ""
         """What stands behind the last `Ready:`."""
         self.open_fence = 0
-        """Line of a code block that is never closed."""
+        """Line of a code block or comment that is never closed."""
+        self.gap = ""
+        """Where the review says that it is unfinished or could not see the change, beside a Yes."""
         self._ready: Part | None = None
         """Where that line stands."""
+        self._behind = 0
+        """How many lines of that part stand before it."""
+        self._comment = False
+        """Whether a comment is open."""
         self._hides = False
         """Whether a part of the text is not seen, which may be the one that counts."""
         self._parts = [Part(section=Section.OTHER, named=False)]
@@ -214,8 +147,9 @@ class _Reader:
     def read(self, text: str) -> None:
         """Reads a text. Raises TooManyBlocks, and nothing else."""
         source = source_of(_UNSEEN.sub("", text.encode("utf-8", "backslashreplace").decode("utf-8")))
-        clean = _unwrapped(source.text)
+        clean = _unwrapped(without_turn_ends(source.text))
         raw = clean.split("\n")
+        last = clean.count("\n", 0, max(0, clean.rfind("-->"))) + 1
         for block in blocks_of(clean):
             if block.kind in {"fence", "code", "quote"}:
                 if not block.closed and block.text.strip():
@@ -224,10 +158,28 @@ class _Reader:
                 self._parts[-1].lines.append(_whole(block, raw))
             elif block.kind != "rule":
                 for at, said in enumerate(block.text.split("\n"), start=block.line):
-                    self._take(_line(block, at, said.strip(), raw[at - 1] if at <= len(raw) else ""))
+                    seen = self._without_comment(said.strip(), at + source.first_line - 1, closed=at < last)
+                    if seen or not said.strip():
+                        self._take(_line(block, at, seen, raw[at - 1] if at <= len(raw) else ""))
             if block.kind not in {"fence", "code"}:
-                # A diff without bars looks like text and bullets, a comment like nothing; a table's cells are not read.
-                self._hides |= _OPAQUE.search("\n".join(raw[block.line - 1 : block.end])) is not None
+                # A diff without bars looks like text and bullets.
+                self._hides |= _DIFF.search("\n".join(raw[block.line - 1 : block.end])) is not None
+
+    def _without_comment(self, said: str, at: int, *, closed: bool) -> str:
+        """Returns a line without what stands in a comment, which nobody sees; `closed`: one that begins here ends."""
+        if self._comment:
+            _, end, said = said.partition("-->")
+            self._comment = not end
+        elif ready_of(said) is None:
+            item = _COMMENTED_ITEM.match(said) if self._parts[-1].severity is Severity.CRITICAL else None
+            said = item[1] if item is not None else _COMMENT.sub("", said)
+        if not said.startswith("<!--"):
+            return said.strip()
+        if closed:
+            self._comment = True
+            return ""
+        self.open_fence, self._hides = at, True
+        return said
 
     def _take(self, line: Line) -> None:
         part, said = self._parts[-1], ready_of(line.text)
@@ -235,7 +187,7 @@ class _Reader:
         if said is not None and _may_be_verdict(line, part):
             if part.section is not Section.VERDICT:
                 part = self._begin(Part(section=Section.VERDICT, named=False))
-            self.said, self._ready = said, part
+            self.said, self._ready, self._behind = said, part, len(part.lines)
         elif _THOUGHT_ENDS.fullmatch(line.text) and not any(one.named for one in self._parts):
             self._restart()
         elif _TAG.fullmatch(line.text):
@@ -284,7 +236,26 @@ class _Reader:
     def verdict(self) -> tuple[Verdict, str]:
         """Returns the last Ready line's verdict, and its numbers; a Yes where none belongs is no verdict."""
         verdict, numbers = verdict_of(self.said) if self._ready is not None else (Verdict.NONE, "")
-        return (Verdict.NONE, "") if verdict is Verdict.YES and not self._may_approve() else (verdict, numbers)
+        if verdict is Verdict.YES:
+            self.gap = next((line.text for line in self._words() if admits_gap(line.text)), "")
+            if self.gap or self.taken_back() or not self._may_approve():
+                return Verdict.NONE, ""
+        return verdict, numbers
+
+    def taken_back(self) -> str:
+        """Returns the line behind the Ready line that takes a Yes back, "" without one."""
+        behind = self._ready.lines[self._behind :] if self._ready is not None else []
+        return next((line.text for line in behind if goes_back(line.text)), "")
+
+    def critical(self) -> str:
+        """Returns the first line, whatever its section, that calls something critical, "" without one."""
+        lines = [line.text for line in self._words()]
+        following = [*lines[1:], ""][: len(lines)]
+        return next((line for line, then in zip(lines, following, strict=True) if says_critical(line, then)), "")
+
+    def _words(self) -> Iterator[Line]:
+        """Yields all lines that are the reviewer's own words."""
+        yield from (line for part in self._parts for line in part.lines if line.kind not in {"code", "quote"})
 
     def _may_approve(self) -> bool:
         """Returns whether the Yes stands under Verdict or, without such a heading, behind all else and no issue."""
@@ -300,7 +271,10 @@ class _Reader:
 
     def drafts(self) -> list[Draft]:
         """Returns the issues in the order of the text."""
-        return [*self._older, *(one for part in self._parts if part.section is Section.ISSUES for one in _issues(part))]
+        return [
+            *self._older,
+            *(one for part in self._parts if part.section is Section.ISSUES for one in issues_of(part)),
+        ]
 
     def text(self, section: Section) -> str:
         """Returns the text of a section."""
@@ -386,59 +360,3 @@ def _leaves(line: Line, part: Part) -> bool:
     """Returns whether an unknown heading ends the section: a deeper one belongs to it, a numbered one is an issue."""
     numbered = line.text.lstrip("*_`#[( ")[:1].isdigit() or line.text.lstrip("*_ ").startswith(("[", "`"))
     return line.level <= part.level and not (part.section is Section.ISSUES and numbered)
-
-
-def _issues(part: Part) -> list[Draft]:
-    """Returns the issues of one part: numbered, listed, under headings, as rows of a table, or as plain words."""
-    found: list[Draft] = []
-    for line in part.lines:
-        current = found[-1] if found else None
-        label = label_of(line.text)
-        if line.kind in {"code", "quote"}:
-            if current is not None:
-                current.fields.setdefault(current.last, []).append(line.text)
-            elif not all(says_nothing(text) for text in _BAR.sub("", line.text).split("\n")):
-                found.append(Draft(severity=part.severity or Severity.MAJOR, fields={"issue": [line.text]}))
-        elif label is not None:
-            if current is None or (label[0] == "issue" and current.fields.get("issue")):
-                severity, listed = part.severity or Severity.MAJOR, line.number is None
-                current = Draft(severity=severity, number=line.number, depth=line.depth, listed=listed)
-                found.append(current)
-            current.put(*label)
-        elif current is not None and not _begins(line, part, current):
-            current.fields.setdefault(current.last, []).append(f"- {line.text}" if line.item else line.text)
-        elif not says_nothing(line.text):
-            begun = _begun(line, part)
-            if begun.file or not says_nothing(begun.title):
-                found.append(begun)
-    return found
-
-
-def _begins(line: Line, part: Part, current: Draft) -> bool:
-    """Returns whether a line without a label is a further issue; else it belongs to the one that is open."""
-    if line.kind == "heading":
-        return True
-    tag, text = tag_of(line.text)
-    placed = tag is Severity.CRITICAL or place_of(text) is not None
-    if line.item:
-        same = line.depth <= max(part.depth + 1, current.depth if current.listed else 0)
-        return same and (line.number is not None or current.listed or placed)
-    bracketed = line.text.lstrip("*_").startswith("[") and placed
-    return line.depth == 0 and (_NUMBERED.match(line.text) is not None or bracketed)
-
-
-def _begun(line: Line, part: Part) -> Draft:
-    """Returns the issue that a line begins."""
-    number, text = line.number, line.text
-    match = _NUMBERED.match(text) if number is None else None
-    if match is not None:
-        number, text = int(match[1]), text[match.end() :]
-    tag, text = tag_of(text)
-    file, at, rest = place_of(text) or ("", None, text)
-    later, rest = tag_of(rest) if rest != text else (None, rest)
-    title = rest.strip(" \t:—–-,;|*") if rest.count("**") != 2 else rest.strip()
-    # A tag at the issue weighs where no heading does, and where it is graver.
-    graver = [one for one in (part.severity, tag, later) if one is not None] or [Severity.MAJOR]
-    severity = max(graver, key=lambda one: one.rank)
-    listed = line.item and number is None
-    return Draft(severity=severity, number=number, title=title, file=file, line=at, depth=line.depth, listed=listed)

@@ -58,9 +58,9 @@ _SECTIONS = {
     Section.VERDICT: rf"(?:final |overall |review )?{VERDICT}",
 }
 _SEVERITIES = {
-    Severity.CRITICAL: r"critical|kritisch|blocking|blockers?|must fix",
-    Severity.MAJOR: r"major|should fix",
-    Severity.MINOR: r"minor|nice to have|nits?",
+    Severity.CRITICAL: r"critical|kritisch|blocking|blockers?|must[ -]fix|show-?stoppers?|p0",
+    Severity.MAJOR: r"major|should[ -]fix|p1",
+    Severity.MINOR: r"minor|nice to have|nits?|p[23]",
 }
 _SAID = "|".join(f"(?P<{severity}>{words})" for severity, words in _SEVERITIES.items())
 _SEVERITY = re.compile(
@@ -73,7 +73,7 @@ _SECTION = re.compile("|".join(f"(?P<{name}>{words})" for name, words in _SECTIO
 
 def heading_of(text: str) -> Heading | None:
     """Returns what a whole line says as a heading, whatever its marks, numbers, colours and final colon."""
-    words = _plain(text)
+    words = plain(text)
     found = _named(words)
     if found is not None:
         return found
@@ -92,14 +92,21 @@ def _named(words: str) -> Heading | None:
     return Heading(Section(section.lastgroup or "")) if section is not None else None
 
 
-def _plain(text: str) -> str:
-    """One line without code marks and emphasis, blanks made one."""
+def plain(text: str) -> str:
+    """Returns one line without code marks and emphasis, blanks made one."""
     return " ".join(_MARKS.sub("", text).split())
+
+
+def cells_of(text: str) -> list[str]:
+    """Returns the cells of a table's row, [] of any other line."""
+    row = text.strip()
+    cells = len(row) > 2 and row[0] == row[-1] == "|"
+    return [plain(cell) for cell in row[1:-1].split("|")] if cells else []
 
 
 def is_grave(text: str) -> bool:
     """Returns whether a short unknown heading seems to speak of what is critical."""
-    words = _plain(text)
+    words = plain(text)
     return len(words.split()) <= GRAVE_WORDS and bool(_GRAVE.search(words))
 
 
@@ -132,7 +139,7 @@ _BRACKET = re.compile(r"\W{0,4}\[(?P<inside>(?:[^\[\]\n]|\[[^\[\]\n]*\]){1,400})
 _INSIDE = re.compile(rf"[`*]*(?P<file>.{{1,400}}?){_LINE}.{{0,40}}", re.IGNORECASE)
 _BARE = re.compile(rf"[\W_]{{0,4}}?(?P<file>{_PATH})(?:{_LINE})?(?=[\s:,;)\]*`—–-]|$)[)\]*`]*", re.IGNORECASE)
 _TAG = re.compile(
-    r"[\W\d_]{0,6}(?P<said>critical|blocking|blocker|major|minor|nit)(?:pick)?(?: issues?)?"
+    r"[\W\d_]{0,6}(?P<said>critical|blocking|blocker|must[ -]fix|major|minor|nit|p[0-3])(?:pick)?(?: issues?)?"
     r"(?:\s?\((?:blocking|blocker|must fix|should fix|nice to have)\))?(?:[\])]+|\*\*|:|\s[—–-])\W{0,3}(?:\s+|$)",
     re.IGNORECASE,
 )
@@ -177,7 +184,7 @@ _BUT = re.compile(
 
 def says_nothing(text: str) -> bool:
     """Returns whether a line under a heading says that there is no issue; one with a `but` does not."""
-    words = _plain(text).strip("()[]<> ").lstrip("✅✔️🟢👍•").strip()
+    words = plain(text).strip("()[]<> ").lstrip("✅✔️🟢👍•").strip()
     match = _NOTHING.match(words)
     rest = words[match.end() :].strip() if match is not None else words
     if match is None or not any(char.isalnum() for char in rest):
@@ -200,7 +207,10 @@ _NONE_LEFT = re.compile(
     r"\b(?:no|zero|without|nothing)\b"
     r"(?: (?:any|a|further|more|other|open|blocking|critical|major|known|real|remaining|left|to))*"
     r" (?:issues?|problems?|concerns?|findings?|blockers?|comments?|objections?|doubts?|risks?|changes?|fix(?:es)?"
-    r"|add)\b(?: (?:found|left|needed|required|remain(?:ing)?|outstanding|open))*",
+    r"|add)\b(?: (?:found|left|needed|required|remain(?:ing)?|outstanding|open))*"
+    r"|\bnothing (?:else|more|further|left|open)\b(?: to (?:do|change|add|fix|say|report|address|correct|note)\b)?"
+    r"|\bwith (?:(?:full|great|high|complete) )?(?:confidence|pleasure)\b"
+    r"|\bready (?:to|for) (?:be )?(?:merged?|ship(?:ped)?|production)\b",
     re.IGNORECASE,
 )
 """Words behind a Yes that say once more that nothing is open."""
@@ -230,7 +240,7 @@ _MOST_BEHIND = 200
 
 def ready_of(text: str) -> str | None:
     """Returns what stands behind `Ready:` in a line that begins so, after its signs; None for any other line."""
-    match = _READY.fullmatch(_plain(text))
+    match = _READY.fullmatch(plain(text))
     return f"{match['signs'].strip('•→➡ ')}{match['said']}" if match is not None else None
 
 

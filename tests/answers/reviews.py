@@ -272,9 +272,17 @@ CASES = (
         fixes=(2,),
     ),
     Case(
-        "a table of issues is not read", f"## Issues\n\n| 1 | Critical | a.py:3 |\n|---|---|---|\n\n{CLEAN[-28:]}", NONE
+        "a critical issue as the row of a table",
+        "## Issues\n\n| # | Severity | Place |\n|---|---|---|\n| 1 | Critical | a.py:3 |\n\n## Verdict\n\nReady: Yes\n",
+        YES,
+        issues=one(1, "critical", "a.py", 3, "a.py"),
     ),
-    Case("a comment hides something", CLEAN.replace("None", "<!-- 1. SQL -->", 1), NONE),
+    Case(
+        "a comment hides something",
+        CLEAN.replace("None", "<!-- 1. SQL -->", 1),
+        YES,
+        issues=one(1, "critical", "", None, "SQL"),
+    ),
     Case("CRLF", GOOD.replace("\n", "\r\n"), FIXES, issues=ISSUES, fixes=(1,)),
     Case("a byte order mark", f"\ufeff{CLEAN}", YES, True),
 )
