@@ -145,9 +145,10 @@ def _dependency_findings(stories: Sequence[Story], source: str) -> Iterator[Find
             message = f"{named(story)} depends on {token[:SHOWN]}, which is no row of the backlog"
             fix = f"{hint} Correct the id or add the row".strip()
             yield critical("backlog.unknown_dependency", message, where=where, fix=fix)
-        if not (cell.ids or cell.unknown or cell.states_none):
-            shown = " ".join(story.dependency_note.split())[:SHOWN]
-            message = f"{named(story)} names no story in its dependencies ({shown!r}); the text is read as a note"
+        if cell.notes:
+            shown = "; ".join(cell.notes)[:SHOWN]
+            what = "names no story in its dependencies" if not cell.ids else "says more than ids in its dependencies"
+            message = f"{named(story)} {what} ({shown!r}); the text is read as a note"
             yield minor("backlog.dependency_note", message, where=where, fix="write story ids, or None")
 
 

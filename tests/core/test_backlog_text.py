@@ -23,7 +23,7 @@ INDEX = IdIndex(
         ("US-009 (Authentication), NFR-004 (Role-Based Access), NFR-001", "US-009 NFR-004 NFR-001", "", False),
         ("after US-001 and US-002.", "US-001 US-002", "", False),
         ("US-001/US-002\nUS-001", "US-001 US-002", "", False),
-        ("US-001..US-009", "US-001 US-009", "", False),
+        ("US-001..US-009", "US-001 US-1 US-002 US-009", "", False),
         ("US-10", "US-10", "", False),
         ("us-001", "US-001", "", False),
         ("US\u2011001 and US\u2013002", "US-001 US-002", "", False),
