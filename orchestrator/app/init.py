@@ -4,11 +4,13 @@ import asyncio
 import csv
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.app.plan_files import project_files, read_texts, write_new
 from orchestrator.app.runners import project_runner, sandbox_for
+from orchestrator.app.trust import give_trust
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import TestReport
 from orchestrator.core.value import counted
@@ -61,6 +63,8 @@ async def start(
         texts, found = await asyncio.to_thread(_packaged), ()
     targets = {folder / name: text for name, text in texts.items()}
     await asyncio.to_thread(write_new, targets)
+    with suppress(ConfigError):  # no home folder: the user is asked for it should git ever track the file
+        await asyncio.to_thread(give_trust, folder / CONFIG, variables)
     return Started(folder=folder, written=tuple(targets), files=len(files), found=found, keys=keys_there(variables))
 
 

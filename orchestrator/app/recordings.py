@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +15,7 @@ from orchestrator import __version__
 from orchestrator.app.briefs import WIREFRAME_SUFFIXES, read_product_text
 from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
 from orchestrator.app.sprints import workspace_of
+from orchestrator.app.trust import give_trust
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.calls.exchange import ErrorKind, ScriptEntry, TurnKey, Usage
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer
@@ -117,6 +119,8 @@ async def save_recording(
     if base:
         files.append((BASE, base))
     await asyncio.to_thread(write_recording, folder, kept.recording, files)
+    with suppress(ConfigError):  # no home folder: the user is asked for it should git ever track the file
+        await asyncio.to_thread(give_trust, folder / CONFIG, environment.variables)
 
 
 async def read_recorded(environment: Environment, sprint: str, secrets: Sequence[str] = ()) -> Recorded:

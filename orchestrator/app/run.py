@@ -76,6 +76,7 @@ class Run:
 
     async def go(self) -> RunResult:
         """Runs the whole sprint. Raises UserError before anything is spent."""
+        self._tell(f"settings: {self._environment.config_file or 'the packaged ones'}")
         if moved := await follow_move(self._folder):
             self._warn(moved)
         if self._options.record is not None:

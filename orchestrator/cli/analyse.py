@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
 from orchestrator.cli.console import make_printer
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, run_interruptible
@@ -23,7 +24,7 @@ from orchestrator.core.analysis import (
 )
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.value import counted
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import AnalyseOptions
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def analyse_command(
         fail("--mock asks no model: leave out --triage, --provider, --script and --call-log")
     # A mock has nobody to pick prompts, whatever the settings say.
     triaged = ["analysis.triage=true"] if triage else ["analysis.triage=false"] if mock else []
-    settings, environment = load(context.config, [*context.overrides, *triaged])
+    settings, environment = load_settings(context.config, [*context.overrides, *triaged])
     chosen = split_names(stages)
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")

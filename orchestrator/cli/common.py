@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TextIO, T
 
 import typer
 
+from orchestrator.app.trust import load_settings
 from orchestrator.core.errors import UserError
 from orchestrator.core.event import Event
 from orchestrator.core.secrets import redact, redacted
 from orchestrator.core.value import escape_json, printable
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.settings import Environment, Settings
 
 HEALINGS: Mapping[str, str] = {
     "answer_healed": "healed",
@@ -118,7 +119,7 @@ class Context:
 
     @cached_property
     def _loaded(self) -> tuple[Settings, Environment]:
-        return load(self.config, self.overrides)
+        return load_settings(self.config, self.overrides)
 
     @property
     def settings(self) -> Settings:

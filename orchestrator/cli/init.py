@@ -1,6 +1,7 @@
 """`init`: a configuration and a backlog to start with."""
 
 import asyncio
+import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group, find_own_command, print_json
+from orchestrator.cli.common import Context, Exit, command, command_group, find_own_command, print_json, safe
 from orchestrator.settings import process_variables
 
 app = command_group()
@@ -53,6 +54,31 @@ def init_command(
     for provider, variable in started.keys.items():
         print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
     print(f"next: {next_command}")
+    return Exit.GOOD
+
+
+@command(app, "trust", "url", "config", "overrides")
+def trust_command(
+    context: Context,
+    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The configuration.")] = Path("config.yaml"),
+) -> int:
+    """Trust a configuration that a repository brought, as long as its content stays the same.
+
+    Settings that git tracks decide where keys are sent and what runs on this machine: they count only once they are
+    trusted. What the file sets is printed. The trust is kept in the home folder, by the SHA-256 of the content.
+
+    Example: orchestrator trust config.yaml
+    """
+    from orchestrator.app.trust import give_trust
+    from orchestrator.settings import named_settings
+
+    digest, named = give_trust(file, process_variables()), named_settings(file)
+    if context.as_json:
+        print_json({"file": str(file), "sha256": digest, "sets": named})
+        return Exit.GOOD
+    for name, value in named.items():
+        print(safe(f"  {name}: {json.dumps(value, ensure_ascii=False)}"))
+    print(f"{file} is trusted with the settings above, until it changes")
     return Exit.GOOD
 
 

@@ -16,6 +16,7 @@ from orchestrator import __version__
 
 _TABLE = """
 init      init         Write a commented config.yaml, an example backlog.csv and a scripted team that builds it.
+trust     init         Trust a configuration that a repository brought, as long as its content stays the same.
 doctor    doctor       Check configuration, keys, programs, disk, database and sandbox.
 run       run          Build the stories of a backlog in a git repository, until each has an outcome.
 serve     serve        Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
 from orchestrator.cli.console import status_word
 from orchestrator.cli.run import run_interruptible
@@ -15,7 +16,7 @@ from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED
 from orchestrator.core.value import counted, listed
-from orchestrator.settings import Environment, ProviderName, Settings, load
+from orchestrator.settings import Environment, ProviderName, Settings
 from orchestrator.storage.recordings import CONFIG, RECORDING, is_recording
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _save(context: Context, folder: Path, sprint: str, provider: str | None, *, 
 
 def _loaded(context: Context, folder: Path) -> tuple[Settings, Environment]:
     """Returns the settings that were recorded, unless the command names others."""
-    return load(context.config or folder / CONFIG, context.overrides)
+    return load_settings(context.config, context.overrides, found=folder / CONFIG)
 
 
 def _warn(text: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
+from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -26,7 +27,7 @@ from orchestrator.cli.console import EventPrinter, make_printer, status_word
 from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.value import counted, cut_at_word, told_calls
-from orchestrator.settings import Environment, ProviderName, Settings, load
+from orchestrator.settings import Environment, ProviderName, Settings
 from orchestrator.settings.options import RunOptions
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def demo_command(
     from orchestrator.app.init import fresh_copy
 
     place = fresh_copy(folder)
-    settings, environment = load(place / "config.yaml", context.overrides)
+    settings, environment = load_settings(place / "config.yaml", context.overrides)
     printer = make_printer(settings, as_json=context.as_json, log_format=log_format)
     told = sys.stderr if context.as_json else sys.stdout
     shown: AbstractContextManager[str | None] = nullcontext()

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, say
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption, run_interruptible
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.core.event import Event
-from orchestrator.settings import Environment, Settings, forget_secrets, is_stream, load
+from orchestrator.settings import Environment, Settings, forget_secrets, is_stream
 from orchestrator.settings.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def serve_command(
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
     config, words = context.config, [*context.overrides, *_overrides(repo, push_to, host, port)]
-    settings, environment = load(config, words)
+    settings, environment = load_settings(config, words)
     if port is not None:
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(
@@ -78,7 +79,7 @@ def serve_command(
     def again() -> Settings:
         if config is not None and is_stream(config):
             raise ConfigError(f"the configuration came through {config}, which cannot be read again: name a file")
-        return load(config, words, environment.variables)[0]
+        return load_settings(config, words, environment.variables)[0]
 
     return asyncio.run(_serve(options, settings, environment, again))
 

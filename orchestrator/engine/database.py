@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 import psycopg
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+from dbos._serialization import DBOSDefaultSerializer
 
+from orchestrator.core.errors import ConfigError
 from orchestrator.engine.large_results import delete_parts, keep_parts, make_parts_table, read_parts
 
 T = TypeVar("T")
@@ -141,7 +143,13 @@ class EngineDatabase:
         return self._patiently(take)
 
     def prepare(self) -> None:
-        """Makes what the engine's tables need beside them. Blocks."""
+        """Makes what the engine's tables need beside them. Blocks.
+
+        Raises ConfigError for rows that this engine did not write: dbos reads each row as the row itself says.
+        """
+        # For rows that show up only later, by a trigger of the file or by other users of the server.
+        vars(DBOSDefaultSerializer).update(deserialize=_read_no_pickle)
+        self._patiently(lambda: _expect_own_rows(self.engine))
         make_parts_table(self.engine)
 
     def keep(self, sprint: str, text: bytes) -> str:
@@ -177,6 +185,30 @@ class EngineDatabase:
     def _comes_back(self, context: sa.engine.ExceptionContext) -> None:
         if _passes(context.original_exception) and not self._ending.is_set():
             context.is_disconnect = True
+
+
+_OURS = DBOSPortableJSONSerializer().name()
+
+
+def _expect_own_rows(engine: sa.Engine) -> None:
+    schema = None if engine.dialect.name == "sqlite" else "dbos"
+    with engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        for table in inspector.get_table_names(schema):
+            if "serialization" not in {column["name"] for column in inspector.get_columns(table, schema)}:
+                continue
+            rows = sa.table(table, sa.column("serialization"), schema=schema)
+            other = sa.select(rows.c.serialization).where(rows.c.serialization != _OURS).limit(1)
+            if (said := connection.execute(other).scalar()) is not None:
+                raise ConfigError(
+                    f"the engine's database {engine.url.database} has rows in {table} that are written as "
+                    f"{str(said)[:40]!r}, which this program never writes and which may run code when they are read: "
+                    "delete the state folder, or name another one by ORCHESTRATOR_HOME"
+                )
+
+
+def _read_no_pickle(_: str) -> Any:
+    raise TypeError("a pickled value was found, and none is ever read: reading it could run code")
 
 
 def _as_dbos_does(connection: Any, _record: Any) -> None:

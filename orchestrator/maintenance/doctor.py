@@ -22,6 +22,7 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.app.runners import command_path, project_runner, sandbox_for
 from orchestrator.app.team import prompt_library
+from orchestrator.app.trust import load_settings
 from orchestrator.checks.environment import build_failed
 from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.errors import ConfigError, RepositoryError, WorkspaceError
@@ -38,7 +39,7 @@ from orchestrator.providers.seats import Seat, all_seats, policies_of
 from orchestrator.sandbox.choose import ACTIONS, available, tolerated, try_actions
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.settings import Environment, Settings
 from orchestrator.settings.model import CommandSettings
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.event_table import is_postgres
@@ -68,7 +69,7 @@ class ProjectLook(Value):
 async def examine(config: Path | None, overrides: Sequence[str], *, sandbox: bool = False) -> list[DoctorRow]:
     """Returns all rows; no key and no password is in any. Raises nothing for what it finds."""
     try:
-        settings, environment = await asyncio.to_thread(load, config, overrides)
+        settings, environment = await asyncio.to_thread(load_settings, config, overrides)
     except ConfigError as error:
         todo = "correct it; nothing else can be looked at before"
         return [_check("configuration", "settings", "a configuration that can be read", error.message, todo)]
@@ -94,7 +95,7 @@ async def examine_project(
     """Returns `examine`, and what installing and running the repository's last commit came to."""
     rows = await examine(config, overrides, sandbox=sandbox)
     try:
-        settings, environment = await asyncio.to_thread(load, config, overrides)
+        settings, environment = await asyncio.to_thread(load_settings, config, overrides)
     except ConfigError:  # `examine` has a row for it
         return ProjectLook(rows=tuple(rows))
     try:

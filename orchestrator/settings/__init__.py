@@ -1,6 +1,15 @@
 """Settings: the model and its loader."""
 
-from orchestrator.settings.load import Environment, forget_secrets, is_stream, load, packaged, process_variables
+from orchestrator.settings.load import (
+    Environment,
+    find_config,
+    forget_secrets,
+    is_stream,
+    load,
+    named_settings,
+    packaged,
+    process_variables,
+)
 from orchestrator.settings.model import (
     BudgetSettings,
     PriceSettings,
@@ -24,9 +33,11 @@ __all__ = [
     "Settings",
     "WireFormat",
     "WireStructured",
+    "find_config",
     "forget_secrets",
     "is_stream",
     "load",
+    "named_settings",
     "packaged",
     "process_variables",
 ]

@@ -189,6 +189,21 @@ def _load_file(path: Path) -> dict[str, Any]:
     return content
 
 
+def named_settings(path: Path) -> dict[str, Any]:
+    """Returns dotted name → value of what a configuration sets. Raises ConfigError."""
+    named: dict[str, Any] = {}
+
+    def collect(tree: Mapping[str, Any], prefix: str) -> None:
+        for name, value in tree.items():
+            if isinstance(value, dict) and value:
+                collect(value, f"{prefix}{name}.")
+            else:
+                named[f"{prefix}{name}"] = value
+
+    collect(_load_file(path), "")
+    return named
+
+
 @cache
 def _defaults() -> Mapping[str, Any]:
     """Returns the packaged file, which holds every default, so that it documents them."""
@@ -252,6 +267,12 @@ def _home(environ: Mapping[str, str], base: Path) -> Path:
     return Path(named) if named else Path(volume or base) / ".orchestrator"
 
 
+def find_config(folder: Path) -> Path | None:
+    """Returns the configuration that a command in this folder reads when it names none."""
+    path = folder / "config.yaml"
+    return path if path.is_file() else None
+
+
 def load(
     config: Path | None = None,
     overrides: Sequence[str] = (),
@@ -261,7 +282,7 @@ def load(
     """Reads settings in the order --set, environment, file, packaged default. Raises ConfigError with one sentence."""
     environ = process_variables() if variables is None else dict(variables)
     here = cwd or Path.cwd()
-    found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)
+    found = config or find_config(here)
     tree = _defaults()
     if found is not None:
         tree = _merge(tree, _load_file(found))

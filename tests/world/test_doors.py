@@ -1,0 +1,309 @@
+"""What lies in a repository is data until its user says otherwise."""
+
+import base64
+import os
+import pickle
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from dbos import DBOS
+from dbos._serialization import DBOSPortableJSON, deserialize_value
+
+from orchestrator.app.trust import load_settings
+from orchestrator.core.errors import ConfigError
+from orchestrator.engine.database import EngineDatabase
+from orchestrator.storage.event_file import sqlite_url
+from tests.support import git, plain_environment, run_cli
+from tests.world.case import Case, table
+
+KEY = "sk-proj-4kQ9vT2mX7bR1nL8cW5yZ3aD6fG0hJ"
+SETTINGS = "provider: {name: openai, base_url: 'http://127.0.0.1:9/v1', model: m}\n"
+BACKLOG = "Story_ID,Title,Acceptance_Criteria\nA-1,Add a function,It adds\n"
+
+
+# ---- a state folder that a repository brought
+
+
+def force_add(clone: Path) -> None:
+    (clone / ".orchestrator").mkdir()
+    (clone / ".orchestrator" / "place.json").write_text("{}")
+    git(clone, "add", "--force", ".orchestrator")
+
+
+def link_out(clone: Path) -> None:
+    (clone.parent / "empty").mkdir()
+    (clone / ".orchestrator").symlink_to("../empty")
+    git(clone, "add", "--force", ".orchestrator")
+
+
+def link_to_own_folder(clone: Path) -> None:
+    (clone / "docs").mkdir()
+    (clone / "docs" / "a.md").write_text("x")
+    (clone / ".orchestrator").symlink_to("docs")
+    git(clone, "add", "docs/a.md")
+
+
+def add_one_file(clone: Path) -> None:
+    (clone / ".orchestrator" / "daemon").mkdir(parents=True)
+    (clone / ".orchestrator" / "daemon" / "id").write_text("x")
+    (clone / ".orchestrator" / "mask.key").write_bytes(b"k" * 32)
+    git(clone, "add", "--force", ".orchestrator/mask.key")
+
+
+def add_and_forget(clone: Path) -> None:
+    force_add(clone)
+    git(clone, "commit", "--quiet", "--message", "state")
+    git(clone, "rm", "--quiet", "-r", "--cached", ".orchestrator")
+
+
+def add_submodule(clone: Path) -> None:
+    inner = clone / ".orchestrator"
+    inner.mkdir()
+    git(inner, "init", "--quiet")
+    (inner / "place.json").write_text("{}")
+    git(inner, "add", ".")
+
+
+def own_folder(clone: Path) -> None:
+    (clone / ".orchestrator").mkdir(mode=0o700)
+    (clone / ".orchestrator" / ".gitignore").write_text("*\n")
+
+
+def own_link(clone: Path) -> None:
+    (clone.parent / "volume").mkdir()
+    (clone / ".orchestrator").symlink_to(clone.parent / "volume")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with one commit."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "backlog.csv").write_text(BACKLOG)
+    git(folder, "add", "backlog.csv")
+    git(folder, "commit", "--quiet", "--message", "one")
+    return folder
+
+
+def home_of(clone: Path) -> str:
+    home = clone.parent / "home"
+    home.mkdir(exist_ok=True)
+    return str(home)
+
+
+def said(clone: Path, *words: str, **variables: str) -> str:
+    environment = plain_environment(HOME=home_of(clone), **variables)
+    done = run_cli(words, clone, environment)
+    return done.stdout + done.stderr
+
+
+def refused(clone: Path, config: Path | None = None, **variables: str) -> str:
+    """Returns why a command in the clone does not begin, or ""."""
+    with chdir(clone):
+        try:
+            load_settings(config, variables={"HOME": home_of(clone), **variables})
+        except ConfigError as error:
+            return error.message
+    return ""
+
+
+@table(
+    Case(name="forced", given=force_add, right=True, seen="attack A1: `git add -f .orchestrator` with a pickled row"),
+    Case(name="link outside", given=link_out, right=True, seen="attack A15: a committed link to an empty folder"),
+    Case(name="link to tracked", given=link_to_own_folder, right=True, seen="own link to a folder of the clone"),
+    Case(name="one file", given=add_one_file, right=True, seen="attack A15: only mask.key is tracked"),
+    Case(name="forgotten", given=add_and_forget, right=True, seen="`git rm --cached` leaves the files where they are"),
+    Case(name="submodule", given=add_submodule, right=True, seen="a repository of its own in place of the folder"),
+    Case(name="own", given=own_folder, right=False, seen="the ordinary state folder"),
+    Case(name="own link", given=own_link, right=False, seen="a user's link to a volume"),
+)
+def test_a_state_folder_that_git_tracks_is_refused(clone: Path, case: Case) -> None:
+    make: Callable[[Path], None] = case.given
+    make(clone)
+    assert ("came with the repository" in refused(clone)) is case.right
+
+
+def test_a_state_folder_reached_through_a_committed_folder_link_is_refused(clone: Path) -> None:
+    (clone.parent / "elsewhere").mkdir()
+    (clone / "data").symlink_to("../elsewhere")
+    git(clone, "add", "data")
+    assert "came with the repository" in refused(clone, ORCHESTRATOR_HOME="data/state")
+    (clone.parent / "elsewhere" / "state").mkdir()
+    assert "came with the repository" in refused(clone, ORCHESTRATOR_HOME=str(clone / "data" / "state"))
+
+
+# ---- rows of the engine's database that are not ours
+
+
+class Harmful:
+    """Calls something when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.rmdir, ("/nonexistent",)
+
+
+PICKLED = base64.b64encode(pickle.dumps(Harmful())).decode()
+
+
+@pytest.fixture(scope="module")
+def engine_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An engine's database without rows."""
+    path = tmp_path_factory.mktemp("engine") / "engine.sqlite"
+    DBOS.migrate(sqlite_url(path))
+    return path
+
+
+def serialized_tables(path: Path) -> list[str]:
+    with sqlite3.connect(path) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return [
+            name
+            for name in names
+            if connection.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = 'serialization'", (name,)).fetchone()
+        ]
+
+
+def add_row(path: Path, table_name: str, serialization: str | None) -> None:
+    with sqlite3.connect(path) as connection:
+        columns = connection.execute(f"PRAGMA table_info({table_name})").fetchall()
+        values = {name: "1" for _, name, _, needed, default, _ in columns if needed and default is None}
+        values |= {"serialization": serialization, **({"output": PICKLED} if "output" in values else {})}
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        connection.execute(f"INSERT INTO {table_name} ({names}) VALUES ({marks})", [*values.values()])
+
+
+def prepared(path: Path) -> str:
+    database = EngineDatabase(sqlite_url(path))
+    try:
+        database.prepare()
+    except ConfigError as error:
+        return error.message
+    finally:
+        database.close()
+    return ""
+
+
+@table(
+    Case(name="pickle", given="py_pickle", right=True, seen="attack A1: dbos reads a row as the row says"),
+    Case(name="other", given="custom_serializer", right=True, seen="what neither we nor dbos can read"),
+    Case(name="empty", given="", right=True, seen="a name that is none"),
+    Case(name="ours", given="portable_json", right=False, seen="every row that we write"),
+    Case(name="none", given=None, right=False, seen="read by the serializer that the engine is opened with: ours"),
+)
+def test_rows_of_another_serialization_are_refused_before_the_engine_starts(
+    tmp_path: Path, engine_file: Path, case: Case
+) -> None:
+    tables = serialized_tables(engine_file)
+    assert {"workflow_status", "operation_outputs", "notifications", "workflow_events", "streams"} <= {*tables}
+    for name in tables:
+        path = tmp_path / f"{name}.sqlite"
+        shutil.copyfile(engine_file, path)
+        add_row(path, name, case.given)
+        assert (name in prepared(path)) is case.right
+
+
+def test_a_pickled_value_is_never_read(tmp_path: Path, engine_file: Path) -> None:
+    assert prepared(Path(shutil.copy(engine_file, tmp_path / "engine.sqlite"))) == ""
+    with pytest.raises(TypeError, match="could run code"):
+        deserialize_value(PICKLED, "py_pickle", DBOSPortableJSON)
+
+
+# ---- settings that a repository brought
+
+
+def tracked(clone: Path) -> None:
+    (clone / "config.yaml").write_text(SETTINGS)
+    git(clone, "add", "config.yaml")
+
+
+def committed_then_forgotten(clone: Path) -> None:
+    tracked(clone)
+    git(clone, "commit", "--quiet", "--message", "settings")
+    git(clone, "rm", "--quiet", "--cached", "config.yaml")
+
+
+def changed_after_clone(clone: Path) -> None:
+    tracked(clone)
+    git(clone, "commit", "--quiet", "--message", "settings")
+    (clone / "config.yaml").write_text(f"{SETTINGS}\n# mine\n")
+
+
+def tracked_link(clone: Path) -> None:
+    (clone.parent / "any.yaml").write_text(SETTINGS)
+    (clone / "config.yaml").symlink_to("../any.yaml")
+    git(clone, "add", "config.yaml")
+
+
+def own_link_to_tracked(clone: Path) -> None:
+    (clone / "theirs.yaml").write_text(SETTINGS)
+    git(clone, "add", "theirs.yaml")
+    (clone / "config.yaml").symlink_to("theirs.yaml")
+
+
+def ignored(clone: Path) -> None:
+    (clone / "config.yaml").write_text(SETTINGS)
+    (clone / ".gitignore").write_text("config.yaml\n")
+    git(clone, "add", ".gitignore")
+    git(clone, "add", "--force", "config.yaml")
+
+
+def untracked(clone: Path) -> None:
+    (clone / "config.yaml").write_text(SETTINGS)
+
+
+@table(
+    Case(name="tracked", given=tracked, right=True, seen="attacks A2, A3: config.yaml of a clone"),
+    Case(name="forgotten", given=committed_then_forgotten, right=True, seen="`git rm --cached` alone"),
+    Case(name="changed", given=changed_after_clone, right=True, seen="a clone's file with a line of the user's"),
+    Case(name="link", given=tracked_link, right=True, seen="a committed link"),
+    Case(name="to tracked", given=own_link_to_tracked, right=True, seen="an own link to a file of the clone"),
+    Case(name="ignored", given=ignored, right=True, seen="`git add -f` of an ignored file"),
+    Case(name="untracked", given=untracked, right=False, seen="the user's own file"),
+)
+def test_settings_that_git_tracks_count_only_once_they_are_trusted(clone: Path, case: Case) -> None:
+    make: Callable[[Path], None] = case.given
+    make(clone)
+    assert ("`orchestrator trust " in refused(clone)) is case.right
+    assert refused(clone, Path("config.yaml")) == ""
+
+
+def test_trust_is_for_one_content(clone: Path) -> None:
+    tracked(clone)
+    shown = said(clone, "trust")
+    assert 'provider.base_url: "http://127.0.0.1:9/v1"' in shown
+    assert "came with the repository" not in refused(clone)
+    assert [*(clone.parent / "home" / ".local" / "state" / "orchestrator" / "trusted").iterdir()]
+    with (clone / "config.yaml").open("a") as file:
+        file.write("sandbox: {mode: plain}\n")
+    assert "came with the repository" in refused(clone)
+
+
+def test_what_init_writes_is_trusted_and_named_by_a_run(clone: Path) -> None:
+    folder = clone.parent / "new"
+    assert "wrote" in said(clone, "init", str(folder))
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "settings in git")
+    done = run_cli(
+        ["run", "backlog.csv", "--repo", str(clone.parent / "app")], folder, plain_environment(HOME=home_of(clone))
+    )
+    first = (done.stdout + done.stderr).splitlines()[:3]
+    assert any(str(folder / "config.yaml") in line for line in first), done.stderr
+
+
+def test_a_run_sends_no_key_to_an_address_of_an_untrusted_file(clone: Path) -> None:
+    tracked(clone)
+    git(clone, "commit", "--quiet", "--message", "settings")
+    done = run_cli(
+        ["run", "backlog.csv", "--repo", "."], clone,
+        plain_environment(HOME=home_of(clone), OPENAI_API_KEY=KEY),
+    )  # fmt: skip
+    assert (done.returncode, "orchestrator trust" in done.stderr) == (2, True)
+    assert "orchestrator trust" in said(clone, "doctor")
+    assert str(clone / "config.yaml") in said(clone, "doctor", "--config", str(clone / "config.yaml"))
+    assert not (clone / ".orchestrator").exists()
