@@ -62,7 +62,10 @@ def replay_command(
         return _replay(context, Path(what), *_loaded(context, Path(what)), diff=diff)
     if save is not None:
         _save(context, save, what, provider)
-        print(f"Recorded in {save}; `orchestrator replay {save}` is its test, and `run --replay {save}` its team")
+        if context.as_json:
+            print_json({"recording": str(save)})
+        else:
+            print(f"Recorded in {save}; `orchestrator replay {save}` is its test, and `run --replay {save}` its team")
         return Exit.GOOD
     with tempfile.TemporaryDirectory(prefix="orchestrator-recording-") as folder:
         recording = Path(folder) / "recording"

@@ -107,15 +107,16 @@ class DaemonClient:
             raise self._away(error) from error
 
     def events(
-        self, query: Mapping[str, str], after: int, *, follow: bool, opened: Callable[[], None]
+        self, query: Mapping[str, str], after: int, *, resumes: bool, follow: bool, opened: Callable[[], None]
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yields (number, log line) of the events after `after`: up to now, or until the connection ends.
 
-        `opened` is called once the daemon begins to tell.
+        `resumes`: that was the last of another connection, and nothing behind it may be missed. `opened` is called once
+        the daemon begins to tell.
         """
         given = {**query, "after": str(after), "follow": "true" if follow else "false"}
         headers = {"accept": "text/event-stream", "accept-encoding": "identity"} | (
-            {"last-event-id": str(after)} if after else {}
+            {"last-event-id": str(after)} if resumes else {}
         )
         patience = httpx2.Timeout(TIMEOUT_S, connect=10.0, read=SILENCE_S)
         try:
@@ -259,7 +260,7 @@ class RemoteLog:
     """The event log of a daemon, filtered there."""
 
     def __init__(self, client: DaemonClient, query: LogQuery, *, after: int = 0, pause: Pause = time.sleep) -> None:
-        self.seen = after
+        self.seen = self._start = after
         self._client, self._query, self._pause = client, query, pause
         self._opened_at: float | None = None
         self._lost = False
@@ -310,7 +311,8 @@ class RemoteLog:
         return not self._lost and self._opened_at is not None and time.monotonic() - self._opened_at > LASTING_S
 
     def _behind(self, *, follow: bool, opened: Callable[[], None]) -> Iterator[tuple[int, Event]]:
-        for seq, line in self._client.events(self._query.words(), self.seen, follow=follow, opened=opened):
+        resumes, words = self.seen > self._start, self._query.words()
+        for seq, line in self._client.events(words, self.seen, resumes=resumes, follow=follow, opened=opened):
             if seq > self.seen:  # never twice, whatever the other side makes of where we are
                 event = self._event(seq, line)
                 self.seen = seq

@@ -73,7 +73,7 @@ def listed(names: Collection[str], most: int) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean X?` for the most similar of the known names, "" when none is similar."""
-    found = process.extractOne(name, sorted(known))
+    found = process.extractOne(name, sorted(known), processor=str.casefold)
     return f"; did you mean {found[0]}?" if found else ""
 
 

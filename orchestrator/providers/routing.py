@@ -15,7 +15,7 @@ from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, Script, ScriptedProvider, load_script
 from orchestrator.providers.seats import Seat, Seats, all_seats, default_seat, persona_seat
-from orchestrator.settings import Environment, Settings, WireStructured
+from orchestrator.settings import Environment, PriceSettings, Settings, WireStructured
 from orchestrator.settings.options import AnalyseOptions, ModelOptions
 from orchestrator.settings.prices import find_price
 from orchestrator.storage.recordings import TEAM
@@ -194,7 +194,8 @@ def open_providers(
     """The providers in use: a sprint's, or that of the persona that works `alone`. Blocks, for seconds with a real one.
     `also` is a persona beside the sprint's that has a seat where its key is there (see `require_seat`).
 
-    Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
+    Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address; and
+    for a budget in money that some model's calls would not count in.
     """
     seats = _seats(options, settings, alone)
     used = seats.all
@@ -205,6 +206,7 @@ def open_providers(
         if script if seat.provider == "scripted" else not key_problem(seat, environment):
             used.add(seat)
     _expect_use_of_script(options, seats.default, used)
+    _expect_prices(settings, used)
     log = CallLog(options.call_log, clock) if options.call_log else None
     if log is not None:
         log.check()
@@ -239,6 +241,7 @@ def check_providers(options: ModelOptions, settings: Settings, environment: Envi
     script is missing. Imports no SDK, and writes nothing. Blocks."""
     seats, missing = _seats(options, settings), list[ProviderIncomplete]()
     _expect_use_of_script(options, seats.default, seats.all)
+    _expect_prices(settings, seats.all)
     for seat in sorted(seats.all, key=str):
         try:
             if seat.provider == "scripted":
@@ -263,6 +266,20 @@ def _seats(options: ModelOptions, settings: Settings, alone: str | None = None) 
 def _expect_use_of_script(options: ModelOptions, default: Seat, used: Iterable[Seat]) -> None:
     if options.script is not None and all(seat.provider != "scripted" for seat in used):
         raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
+
+
+def _expect_prices(settings: Settings, used: Iterable[Seat]) -> None:
+    """Raises ConfigError where a budget in money would never end: of a model whose price nobody knows."""
+    limits = [name for name, most in settings.budget if name.startswith("usd_") and most is not None]
+    models = {seat.model for seat in used if seat.provider != "scripted" and seat.model}
+    unknown = sorted(model for model in models if find_price(settings.prices, model) is None)
+    if limits and unknown:
+        name = f"prices.{unknown[0]}"
+        raise ConfigError(
+            f"budget.{limits[0]} is in US dollars, and the price of {', '.join(unknown)} is not known: name it for a "
+            f"million tokens, as --set {name}.input=3 --set {name}.output=15 (0 where calls cost nothing), "
+            "or limit tokens in place of money"
+        )
 
 
 def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
@@ -351,7 +368,11 @@ def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | No
         AsyncClient()  # fails as the SDK's own client would, which prints a traceback when it is not made whole
         kind: type[ModelProvider] = getattr(import_module(module), name)
         on_paid = log.write if log is not None else None
-        return kind(access, price=partial(find_price, settings.prices), on_paid=on_paid, limiter=limiter)
+
+        def price(told: str) -> PriceSettings | None:
+            return find_price(settings.prices, told, access.model)
+
+        return kind(access, price=price, on_paid=on_paid, limiter=limiter)
     except ModuleNotFoundError as error:
         get = f"pip install 'anthropic[{seat.provider}]'"  # what our extras of the same names hold
         raise ConfigError(f"the provider {seat.provider} needs further packages ({error}): {get}") from error

@@ -54,7 +54,7 @@ class LocalLog:
         self.seen = after
         """Number of the last event that was looked at."""
         self._reader, self._pause = Reader(environment), pause
-        self._query = query
+        self._query, self._tail = query, query.tail
         # A file may be replaced by another one; a connection to a server is kept.
         self._keeps = environment.database_url is not None
         self._log: EventReader | None = None
@@ -62,8 +62,10 @@ class LocalLog:
     def recorded(self) -> Iterator[tuple[int, Event]]:
         """Yields (number, event) of what is wanted after `seen`, up to now. Raises ConfigError if it cannot be read."""
         with self._reading() as log:
-            if log is not None and self._query.tail is not None and not self.seen:
-                self.seen = log.start_of_last(self._query.tail, self._query.sprint, self._query.wants)
+            if log is not None and self._tail is not None:
+                start = log.start_of_last(self._tail, self._query.sprint, self._query.wants)
+                self.seen = max(self.seen, start)
+            self._tail = None  # of what was there at the first look
             for seq, event in log.read(self._query.sprint, self.seen) if log else ():
                 self.seen = seq
                 if self._query.wants(event):

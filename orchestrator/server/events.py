@@ -68,7 +68,7 @@ async def events(
     level: Annotated[Level | None, Query(description="This and above; else log.level")] = None,
     since: Since = None,
     tail: Annotated[
-        int | None, Query(ge=1, le=HIGHEST, description="Only the last so many of those before; not behind a number")
+        int | None, Query(ge=1, le=HIGHEST, description="Only the last so many of those before; not for a last id")
     ] = None,
     follow: Annotated[bool, Query(description="false: end with what is there now")] = True,
     last_event_id: Last = "",
@@ -82,7 +82,8 @@ async def events(
     )  # fmt: skip
     await service.in_thread(_expect, service, query, follow)
     chunks = service.feed.chunks(
-        int(last_event_id or after), query.sprint, query.wants, follow=follow, tail=query.tail,
+        int(last_event_id or after), query.sprint, query.wants, follow=follow,
+        tail=query.tail if not int(last_event_id or 0) else None,
         heartbeat_s=lambda: service.served.settings.serve.heartbeat_s,
     )  # fmt: skip
     return EventStream(service, chunks)

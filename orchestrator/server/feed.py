@@ -86,16 +86,16 @@ class Feed:
         heartbeat_s: Callable[[], float],
         tail: int | None = None,
     ) -> AsyncGenerator[bytes]:
-        """Yields everything wanted behind `after`, or the last `tail` of the log when that is 0, then signs of life and
-        what comes, until the feed ends.
+        """Yields everything wanted behind `after`, or the last `tail` of that, then signs of life and what comes, until
+        the feed ends.
 
         Raises ConfigError when the log cannot be read.
         """
         if follow:
             yield HEARTBEAT  # a proxy passes the head on with the first byte behind it
         place = after
-        if tail is not None and not after:
-            place = await self._in_thread(self._read_start, tail, sprint, wants)
+        if tail is not None:
+            place = max(after, await self._in_thread(self._read_start, tail, sprint, wants))
         while True:
             ended = self._ending.is_set()  # before the look: what came by then is still sent
             page = await self.page(place, sprint)

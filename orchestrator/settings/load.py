@@ -4,9 +4,10 @@ import ctypes
 import os
 import pwd
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeGuard, get_args, get_origin
 
 import yaml
@@ -167,10 +168,48 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _nested(dotted: str, value: Any) -> dict[str, Any]:
-    for part in reversed(dotted.split(".")):
-        value = {part: value}
+def _nested(names: Sequence[str], value: Any) -> dict[str, Any]:
+    for name in reversed(names):
+        value = {name: value}
     return dict(value)
+
+
+def _path(parts: Sequence[str], joint: str, value: Any, held: Any = Settings) -> tuple[str, ...] | None:
+    """Returns the names that lead to the setting that `parts` name; None where there is none.
+
+    A key that the user chose, as a model's id, may hold `joint`, at which the name was split: it ends at the first part
+    behind which the rest names a setting.
+    """
+    held = next((one for one in get_args(held) if one is not NoneType), held) if NoneType in get_args(held) else held
+    if not parts:
+        return ()
+    if _is_section(held):
+        name = parts[0].lower()
+        field = held.model_fields.get(name)
+        rest = _path(parts[1:], joint, value, field.annotation) if field is not None else None
+        return None if rest is None else (name, *rest)
+    if get_origin(held) is not dict:
+        return None
+    entry = get_args(held)[1]
+    if entry is Any:  # fields of another service's request
+        return tuple(parts)
+    if not _is_section(entry):
+        return (joint.join(parts),)
+    for end in range(1, len(parts) + isinstance(value, Mapping)):
+        if (rest := _path(parts[end:], joint, value, entry)) is not None:
+            return (joint.join(parts[:end]), *rest)
+    return tuple(filter(None, (joint.join(parts[:-1]), parts[-1])))
+
+
+def _respelled(path: Sequence[str], tree: Any) -> list[str]:
+    """Returns the path with its keys as the tree has them, where they differ in case alone."""
+    found = []
+    for name in path:
+        known = [str(one) for one in tree] if isinstance(tree, Mapping) else []
+        alike = [one for one in known if one.casefold() == name.casefold()]
+        found.append(name if name in known or not alike else alike[0])
+        tree = tree.get(found[-1]) if isinstance(tree, Mapping) else None
+    return found
 
 
 def _load_file(path: Path) -> dict[str, Any]:
@@ -233,24 +272,22 @@ def _explain(detail: Any) -> str:
     return f"unknown configuration name {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 
-def _environment_overrides(variables: Mapping[str, str]) -> list[tuple[str, Any]]:
-    found = []
+def _environment_overrides(variables: Mapping[str, str]) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yields path and value of each variable; the case of names of ours does not count there, that of others does."""
     for name in sorted(variables):
         # One underscore is part of names of ours that are no settings, as ORCHESTRATOR_HOME.
         if name.startswith(ENV_PREFIX) and "__" in name:
-            dotted = name.removeprefix(ENV_PREFIX).lower().replace("__", ".")
-            found.append((dotted, _parse_yaml(variables[name], name)))
-    return found
+            parts, value = name.removeprefix(ENV_PREFIX).split("__"), _parse_yaml(variables[name], name)
+            yield _path(parts, "__", value) or [part.lower() for part in parts], value
 
 
-def _override_pairs(overrides: Sequence[str]) -> list[tuple[str, Any]]:
-    pairs = []
+def _given_overrides(overrides: Sequence[str]) -> Iterator[tuple[Sequence[str], Any]]:
     for text in overrides:
-        name, sign, value = text.partition("=")
+        name, sign, given = text.partition("=")
         if not sign or not name.strip():
             raise ConfigError(f"--set {text}: write it as --set name.of.setting=VALUE")
-        pairs.append((name.strip(), _parse_yaml(value, f"--set {name}")))
-    return pairs
+        parts, value = name.strip().split("."), _parse_yaml(given, f"--set {name}")
+        yield _path(parts, ".", value) or parts, value
 
 
 def _port(text: str) -> int | None:
@@ -286,8 +323,10 @@ def load(
     tree = _defaults()
     if found is not None:
         tree = _merge(tree, _load_file(found))
-    for name, value in [*_environment_overrides(environ), *_override_pairs(overrides)]:
-        tree = _merge(tree, _nested(name, value))
+    for path, value in _environment_overrides(environ):
+        tree = _merge(tree, _nested(_respelled(path, tree), value))
+    for path, value in _given_overrides(overrides):
+        tree = _merge(tree, _nested(path, value))
     base = found.resolve().parent if found and not is_stream(found) else here
     home = _home(environ, base)
     return _validated(tree), Environment(

@@ -313,7 +313,7 @@ class TestSettings(Section):
 
 
 class BudgetSettings(Section):
-    """Caps on calls, tokens (input and output together) and US dollars (of models with a price); empty: no limit."""
+    """Caps on calls, tokens (input and output together) and US dollars; empty: no limit."""
 
     calls_per_story: int = Field(default=200, ge=1)
     """Requests to models that ended, with a reply or an error, after which a story is failed; over all restarts. So for

@@ -53,16 +53,44 @@ _LISTED: dict[str, tuple[float, float, float, float]] = {
     "o3": (2, 0.5, 2, 8),
     "o4-mini": (1.1, 0.275, 1.1, 4.4),
 }
+# What clouds and gateways write around a model's own name: `us.anthropic.claude-haiku-4-5-20251001-v1:0` (Bedrock),
+# `claude-haiku-4-5@20251001` (Vertex), `anthropic/claude-haiku-4.5:beta` (gateways), `databricks-claude-haiku-4-5`.
+_BEFORE = re.compile(r"\A(?:.*/)?(?:(?:[a-z-]+\.)?(?:anthropic|openai)\.|databricks-)?", re.DOTALL)
+_BEHIND = re.compile(
+    r"(?:\[1m\]|:(?:beta|thinking|nitro|floor|online|exacto|extended))?(?:@[\w-]+)?(?:-v\d+(?::\d+(?::\d+k)?)?)?\Z"
+)
 # `claude-haiku-4-5-20251001`, `gpt-4o-2024-08-06`, `…-latest`: the same model under a dated name.
 _DATED = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)\Z")
 
 
-def find_price(prices: Mapping[str, PriceSettings], model: str) -> PriceSettings | None:
-    """Returns the price of a model: that of the settings, else the list price; None for a model that neither names."""
-    own = prices.get(model)
-    listed = _LISTED.get(_DATED.sub("", model))
-    if own is not None or listed is None:
-        return own
+def _spelled(name: str) -> str:
+    """Returns a name in one spelling: gateways and deployments write `-` where vendors write a dot."""
+    return name.strip().casefold().replace(".", "-").replace("_", "-")
+
+
+def _names(model: str) -> tuple[str, ...]:
+    """Returns spellings of a model's names, the most particular first: as it stands, its own, and without a date."""
+    bare = _BEHIND.sub("", _BEFORE.sub("", model.strip().casefold(), count=1), count=1)
+    return tuple(map(_spelled, (model, bare, _DATED.sub("", bare))))
+
+
+_SPELLED = {_spelled(name): price for name, price in _LISTED.items()}
+
+
+def find_price(prices: Mapping[str, PriceSettings], *models: str) -> PriceSettings | None:
+    """Returns the price of a call, by the names of its model, the best one first; None where none of them has one.
+
+    Any price of the settings goes before a list price. That of a model's own name is also that of its dated names and
+    of its ids at clouds and gateways.
+    """
+    own = {_spelled(name): price for name, price in prices.items()}
+    for model in models:
+        found = [prices.get(model), *map(own.get, _names(model))]
+        if (price := next((one for one in found if one is not None), None)) is not None:
+            return price
+    names = [name for model in models for name in _names(model)]
+    if (listed := next((_SPELLED[name] for name in names if name in _SPELLED), None)) is None:
+        return None
     plain, cached, write, output = listed
     return PriceSettings(input=plain, cached=cached, cache_write=write, output=output)
 

@@ -1,5 +1,6 @@
 """Following the log, here and of a daemon elsewhere: from any point, without loss or duplicates, whatever breaks."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -14,8 +15,11 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
 from orchestrator.records.logs import LocalLog, LogQuery
 from orchestrator.settings import Environment, load
+from orchestrator.storage.event_file import sqlite_url
+from orchestrator.storage.event_store import EventStore
 from tests.cli.waiting import Waiting
 from tests.daemon_server import FakeDaemon, Said, fake_daemon, log_event
+from tests.support import plain_environment
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -99,6 +103,24 @@ def test_a_log_that_is_away_for_a_moment_or_made_anew_is_followed(recorded: Wait
     log.close()
 
 
+@pytest.mark.parametrize(
+    ("after", "tail", "right"), [(0, 2, [3, 4]), (1, 2, [3, 4]), (3, 2, [4]), (1, None, [2, 3, 4])]
+)
+def test_of_what_lies_behind_a_number_the_last_ones(
+    tmp_path: Path, after: int, tail: int | None, right: list[int]
+) -> None:
+    environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path)), tmp_path)[1]
+
+    async def record() -> None:
+        async with EventStore(sqlite_url(tmp_path / "events.sqlite")) as store:
+            for number in range(1, 5):
+                await store.emit(event(number))
+
+    asyncio.run(record())
+    with closing(LocalLog(environment, LogQuery(tail=tail), after=after)) as log:
+        assert [seq for seq, _ in log.recorded()] == right
+
+
 def test_a_daemon_that_goes_away_is_followed_without_loss_or_duplicates() -> None:
     told = list[str]()
     with fake_daemon(
@@ -111,7 +133,7 @@ def test_a_daemon_that_goes_away_is_followed_without_loss_or_duplicates() -> Non
         pauses = Pauses(*[lambda: None] * 4)
         with asking(daemon, LogQuery(story="US-1", level=Level.WARN), after=4, pause=pauses) as log:
             assert until_interrupted(log.followed(told.append)) == [5, 6, 7, 8]
-    assert [asked.headers.get("last-event-id") for asked in daemon.asked] == ["4", "6", "6", "6", "7"]
+    assert [asked.headers.get("last-event-id") for asked in daemon.asked] == [None, "6", "6", "6", "7"]
     assert daemon.asked[0].query == {"story": "US-1", "level": "warn", "after": "4", "follow": "true"}
     assert pauses.waits == [0.5, 1, 2, 4, 8]
     lost, back, ended, *_ = told

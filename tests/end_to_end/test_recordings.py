@@ -94,7 +94,8 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
 
     later = ["replay", result.report.sprint, "--save", "kept/later", "--provider", "anthropic"]
     sets = [word for one in overrides for word in ("--set", one)]
-    assert run_cli([*later, *sets], tmp_path, environ).returncode == 0
+    saved = run_cli([*later, *sets, "--json"], tmp_path, environ)
+    assert (saved.returncode, json.loads(saved.stdout)) == (0, {"recording": "kept/later"})
     assert everything(tmp_path / "kept" / "later") == everything(recording), "as the run itself wrote it"
 
     done = again(recording, tmp_path)

@@ -76,7 +76,9 @@ async def test_everything_from_any_point_on_and_only_what_is_wanted(stand: Stand
         assert await told(daemon, last=str(seqs[3]), after=0) == every[4:]
         assert await told(daemon, last="", after=seqs[3]) == every[4:]
         assert await told(daemon, tail=3) == every[-3:]
-        assert await told(daemon, tail=3, last=str(seqs[3])) == every[4:]
+        assert await told(daemon, tail=3, last=str(seqs[3])) == every[4:], "who comes back misses nothing"
+        assert await told(daemon, tail=3, after=seqs[3]) == every[-3:]
+        assert await told(daemon, tail=3, after=seqs[-2]) == every[-1:]
         assert await told(daemon, sprint="S1") == every
         assert await told(daemon, story="US-1") == [line for line in every if line.get("story") == "US-1"]
         assert await told(daemon, persona="mike") == [line for line in every if line.get("persona") == "mike"]
