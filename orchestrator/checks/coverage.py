@@ -28,13 +28,13 @@ def coverage(
 ) -> tuple[tuple[Covered, ...], tuple[CaseOutcome, ...]]:
     """Returns a row per criterion, in order, and the tests without a criterion.
 
-    A test names its criterion by its words (exactly or nearly) or its number.
+    A test names its criterion by its words (exactly or nearly) or its number; where there is but one, it need not.
     """
     words = [_words(text) for text in criteria]
     found: list[list[CaseOutcome]] = [[] for _ in criteria]
     others = []
     for case in cases:
-        place = _place(case.criterion, words)
+        place = 0 if len(words) == 1 and not case.criterion.strip() else _place(case.criterion, words)
         if place is None:
             others.append(case)
         else:

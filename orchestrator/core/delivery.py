@@ -140,7 +140,7 @@ class MergeResult(Value):
     older_unknown: str = ""
     """Why it is not known which tests ran before; empty when it is."""
     flaky: tuple[str, ...] = ()
-    """Tests that failed on the merged tree and passed when they were run once more alone."""
+    """Tests that failed on the merged tree and passed when the same run was repeated."""
     tested: bool = False
     """True when the whole suite was green on this very tree before, and was not run again."""
     onto: str = ""

@@ -79,6 +79,14 @@ _FIRST = ("environment.", "provider.", "budget.", "internal.", "contract.", "bre
 _LAST = frozenset({"review.unapproved", "story.unfinished"})
 
 
+_CLOSING = frozenset({"test.uncovered", "test.flaky"})
+
+
+def closing_notes(findings: Sequence["Finding"]) -> list[str]:
+    """Returns what is told beside a story's status, however it ended: what its green does not show."""
+    return [one.message for one in findings if one.code in _CLOSING]
+
+
 def decisive(findings: Sequence["Finding"]) -> "Finding | None":
     """Returns the finding that says best why a story ended; None without any."""
     found = blocking(findings) or [*findings]

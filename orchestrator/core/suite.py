@@ -134,7 +134,7 @@ class TestReport(Value):
     older_failing: tuple[str, ...] = ()
     """Names of failed tests that the suite's file held before the story; they are not among the cases."""
     flaky: tuple[str, ...] = ()
-    """Ids of cases that failed and passed when they were run once more alone: they count as passed."""
+    """Ids of cases that failed and passed when the same run was repeated: they count as passed."""
     exit_code: int | None = None
     output: str = ""
     """Printed text, head and tail kept."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from orchestrator.core.calls.spending import BudgetState, PersonaSpending
 from orchestrator.core.delivery import ReviewIssue
 from orchestrator.core.event import Event
-from orchestrator.core.finding import Finding
+from orchestrator.core.finding import Finding, closing_notes
 from orchestrator.core.history import CONFLICT, StoryHistory
 from orchestrator.core.sprint import (
     FormOutcome,
@@ -184,7 +184,8 @@ def _overview(report: SprintReport) -> str:
 def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
     spent = f"{_spent(story.calls, story.looks, story.tokens)}; cost {_cost(story.cost_usd)}{_earlier(story)}"
-    yield f"**{story.status.value}**. {spent}."
+    notes = "".join(f"; {_cell(note)}" for note in closing_notes(story.findings))
+    yield f"**{story.status.value}**{notes}. {spent}."
     yield _where(story, events, replies)
     yield _conflict(story, events)
     yield _criteria(story)

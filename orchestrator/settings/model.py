@@ -309,7 +309,7 @@ class TestSettings(Section):
     """In place of every runner."""
     timeout_s: float = Field(default=300, gt=0)
     flaky_reruns: Literal[0, 1] = 1
-    """How often a failed test is run once more alone before it counts as failed."""
+    """How often a run with failed tests is repeated before they count as failed."""
 
 
 class BudgetSettings(Section):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.core.event import Event, Level
-from orchestrator.core.finding import decisive
+from orchestrator.core.finding import closing_notes, decisive
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
 from orchestrator.core.ports import Clock, EventSink
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
@@ -122,11 +122,12 @@ class SprintState:
         self.blocked_by[story] = outcome.blocked_by
         good = status is StoryStatus.DONE
         why = "" if good else _why_ended(outcome, self._spent(story))
+        notes = [cut_at_word(note, _CAUSE_CHARS) for note in closing_notes(outcome.findings) if note not in why]
         time = await self._emit(
             story,
             FINISHED,
-            f"{story} is {status}{why}",
-            level=Level.INFO if good else Level.ERROR,
+            "; ".join((f"{story} is {status}{why}", *notes)),
+            level=Level.ERROR if not good else Level.WARN if notes else Level.INFO,
             data={"outcome": outcome.model_dump(mode="json"), "status": status},
         )
         times = {"Execution_Completed_At": time}

@@ -104,7 +104,7 @@ class Trial:
     report: TestReport
     """The last run of the suite."""
     broken: TestReport | None = None
-    """Run of the whole suite, when older tests stay red."""
+    """Run of the whole suite, when tests stay red in it."""
     attempts: int
     plan: Breakdown
     """With the older tests that the tester was allowed to change."""
@@ -112,6 +112,11 @@ class Trial:
     """Result of each test on the tree without the story's change, by name; see fail_before.Ended."""
     hollow: dict[str, str] = field(default_factory=dict)
     """Result of each with functions that return nothing; empty without such a run."""
+
+    @property
+    def of_older(self) -> bool:
+        """Whether tests that the story found there prevent its merge: its own are green, and not the whole suite."""
+        return self.broken is not None and any(case.file not in self.suite.files for case in self.broken.failing)
 
     @property
     def red(self) -> TestReport | None:

@@ -142,10 +142,21 @@ _WHY = {
 def unnoticed(
     criteria: Sequence[str], suite: TestSuite, after: TestReport, before: Mapping[str, str], hollow: Mapping[str, str]
 ) -> tuple[Unnoticed, ...]:
-    """Returns the criteria none of whose tests shows anything, with reasons."""
+    """Returns the criteria none of whose tests shows anything, or that have no test, with reasons."""
     covered, _ = coverage(criteria, tests_outcome(suite, after).cases)
-    rows = ((row, [_silence(case, before, hollow) for case in row.cases]) for row in covered)
-    return tuple(Unnoticed(row, tuple(dict.fromkeys(why))) for row, why in rows if row.cases and all(why))
+    rows = ((row, [_silence(case, before, hollow) for case in row.cases] or ["test.uncovered"]) for row in covered)
+    return tuple(Unnoticed(row, tuple(dict.fromkeys(why))) for row, why in rows if all(why))
+
+
+def uncovered_finding(criteria: Sequence[str], suite: TestSuite, after: TestReport) -> list[Finding]:
+    """Returns the finding on criteria without a test, if there are any."""
+    covered, _ = coverage(criteria, tests_outcome(suite, after).cases)
+    without = [row.criterion for row in covered if not row.cases]
+    if not without:
+        return []
+    told = f"{len(without)} of {len(criteria)} criteria have no test: {listed([*map(repr, without)], _NAMED)}"
+    fix = "look whether the code does what they ask for; a test names the criterion that it shows"
+    return [minor("test.uncovered", told, fix=fix)]
 
 
 def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, str]) -> str:
@@ -171,20 +182,25 @@ def only_is_there(row: Unnoticed) -> bool:
 
 def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
     """Returns the reason for requesting the suite again from the tester."""
-    listed = "\n".join(
-        f"- {one.row.criterion}: {_tests(one.row)} {', or '.join(_WHY[code] for code in one.why)}" for one in rows
-    )
+    lines = "\n".join(f"- {one.row.criterion}: {_reason(one)}" for one in rows)
     return (
-        f"The tests of these criteria show nothing about the story's change:\n{listed}\nFor each of these criteria, "
+        f"The tests of these criteria show nothing about the story's change:\n{lines}\nFor each of these criteria, "
         "write at least one test that fails without the change and passes with it, and that a function which does "
         "nothing and returns nothing would not pass; keep the other tests. Where a criterion only asks that something "
         "stays as it was, or that nothing comes back, keep its test."
     )
 
 
+def _reason(one: Unnoticed) -> str:
+    if not one.row.cases:
+        return "no test case names this criterion"
+    return f"{_tests(one.row)} {', or '.join(_WHY[code] for code in one.why)}"
+
+
 def unnoticed_findings(rows: Sequence[Unnoticed]) -> list[Finding]:
-    """Returns advice per criterion for the report; some criteria, such as unchanged behaviour, need no other test."""
-    return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in rows]
+    """Returns advice per criterion that has tests, for the report; some, such as unchanged behaviour, need no other."""
+    shown = (one for one in rows if one.row.cases)
+    return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in shown]
 
 
 def _finding(why: str, shown: str) -> Finding:

@@ -193,7 +193,7 @@ class Merging:
             findings=said,
             attempt=self._tries,
             left=self._requests,
-            level=Level.INFO if result.merged else Level.WARN,
+            level=Level.INFO if result.merged and not result.flaky else Level.WARN,
             commit=result.commit,
             tested=result.tested,
         )

@@ -67,8 +67,7 @@ class Regression:
     async def before_merge(self) -> TestReport | None:
         """Returns the run with older tests as failed that fail now and passed at the base.
 
-        Returns None when there are none, or when the run is inconclusive: the merge checks again. Tests that fail once
-        and pass alone are reported as flaky.
+        Returns None when there are none, or when the run is inconclusive: the merge checks again.
         """
         stage = self._stage
         if not holds_tests(self._progress.surface.files):
@@ -231,7 +230,8 @@ class Regression:
         if report.problem is None and base.problem not in {None, RunProblem.NO_TESTS}:
             return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
         known = self._not_own(base.failing_ids, report)
-        settled = await self._settled(folder, report, known - await self._mended(known & report.failing_ids))
+        mended = await self._mended(known & report.failing_ids)
+        settled = await self._settled(folder, report, known - mended, unsteady=mended)
         self._flaky = settled.flaky
         if not settled.failed and settled.passed:
             return ""
@@ -251,11 +251,13 @@ class Regression:
         there = await self._at_result()
         return failing & {case.id for case in there.cases if case.result is CaseResult.PASSED}
 
-    async def _settled(self, folder: Path, report: TestReport, known: frozenset[str]) -> TestReport:
-        """Returns the run without `known` failures, after running new failures again alone."""
+    async def _settled(
+        self, folder: Path, report: TestReport, known: frozenset[str], unsteady: frozenset[str] = frozenset()
+    ) -> TestReport:
+        """Returns the run without `known` failures; with new ones it is repeated, see `twice`."""
         fresh = report.failing_ids - known
         once = partial(self._run, folder)
-        settled = await twice(self._stage, report, once, fresh) if fresh else report
+        settled = await twice(self._stage, report, once, fresh, unsteady) if fresh else report
         left_out = settled.failing_ids - fresh
         return settled.model_copy(update={"cases": tuple(case for case in settled.cases if case.id not in left_out)})
 

@@ -13,6 +13,7 @@ from orchestrator.core.finding import Finding, Where, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
 from orchestrator.core.story import topological
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
+from orchestrator.story.fail_before import uncovered_finding
 from orchestrator.story.merging import Merging, ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.story.planning import freeze_contract, plan_story
 from orchestrator.story.project_scan import scan_tree
@@ -139,9 +140,11 @@ def outcome(
     stop_sprint: bool = False,
 ) -> StoryOutcome:
     """Returns the story's result as a value."""
-    if progress is not None:
-        progress.note_findings([*extra, *unapproved(progress)])
     trial = progress.trial if progress else None
+    if progress is not None:
+        criteria = stage.brief.story.acceptance_criteria
+        uncovered = uncovered_finding(criteria, trial.suite, trial.report) if trial else []
+        progress.note_findings([*uncovered, *extra, *unapproved(progress)])
     return StoryOutcome(
         id=stage.story_id,
         status=status,
@@ -170,7 +173,7 @@ def _still_red(progress: Progress | None) -> list[Finding]:
     trial = progress.trial if progress else None
     if trial is None or trial.red is None:
         return []
-    return [red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)]
+    return [red_finding(trial.red, trial.attempts, of_older=trial.of_older)]
 
 
 def _as_finding(error: OrchestratorError) -> Finding:

@@ -199,7 +199,7 @@ class _Attempts:
         lacks, in_vain = self._environment(red)
         left = 0 if in_vain else self._left(red)
         route = route_red(self._attempt, self._attempt + left, self._repeats)
-        await tell_run(self._stage, red, route, self._attempt, left, of_older=broken is not None)
+        await tell_run(self._stage, red, route, self._attempt, left, of_older=trial.of_older)
         if in_vain:
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
         if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
@@ -208,7 +208,7 @@ class _Attempts:
             await self._tell_again(route, left)
         if route is not TestRoute.MEND:
             return trial
-        await self._mend(red, lacks, of_older=broken is not None)
+        await self._mend(red, lacks, of_older=trial.of_older)
         return None
 
     async def _noticed(self, report: TestReport) -> TestReport:
@@ -256,6 +256,8 @@ class _Attempts:
         if criteria and Ended.NOT_JUDGED in self._before.values():
             self._hollow = await run_hollow(self._stage, self._suite, report.duration_s)
         rows = unnoticed(criteria, self._suite, report, self._before, self._hollow)
+        if self._stage.policies.test.mode == "smoke":  # one or two tests were asked for
+            rows = tuple(row for row in rows if row.row.cases)
         new = tuple(row for row in rows if not only_is_there(row))
         return new if new != rows and await self._stage.step.patched("what_is_there_is_not_asked_for") else rows
 

@@ -11,7 +11,7 @@ from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, counted
 from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, red_finding, summary
 from orchestrator.story.routing import route_red
 
@@ -33,9 +33,20 @@ def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None 
     return () if whole else tuple(failed)
 
 
-def counted_again(report: TestReport, second: TestReport) -> TestReport:
-    """Returns the run updated by the second run of its failed tests; ignores a second run with a problem."""
+DEPENDS = (
+    "It fails in the run of all, also when that is repeated, and passes when run alone: it depends on the order of the "
+    "tests or on the state that others leave."
+)
+"""Stands before the message of such a test."""
+
+
+def counted_again(report: TestReport, second: TestReport, among: Collection[str] | None = None) -> TestReport:
+    """Returns the run in which failed tests (of `among`, or all) that passed in the second one count as passed.
+
+    Ignores a second run with a problem.
+    """
     passed = frozenset(case.id for case in second.cases if case.result is CaseResult.PASSED)
+    passed = passed if among is None else passed.intersection(among)
     if second.problem is not None or not passed & report.failing_ids:
         return report
     flaky = tuple(case.id for case in report.failing if case.id in passed)
@@ -46,22 +57,35 @@ def counted_again(report: TestReport, second: TestReport) -> TestReport:
     return report.model_copy(update={"cases": cases, "flaky": (*report.flaky, *flaky)})
 
 
+def dependent(report: TestReport, alone: TestReport) -> TestReport:
+    """Returns the run in which the messages of tests that passed `alone` say what they depend on."""
+    passed = {case.id for case in alone.cases if case.result is CaseResult.PASSED} & report.failing_ids
+    if alone.problem is not None or not passed:
+        return report
+    cases = tuple(
+        case.model_copy(update={"message": f"{DEPENDS}\n{case.message}"}) if case.id in passed else case
+        for case in report.cases
+    )
+    return report.model_copy(update={"cases": cases})
+
+
 def flaky_findings(ids: Sequence[str]) -> list[Finding]:
-    """Returns a finding on tests that failed once and passed alone, if there are any."""
+    """Returns a finding on tests that failed in one run of all and passed in the next, if there are any."""
     if not ids:
         return []
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return [
         minor(
             "test.flaky",
-            f"failed once and passed when run again alone: {', '.join(ids[:NAMED])}{more}",
+            f"{counted(len(ids), 'flaky test')}, failed once and passed in the same run repeated: "
+            f"{', '.join(ids[:NAMED])}{more}",
             fix="look for what they depend on beside the code: time, order, ports, files left behind",
         )
     ]
 
 
 Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
-"""Runs these tests alone; with none, everything."""
+"""Runs these tests alone; with none, everything once more."""
 
 
 async def run_suite(
@@ -124,10 +148,26 @@ def of_story(suite: TestSuite, report: TestReport, base: TestReport | None = Non
     return settled
 
 
-async def twice(stage: Stage, report: TestReport, once: Once, among: Collection[str] | None = None) -> TestReport:
-    """Returns the run with failed tests (of `among`, or all) counted as passed if they pass when run alone."""
-    again = to_run_again(report, stage.policies.test.flaky_reruns, among)
-    return counted_again(report, await once(again)) if again else report
+async def twice(
+    stage: Stage,
+    report: TestReport,
+    once: Once,
+    among: Collection[str] | None = None,
+    unsteady: Collection[str] = (),
+) -> TestReport:
+    """Returns the run with failed tests (of `among`, or all) counted as passed if they pass in the same run repeated.
+
+    Those that fail again are run alone: `unsteady` ones, which failed at the base already, count as passed if they pass
+    then; the messages of others say what they depend on.
+    """
+    if not to_run_again(report, stage.policies.test.flaky_reruns, among):
+        return report
+    report = counted_again(report, await once(()), among)
+    left = to_run_again(report, 1, among)
+    if not left:
+        return report
+    alone = await once(left)
+    return dependent(counted_again(report, alone, unsteady), alone)
 
 
 async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
@@ -159,7 +199,7 @@ async def tell_run(
         findings=[] if green else [red_finding(report, attempt, of_older=of_older)],
         attempt=attempt,
         left=left,
-        level=Level.INFO if green else Level.WARN,
+        level=Level.INFO if green and not report.flaky else Level.WARN,
         green=green,
         problem=report.problem,
         duration_ms=round(report.duration_s * 1000),

@@ -1,6 +1,7 @@
 """SuiteRunner's half for any language: the command of `test.custom`, and the JUnit files that it writes."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,11 +43,20 @@ class CustomRunner:
             return TestReport(problem=RunProblem.NO_REPORT, output=str(error), ran_with=(WHY,))
         names = () if asked.only else asked.expected
         report = judged(result, cases, trouble, names, runner="the command of test.custom", complete=(0,))
-        return report.model_copy(update={"cases": _asked(report.cases, asked), "ran_with": (WHY,)})
+        texts = await asyncio.to_thread(self._texts, root, asked)
+        shown = report.model_copy(update={"cases": _asked(report.cases, asked, texts), "ran_with": (WHY,)})
+        if shown.cases or not report.cases or report.problem is not None or asked.only:
+            return shown
+        told = f"{report.output}\n[none of the reported tests is one of {', '.join(asked.files or ())}]\n"
+        return shown.model_copy(update={"problem": RunProblem.NO_TESTS, "output": told})
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`: nothing can be known without running the command."""
         return 0
+
+    def _texts(self, root: Path, asked: Selection) -> str:
+        """Returns the texts of the files that were asked for."""
+        return "\n".join(read_text(root, path, MAX_BYTES) or "" for path in asked.files or ())
 
     def _reports(self, root: Path) -> Iterator[str]:
         for place, names in walk_files(root, ".git".__eq__):
@@ -71,9 +81,25 @@ class CustomRunner:
         return tuple(cases), ""
 
 
-def _asked(cases: tuple[ReportedCase, ...], asked: Selection) -> tuple[ReportedCase, ...]:
-    """Returns the tests of these files, as far as the report names files; else those with these names; else all."""
+# A test's name as languages define it: `func TestX(`, `fn x(`, `def test_x`, `void x(`, `test "x"`, `TEST(Suite, X)`.
+_DEFINED = r"(?:\b(?:func|fn|def|fun|function|void|sub|proc)\s+`?|[\"'`]|\bTEST\w*\(\w+,\s*){name}(?!\w)"
+
+
+def _asked(cases: tuple[ReportedCase, ...], asked: Selection, texts: str) -> tuple[ReportedCase, ...]:
+    """Returns the tests of these files, as far as the report names files; else those with these names.
+
+    Else those that the files define by their `texts`; none where nothing of the report is theirs.
+    """
     if asked.only or asked.files is None:
         return asked.those(cases) or ()
-    there = tuple(case for case in cases if case.file in asked.files)
-    return there or tuple(case for case in cases if case.name in asked.expected) or cases
+    return (
+        tuple(case for case in cases if case.file in asked.files)
+        or tuple(case for case in cases if case.name in asked.expected)
+        or tuple(case for case in cases if not case.file and _defines(texts, case.name))
+    )
+
+
+def _defines(texts: str, name: str) -> bool:
+    """Returns whether a test of this name stands in the texts; Go names a part of one behind a slash."""
+    own = name.partition("/")[0].partition("(")[0].strip()
+    return bool(own) and re.search(_DEFINED.format(name=re.escape(own)), texts) is not None

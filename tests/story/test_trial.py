@@ -44,7 +44,7 @@ def asked(analysed: Analysed, run: TestReport) -> dict[str, tuple[str, ...]]:
 def test_each_task_gets_the_instructions_for_its_own_files() -> None:
     red = report(failed=["test_a"])
     assert asked(told("b.py", "elsewhere.py"), red) == {"T-A-02": ("b.py",)}
-    assert asked(told("a.py", "shared.py"), red) == {"T-A-01": ("a.py", "shared.py"), "T-A-02": ("shared.py",)}
+    assert asked(told("a.py", "shared.py"), red) == {"T-A-01": ("a.py",), "T-A-02": ("shared.py",)}
 
 
 def test_without_instructions_the_files_named_in_the_output_decide() -> None:

@@ -7,12 +7,17 @@ from typing import Any
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import Analysed
 from orchestrator.core.command import Choice, Gate, GateAnswer
-from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import CommandResult, FailureInstruction
+from orchestrator.core.event import Level
+from orchestrator.core.finding import closing_notes, major, minor
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.suite import CaseResult, CommandResult, FailureInstruction, ReportedCase, RunProblem, TestReport
 from orchestrator.story.suite_loop import orders
+from orchestrator.story.suite_runs import DEPENDS, flaky_findings
 from orchestrator.testing.simulated import report
+from tests.sprint.test_supervisor import Play
 from tests.story.test_story import A, Stand, codes, good, provider, statuses
-from tests.support import breakdown, delivery, reviewed, suite_text, task
+from tests.support import breakdown, delivery, reviewed, suite, suite_text, task
+from tests.test_runners.test_custom_runner import runner_in, tree
 from tests.world.case import Case, table
 
 BAD_COMMAND = CommandResult(argv=("sh",), exit_code=2, output="no such thing")
@@ -149,3 +154,234 @@ def asked_again(tasks: Sequence[Sequence[str]], said: Sequence[str], output: str
 )
 def test_a_file_of_two_tasks_is_delivered_once_for_a_red_run(case: Case) -> None:
     assert asked_again(*case.given) == case.right
+
+
+OLD, OWN = "tests/test_old.py", "tests/test_us_1.py"
+
+
+def run_of(passed: str, failed: str = "") -> TestReport:
+    """A report of tests, named as words; `test_old` and the like are older ones."""
+    ended = [*((name, CaseResult.PASSED) for name in passed.split())]
+    ended += [(name, CaseResult.FAILED) for name in failed.split()]
+    where = {name: OLD if "old" in name else OWN for name, _ in ended}
+    cases = (ReportedCase(name=name, id=f"{where[name]}::{name}", file=where[name], result=how) for name, how in ended)
+    return TestReport(cases=tuple(cases), exit_code=1 if failed else 0)
+
+
+GREEN, RED, ALONE = run_of("test_us_1"), run_of("", "test_us_1"), run_of("test_us_1")
+BASE = run_of("test_old")
+WHOLE, LEAKS = run_of("test_us_1 test_old"), run_of("test_old", "test_us_1")
+BREAKS = run_of("test_us_1", "test_old")
+
+
+@table(
+    Case(
+        name="a new test passes alone and never with the others",
+        given=([], [LEAKS, BASE, LEAKS, ALONE, LEAKS, LEAKS, ALONE]),
+        right=("needs_attention", "test.failed", True),
+        seen="a merge that ended done with 2 failed of 876, every time it was run",
+    ),
+    Case(
+        name="a new test depends on its neighbours in its own file",
+        given=([RED, RED, ALONE], []),
+        right=("needs_attention", "test.failed", True),
+        seen="a registry that the test before filled",
+    ),
+    Case(
+        name="an older test passes alone and never beside the new ones",
+        given=([], [BREAKS, BASE, BREAKS, BASE, BREAKS, BREAKS, BASE]),
+        right=("needs_attention", "test.regression", True),
+        seen="a new test that leaves a module patched",
+    ),
+    Case(
+        name="a new test passes in the whole run repeated",
+        given=([], [LEAKS, BASE, WHOLE]),
+        right=("done", "test.flaky", False),
+        seen="a test that waits for a port",
+    ),
+    Case(
+        name="a new test passes in its own run repeated",
+        given=([RED, GREEN], []),
+        right=("done", "test.flaky", False),
+        seen="a test that waits for a port",
+    ),
+)
+async def test_flaky_is_what_passes_in_the_same_run_repeated(case: Case, tmp_path: Path) -> None:
+    stories, wholes = case.given
+    status, code, depends = case.right
+    stand = Stand(tmp_path, base={OLD: "..."}, stories=stories, **({"wholes": wholes} if wholes else {}))
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    stand.team.analyse(A, ("us_1.py", "leave nothing behind"))
+    outcome = await stand.run(await provider(stand.team, tmp_path), test={"max_attempts": 1})
+    assert outcome.status == status, outcome.findings
+    assert code in codes(outcome)
+    events = [one for one in stand.sink.events if one.name in {"tests_finished", "older_tests_failed"}]
+    assert any(DEPENDS in str(one.data["failing"]) for one in events) == depends
+    assert {one.level for one in events if one.data["flaky"]} <= {Level.WARN}
+
+
+async def test_the_tester_is_told_that_its_test_depends_on_others(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED, RED, ALONE])
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    fault = {"reason": "it reads what the others left"}
+    stand.team.say("jordan", A, "analysis", {"failure_analysis": [], "suite_fault": fault})
+    stand.team.suite(A, f"{suite_text(A)}    assert value()\n")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (analysis,) = [one.text for one in stand.step.prompts if one.key.purpose == "analysis"]
+    assert "depends on the order of the tests or on the state that others leave" in " ".join(analysis.split())
+
+
+CRITERIA = ("value() returns 1", "value is an int", "value takes no argument")
+
+
+def suite_for(*criteria: str, more: str = "") -> dict[str, Any]:
+    """A suite of one test for each of these, which may be the same criterion."""
+    names = [f"test_{number}" for number, _ in enumerate(criteria)]
+    text = "from us_1 import value\n\n\n" + "\n\n".join(f"def {name}():\n    assert value()\n" for name in names)
+    cases = [{"name": name, "criterion": criterion} for name, criterion in zip(names, criteria, strict=True)]
+    return {**suite(A, text + more), "test_cases": cases}
+
+
+@table(
+    Case(
+        name="three tests for the first of three",
+        given=(CRITERIA, [(CRITERIA[0],) * 3, (CRITERIA[0],) * 3]),
+        right=(2, f"2 of 3 criteria have no test: '{CRITERIA[1]}', '{CRITERIA[2]}'"),
+        seen="a story done with two criteria that no test names",
+    ),
+    Case(
+        name="the second suite has them",
+        given=(CRITERIA, [(CRITERIA[0],) * 3, CRITERIA]),
+        right=(2, ""),
+        seen="asked for once",
+    ),
+    Case(
+        name="named by their numbers",
+        given=(CRITERIA, [("1", "AC 2", "criterion 3")]),
+        right=(1, ""),
+        seen="testers that number criteria",
+    ),
+    Case(
+        name="none is named",
+        given=(CRITERIA[:2], [("it works", "it works too")] * 2),
+        right=(2, f"2 of 2 criteria have no test: '{CRITERIA[0]}', '{CRITERIA[1]}'"),
+        seen="labels in the tester's own words",
+    ),
+    Case(name="one criterion, and no label", given=(CRITERIA[:1], [("",)]), right=(1, ""), seen="small models"),
+    Case(name="a story without criteria", given=((), [("it works",)]), right=(1, ""), seen="backlogs of titles"),
+)
+async def test_a_criterion_without_a_test_is_asked_for_once_and_then_told(case: Case, tmp_path: Path) -> None:
+    criteria, suites = case.given
+    asked, told = case.right
+    stand = Stand(tmp_path, befores=[run_of("", "test_0 test_1 test_2")] * 2)
+    stand.criteria = criteria
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    for version, labels in enumerate(suites):
+        stand.team.say("jordan", A, "suite", suite_for(*labels, more=f"\n\nVERSION = {version}\n"))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert [one for one in stand.asked if one.startswith("suite")] == [f"suite {n + 1}" for n in range(asked)]
+    assert closing_notes(outcome.findings) == ([told] if told else [])
+    assert ("no test case names this criterion" in stand.step.prompts[-1].text) == (asked > 1)
+
+
+JUNIT = "<testsuites><testsuite>{}</testsuite></testsuites>"
+
+
+@table(
+    Case(
+        name="Go: the story's test is defined in its file",
+        given=("us_1_test.go", "func TestTotal(t *testing.T) {}", ["TestTotal", "TestTotal/zero", "TestOld"], ""),
+        right=(None, ["TestTotal", "TestTotal/zero"]),
+        seen="go-junit-report, which names no file",
+    ),
+    Case(
+        name="Go: only the others were built",
+        given=("us_1_test.go", "func TestTotal(t *testing.T) {}", ["TestOld", "TestTotals"], ""),
+        right=(RunProblem.NO_TESTS, []),
+        seen="a build tag that left the story's file out, green by everybody else's tests",
+    ),
+    Case(
+        name="Rust: a file that no module names",
+        given=("tests/us_1.rs", "#[test]\nfn totals() { adds(); }", ["cart::adds"], ""),
+        right=(RunProblem.NO_TESTS, []),
+        seen="a suite that was never compiled in was green",
+    ),
+    Case(
+        name="Rust: it is compiled in",
+        given=("tests/us_1.rs", "#[test]\nfn totals() { adds(); }", ["cart::adds", "us_1::totals"], ""),
+        right=(None, ["totals"]),
+        seen="cargo nextest",
+    ),
+    Case(
+        name="the report names another file",
+        given=("spec/us_1_spec.rb", 'it "adds" do', ["adds"], "spec/old_spec.rb"),
+        right=(RunProblem.NO_TESTS, []),
+        seen="rspec_junit_formatter",
+    ),
+    Case(
+        name="the report names the file",
+        given=("spec/us_1_spec.rb", 'it "adds" do', ["Cart adds"], "./spec/us_1_spec.rb"),
+        right=(None, ["Cart adds"]),
+        seen="rspec_junit_formatter",
+    ),
+    Case(
+        name="Java: a method of the class",
+        given=("src/test/java/CartTest.java", "@Test void adds() {}", ["adds()", "old()"], ""),
+        right=(None, ["adds()"]),
+        seen="Gradle's reports",
+    ),
+    Case(
+        name="C++: a test of a suite",
+        given=("us_1_test.cc", "TEST(Cart, Adds) {}", ["Adds", "Old"], ""),
+        right=(None, ["Adds"]),
+        seen="googletest's reports",
+    ),
+)
+async def test_a_report_of_any_command_judges_a_story_only_by_its_own_tests(case: Case, tmp_path: Path) -> None:
+    path, text, names, file = case.given
+    problem, shown = case.right
+    cases = "".join(f"<testcase classname='x' name='{name}' file='{file}'/>" for name in names)
+    runner = runner_in(tmp_path, f'echo "{JUNIT.format(cases)}" > out.xml', "out.xml")
+    found = await runner.run(tree(tmp_path, {path: text}), files=[path], key="k")
+    assert (found.problem, [one.name for one in found.cases]) == (problem, shown), found.output
+    assert found.green == (problem is None)
+
+
+FLAKY = flaky_findings(["tests.test_us_1::test_a"])[0]
+UNCOVERED = minor("test.uncovered", "2 of 3 criteria have no test: 'b', 'c'")
+
+
+@table(
+    Case(name="green", given=("done", []), right=(Level.INFO, "A is done"), seen="most stories"),
+    Case(
+        name="flaky",
+        given=("done", [FLAKY]),
+        right=(Level.WARN, f"A is done; {FLAKY.message}"),
+        seen="a flaky test stood in the report alone",
+    ),
+    Case(
+        name="both",
+        given=("done", [UNCOVERED, FLAKY]),
+        right=(Level.WARN, f"A is done; {UNCOVERED.message}; {FLAKY.message}"),
+        seen="a story with two criteria that no test names",
+    ),
+    Case(
+        name="not done",
+        given=("needs_attention", [UNCOVERED, major("test.failed", "after 3 attempts: 1 failed")]),
+        right=(Level.ERROR, f"A is needs_attention: after 3 attempts: 1 failed; {UNCOVERED.message}"),
+        seen="a red story",
+    ),
+)
+async def test_the_closing_line_says_what_green_does_not_show(case: Case) -> None:
+    status, findings = case.given
+    sprint = Play({"A": ()}, {"A": StoryOutcome(id="A", status=StoryStatus(status), findings=tuple(findings))})
+    await sprint.run()
+    (line,) = [event for event in sprint.sink.events if event.name == "story_finished"]
+    assert (line.level, line.message) == case.right
