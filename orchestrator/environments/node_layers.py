@@ -26,7 +26,7 @@ from orchestrator.environments.node_requirements import MANIFEST, NodeRequiremen
 from orchestrator.files.disk import raise_if_full
 from orchestrator.files.safe_files import read_text
 from orchestrator.sandbox.command_runner import remove_tree
-from orchestrator.sandbox.fetch_sources import REGISTRY
+from orchestrator.sandbox.fetch_sources import REGISTRY, without_credentials
 
 MODULES = "node_modules"
 INSTALLS = {
@@ -147,6 +147,7 @@ class NodeLayers:
     ) -> str:
         """Runs the scripts of these packages, or reuses their results from another layer; returns which failed and how.
 
+        They get no credentials of registries: the proxy adds none to what they ask for.
         Scripts run in a copy, from which only the packages' own folders are taken, so that no script changes another
         package. pnpm's folders link to each other, so its scripts run in the layer itself.
         """
@@ -158,7 +159,8 @@ class NodeLayers:
         place = await asyncio.to_thread(_copied, scratch, self._folder) if alone else scratch
         try:
             argv = [*_rebuild(manager, group), *_place(place, manager)]
-            ended = await self._run(argv, place, {**env, **await asyncio.to_thread(_gyp_variables)})
+            own = {**without_credentials(env), **await asyncio.to_thread(_gyp_variables)}
+            ended = await self._run(argv, place, own)
             if ended.ok and alone:
                 await asyncio.to_thread(_put_builds, self._folder / _BUILDS, scratch, place, group, kept)
         finally:

@@ -11,12 +11,22 @@ import re
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from urllib.parse import urlsplit
 
 import h11
 
-from orchestrator.sandbox.fetch_sources import Place, Sources, Upstream, basic, place_at, place_of, read_sources
+from orchestrator.sandbox.fetch_sources import (
+    Place,
+    Sources,
+    Upstream,
+    archives_in,
+    basic,
+    place_at,
+    place_of,
+    read_sources,
+)
 from orchestrator.sandbox.services import accept, at_work, door_to, pipe, serve_on
 from orchestrator.sandbox.tier import Command, Door
 
@@ -187,6 +197,8 @@ class FetchProxy:
         self._sources = sources
         self._shown = basic("step", token).encode()
         self._connections = Connections(sources)
+        self._archives: dict[tuple[Place, str], str] = {}
+        """Archives that pages of a registry name, with its credentials: they may lie beside it."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Serves until it is cancelled, which ends every connection."""
@@ -234,14 +246,27 @@ class FetchProxy:
         server = _Server(streams, place)
         try:
             await server.ask(self._request(request, place, path, upstream), client)
-            await server.hand_on(client, _Rewriting(place) if place in self._sources.spoken else None)
+            rewrite = _Rewriting(place) if place in self._sources.spoken else None
+            learn = partial(self._learn, place, path) if place in self._sources.closed else None
+            await server.hand_on(client, rewrite, learn)
         finally:
             streams[1].transport.abort()  # all of it was read, or it is no longer needed
+
+    def _learn(self, place: Place, path: str, page: bytes) -> None:
+        authorization = self._sources.authorization(place, path.partition("?")[0])
+        if authorization is not None:
+            scheme = "https" if place in self._sources.spoken else "http"
+            found = archives_in(page, f"{scheme}://{place}{path}")
+            self._archives |= {one: authorization for one in found if one[0] == place}
+
+    def _authorization(self, place: Place, path: str) -> str | None:
+        plain = path.partition("?")[0]
+        return self._sources.authorization(place, plain) or self._archives.get((place, plain))
 
     def _request(self, request: h11.Request, place: Place, path: str, upstream: Upstream | None) -> h11.Request:
         """Returns the request for the registry, or for the machine's own proxy."""
         # Only for what is read: who shows credentials may often publish as well.
-        authorization = None if request.method == b"POST" else self._sources.authorization(place, path)
+        authorization = None if request.method == b"POST" else self._authorization(place, path)
         own = {b"host", *((b"authorization",) if authorization else ())}
         usual = place.port == (443 if place in self._sources.spoken else 80)
         named = str(place).rpartition(":")[0] if usual else str(place)
@@ -249,7 +274,9 @@ class FetchProxy:
         headers += [one for one in request.headers if one[0] not in _HOP | own]
         if authorization:
             headers.append((b"Authorization", authorization.encode()))
-        if place in self._sources.spoken:  # addresses can be rewritten in what is not compressed
+        if (
+            place in self._sources.spoken | self._sources.closed
+        ):  # addresses can be read and rewritten in what is not compressed
             headers = [*(one for one in headers if one[0] != b"accept-encoding"), (b"Accept-Encoding", b"identity")]
         if upstream is not None and upstream.authorization:
             headers.append((b"Proxy-Authorization", upstream.authorization.encode()))
@@ -339,14 +366,17 @@ class _Server(_Peer):
             if isinstance(event, h11.EndOfMessage):
                 return
 
-    async def hand_on(self, client: _Client, rewrite: "_Rewriting | None") -> None:
-        """Hands on the answer, as it comes; a page of links is rewritten as a whole."""
+    async def hand_on(
+        self, client: _Client, rewrite: "_Rewriting | None", learn: Callable[[bytes], None] | None = None
+    ) -> None:
+        """Hands on the answer, as it comes; a page of links is given to `learn` and rewritten as a whole."""
         page: bytearray | None = None
         while not isinstance(event := await self.next(), (h11.ConnectionClosed, h11.EndOfMessage)):
             if isinstance(event, h11.Response):
                 headers = [one for one in event.headers if one[0] not in _HOP]
                 if rewrite is not None:
                     headers = [(name, rewrite(value) if name == b"location" else value) for name, value in headers]
+                if rewrite is not None or learn is not None:
                     page = bytearray() if _is_page(headers) else None
                 if page is not None:  # its length changes
                     headers = [one for one in headers if one[0] not in {b"content-length", b"transfer-encoding"}]
@@ -358,8 +388,10 @@ class _Server(_Peer):
                 page += event.data
                 if len(page) > _PAGE_BYTES:
                     return
-        if page and rewrite is not None:
-            await client.send(h11.Data(data=rewrite(bytes(page))))
+        if page and learn is not None:
+            await asyncio.to_thread(learn, bytes(page))
+        if page:
+            await client.send(h11.Data(data=rewrite(bytes(page)) if rewrite is not None else bytes(page)))
         if isinstance(event, h11.EndOfMessage):
             await client.send(h11.EndOfMessage())
 

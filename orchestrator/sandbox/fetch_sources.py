@@ -7,12 +7,15 @@ npm's settings of this machine: its user's `.npmrc`, as variables, and what they
 """
 
 import base64
+import html
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.value import Value
@@ -153,11 +156,18 @@ class Sources(Value):
     """Hosts whose certificates are not looked at."""
 
     def authorization(self, place: Place, path: str) -> str | None:
-        """Of the registry on this host and port that the path lies in, else of any there: its files may lie beside."""
+        """Of the registry on this host and port that the path lies in; None beside it and for one that leads out."""
+        if _leads_out(path):
+            return None
         there = [one for one in self.credentials if one.place == place]
-        within = [one for one in there if path.startswith(one.path)]
-        best = max(within or there, key=lambda one: len(one.path), default=None)
+        within = [one for one in there if f"{path}/".startswith(f"{one.path.rstrip('/')}/")]
+        best = max(within, key=lambda one: len(one.path), default=None)
         return None if best is None else best.authorization
+
+    @property
+    def closed(self) -> frozenset[Place]:
+        """Places of registries that ask for credentials."""
+        return frozenset(one.place for one in self.credentials)
 
     def upstream(self, scheme: str, place: Place) -> Upstream | None:
         """Returns the machine's proxy for this place, if it has one for it."""
@@ -166,6 +176,50 @@ class Sources(Value):
             name in {place.host, str(place)} or place.host.endswith(f".{name}") for name in names if name
         )
         return None if spared else self.upstreams.get(scheme)
+
+
+def _leads_out(path: str) -> bool:
+    """Returns whether some server may read the path as one with `..`: encoded, twice, or with parameters."""
+    parts = re.split(r"[/\\]", unquote(unquote(path)))
+    return any(part.partition(";")[0] in {".", ".."} for part in parts)
+
+
+_ARCHIVE = re.compile(r"\.(whl|tgz|zip|egg|tar\.(gz|bz2|xz))(\.metadata)?$", re.IGNORECASE)
+_HREF = re.compile(r"<a\s[^>]*?\bhref\s*=\s*[\"']([^\"'<>]+)", re.IGNORECASE)
+
+
+def archives_in(page: bytes, address: str) -> Iterator[tuple[Place, str]]:
+    """Yields place and path of each package's archive that a page of a registry at this address names.
+
+    Those are the links of HTML, the files of Python's JSON and npm's tarballs, and no address in another text.
+    """
+    for link in _links(page.decode("utf-8", "replace")):
+        with suppress(ValueError):  # no address
+            url = urlsplit(urljoin(address, html.unescape(link)))
+            if _ARCHIVE.search(url.path) and not _leads_out(url.path):
+                yield place_at(url), url.path
+
+
+def _links(text: str) -> Iterator[str]:
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        yield from _HREF.findall(text)
+        return
+    told = held if isinstance(held, dict) else {}
+    files, versions = told.get("files"), told.get("versions")
+    entries = [*(files if isinstance(files, list) else ())]
+    entries += [one.get("dist") for one in (versions.values() if isinstance(versions, dict) else ()) if one]
+    for entry in entries:
+        link = (entry.get("url") or entry.get("tarball")) if isinstance(entry, dict) else None
+        if isinstance(link, str):
+            yield link
+
+
+def without_credentials(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables of a step for which our proxy keeps no credentials: one that runs code of packages."""
+    own = {name: value for name, value in variables.items() if name.upper() not in _OWN_CERTIFICATE}
+    return {name: _cleaned(name, value, frozenset()) for name, value in own.items() if not is_npm_secret(name)}
 
 
 def place_of(text: str, port: int) -> Place:

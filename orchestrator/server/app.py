@@ -20,8 +20,9 @@ from orchestrator.server import (
     maintenance_routes,
     sprint_routes,
 )
-from orchestrator.server.access import Access
+from orchestrator.server.access import LOGIN, Access
 from orchestrator.server.limits import BodyLimit, ResponseHeaders, read_body
+from orchestrator.server.login import BODY_BYTES
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
 from orchestrator.server.openapi import WRITES, describe
@@ -53,6 +54,8 @@ def build_app(served: "Daemon | Viewer", metrics: Metrics | None = None) -> Fast
 
 def _body_limit(served: "Daemon | Viewer", path: str) -> tuple[int, str]:
     """Returns the bytes that a body for this path may have, and the setting that says so."""
+    if path == LOGIN:  # anybody may send one
+        return BODY_BYTES, "a login"
     limits = served.settings.serve
     whole = (limits.body_limit_kb * 1024, "serve.body_limit_kb")
     return min(whole, (limits.answer_limit_kb * 1024, "serve.answer_limit_kb")) if path.startswith(ANSWERS) else whole

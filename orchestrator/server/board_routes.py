@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -281,15 +282,22 @@ async def login(request: Request, service: ServiceDep) -> Response:
     token = service.environment.token
     if token is None or not is_same_origin(request.scope["headers"]):
         return RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    address = request.client.host if request.client else ""
+    if wait_s := service.logins.wait_s(address, time.monotonic()):
+        told = f"Too many wrong tokens came from here: wait {wait_s} seconds."
+        response = await _login(service, leads_to, told, HTTPStatus.TOO_MANY_REQUESTS)
+        response.headers["retry-after"] = str(wait_s)
+        return response
     if not is_token(given.get("token", [""])[-1].strip().encode("utf-8", "replace"), token):
+        service.logins.note_wrong(address, time.monotonic())
         return await _login(service, leads_to, "This is not the daemon's token.", HTTPStatus.UNAUTHORIZED)
-    response = RedirectResponse(leads_to, HTTPStatus.SEE_OTHER)
+    leading = RedirectResponse(leads_to, HTTPStatus.SEE_OTHER)
     # Behind a proxy that ends TLS the request itself is plain.
     is_secure = "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}
-    response.set_cookie(
+    leading.set_cookie(
         cookie_name(token), make_session(token), max_age=LASTS_S, httponly=True, samesite="strict", secure=is_secure
     )
-    return response
+    return leading
 
 
 async def _login(service: Service, leads_to: str, problem: str = "", status: int = HTTPStatus.OK) -> HTMLResponse:

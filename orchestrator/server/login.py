@@ -2,12 +2,20 @@
 
 import hashlib
 import hmac
+import ipaddress
+import math
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.requests import cookie_parser
 
+BODY_BYTES = 4096
+"""A login form is a token and a path."""
+TRIES, TRIES_S = 10, 60.0
+"""Wrong tokens that one address may send in so many seconds."""
+_MOST_ADDRESSES = 1000
 LASTS_S = 7 * 24 * 3600
 
 
@@ -30,6 +38,37 @@ def is_session(value: str, token: str, now: float | None = None) -> bool:
         hmac.compare_digest(_proof(token, ends).encode(), proof.encode("utf-8", "replace"))
         and (time.time() if now is None else now) < int(ends)  # digits: they are part of the proof
     )
+
+
+class LoginTries:
+    """Wrong tokens by address, in memory: after `TRIES` within `TRIES_S` the address waits, also with the right one."""
+
+    def __init__(self) -> None:
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+
+    def wait_s(self, address: str, now: float) -> int:
+        """Returns how many seconds the address has to wait; 0: it may try."""
+        times = self._wrong.get(_network(address), [])
+        return max(0, math.ceil(times[-TRIES] + TRIES_S - now)) if len(times) >= TRIES else 0
+
+    def note_wrong(self, address: str, now: float) -> None:
+        """Counts a wrong token."""
+        times = self._wrong.setdefault(_network(address), [])
+        self._wrong.move_to_end(_network(address))
+        times[:] = [*times[1 - TRIES :], now]
+        if len(self._wrong) > _MOST_ADDRESSES:
+            self._wrong.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    """Returns the address; of IPv6 its first 64 bits, the least that one customer is given."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
+        return str(ipaddress.ip_network((ip, 64), strict=False))
+    return str(ip)
 
 
 def is_token(given: bytes, token: str) -> bool:

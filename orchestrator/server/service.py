@@ -20,6 +20,7 @@ from orchestrator.core.secrets import redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.records.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.server.feed import Feed
+from orchestrator.server.login import LoginTries
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, Refused, dump_json
 from orchestrator.settings import Environment, Settings
@@ -144,6 +145,7 @@ class Service:
         self.alone = {name: asyncio.Lock() for name in ALONE}
         """Work that only one request at a time may do; others are refused meanwhile."""
         self.secrets = secrets_of(served.environment.variables)
+        self.logins = LoginTries()
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
         self.boards = Boards(self.reader)

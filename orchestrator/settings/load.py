@@ -24,6 +24,8 @@ _SECRET_ADDRESSES = ("DATABASE_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTE
 by itself."""
 _READ_LATER = ("PGPASSWORD", "GOOGLE_APPLICATION_CREDENTIALS")
 """Read by the database's driver with each connection, and by Google's package; the latter names a file."""
+SHORTEST_TOKEN = 16
+"""Characters of ORCHESTRATOR_TOKEN at least: a shorter one can be guessed."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -298,6 +300,15 @@ def _port(text: str) -> int | None:
     return int(text)
 
 
+def _expect_token(environ: Mapping[str, str]) -> None:
+    token = environ.get(f"{ENV_PREFIX}TOKEN", "").strip()
+    if token and len(token) < SHORTEST_TOKEN:
+        raise ConfigError(
+            f"the variable {ENV_PREFIX}TOKEN has {len(token)} characters and needs at least {SHORTEST_TOKEN}: "
+            "set it to a long random text"
+        )
+
+
 def _home(environ: Mapping[str, str], base: Path) -> Path:
     """Returns the state folder; on a platform that forgets all else with each deployment, it is on the volume."""
     named, volume = environ.get(f"{ENV_PREFIX}HOME"), environ.get("RAILWAY_VOLUME_MOUNT_PATH")
@@ -329,6 +340,7 @@ def load(
         tree = _merge(tree, _nested(path, value))
     base = found.resolve().parent if found and not is_stream(found) else here
     home = _home(environ, base)
+    _expect_token(environ)
     return _validated(tree), Environment(
         home=home.absolute(),
         config_file=found,

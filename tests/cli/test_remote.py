@@ -154,14 +154,14 @@ def test_a_backlog_is_handed_in_and_what_is_wrong_with_it_told(waiting: Waiting,
     made = {"name": "shop", "path": "/data/shop.yaml", "stories": 3, "replaced": False, "warnings": []}
     finding = {"code": "backlog.cycle", "severity": "major", "message": "US-1 waits for itself", "fix": "Break it."}
     with fake_daemon(Said(status=201, body=made)) as daemon:
-        done = waiting.cli("submit", str(backlog), "--url", daemon.url, ORCHESTRATOR_TOKEN="tok-1234567")
+        done = waiting.cli("submit", str(backlog), "--url", daemon.url, ORCHESTRATOR_TOKEN="tok-12345678901234567")
         assert (done.exit_code, done.output) == (
             0,
             "backlog shop with 3 stories is new there, and is watched from now on\n",
         )
         (asked,) = daemon.asked
         assert (asked.method, asked.path, asked.query) == ("PUT", "/api/v1/backlogs/shop", {"format": "yaml"})
-        assert (asked.body, asked.headers["authorization"]) == (b"\xff stories", "Bearer tok-1234567")
+        assert (asked.body, asked.headers["authorization"]) == (b"\xff stories", "Bearer tok-12345678901234567")
     with fake_daemon(Said(status=422, body={"error": "the backlog cannot be used", "findings": [finding]})) as daemon:
         done = waiting.cli("submit", str(backlog), "--name", "other", "--url", daemon.url)
         assert done.exit_code == 2
@@ -244,14 +244,14 @@ NOWHERE = {
 
 def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting) -> None:
     for url, why in NOWHERE.items():
-        done = waiting.cli("status", "--url", url, ORCHESTRATOR_TOKEN="tok-1234567")
+        done = waiting.cli("status", "--url", url, ORCHESTRATOR_TOKEN="tok-12345678901234567")
         assert done.exit_code == 2, url
         assert why in done.stderr
         assert "geheim" not in done.output
 
 
 def test_a_daemon_of_this_machine_gets_its_token_at_any_address() -> None:
-    variables = {"ORCHESTRATOR_TOKEN": "tok-1234567"}
+    variables = {"ORCHESTRATOR_TOKEN": "tok-12345678901234567"}
     DaemonClient("http://192.0.2.1:8080", variables, own=True).close()
     with pytest.raises(ConfigError, match="plain http"):
         DaemonClient("http://192.0.2.1:8080", variables)
@@ -270,5 +270,5 @@ async def test_the_token_of_the_state_folder_goes_to_its_own_daemon_alone(waitin
             waiting.state.daemon_address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
             assert await sent("--url", daemon.url) == f"Bearer {token}"
             assert await sent("--url", daemon.url.replace("127.0.0.1", "localhost")) == f"Bearer {token}"
-            named = {"ORCHESTRATOR_TOKEN": "tok-1234567", "ORCHESTRATOR_URL": daemon.url}
-            assert await sent(**named) == "Bearer tok-1234567"
+            named = {"ORCHESTRATOR_TOKEN": "tok-12345678901234567", "ORCHESTRATOR_URL": daemon.url}
+            assert await sent(**named) == "Bearer tok-12345678901234567"

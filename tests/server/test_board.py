@@ -183,6 +183,18 @@ async def test_a_login_with_many_fields_is_none(stand: Stand) -> None:
         assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
 
 
+async def test_a_login_is_small_and_has_a_limit_of_tries(stand: Stand) -> None:
+    async with running(stand) as daemon:
+        headers = {"origin": daemon.address.url, "content-type": "application/x-www-form-urlencoded"}
+        log_in = partial(daemon.client.post, "/login", headers=headers)
+        assert (await log_in(content=f"token={TOKEN}&next={'x' * 4096}")).status_code == 413
+        said = [(await log_in(content=f"token=wrong-{number}")).status_code for number in range(11)]
+        assert said == [401] * 10 + [429]
+        answer = await log_in(content=f"token={TOKEN}")
+        assert (answer.status_code, 0 < int(answer.headers["retry-after"]) <= 60) == (429, True)
+        assert "wait" in answer.text
+
+
 async def test_without_a_token_there_is_no_login(home: Path) -> None:
     stand = await asyncio.to_thread(Stand, home)
     async with running(stand) as daemon:

@@ -16,6 +16,9 @@ from dbos._serialization import DBOSPortableJSON, deserialize_value
 from orchestrator.app.trust import load_settings
 from orchestrator.core.errors import ConfigError
 from orchestrator.engine.database import EngineDatabase
+from orchestrator.sandbox.fetch_sources import archives_in, read_sources, without_credentials
+from orchestrator.server.login import TRIES, TRIES_S, LoginTries
+from orchestrator.settings import load
 from orchestrator.storage.event_file import sqlite_url
 from tests.support import git, plain_environment, run_cli
 from tests.world.case import Case, table
@@ -307,3 +310,96 @@ def test_a_run_sends_no_key_to_an_address_of_an_untrusted_file(clone: Path) -> N
     assert "orchestrator trust" in said(clone, "doctor")
     assert str(clone / "config.yaml") in said(clone, "doctor", "--config", str(clone / "config.yaml"))
     assert not (clone / ".orchestrator").exists()
+
+
+# ---- credentials of a registry
+
+INDEX = {"PIP_INDEX_URL": "https://me:s3cret-password@repo.example.org/api/pypi/team/simple"}
+NPM = {"NPM_CONFIG_REGISTRY": "https://repo.example.org/npm/", "npm_config_//repo.example.org/:_authToken": "t0ken"}
+ROOT = {"NPM_CONFIG_REGISTRY": "https://npm.example.org", "npm_config_//npm.example.org/:_authToken": "t0ken"}
+
+
+@table(
+    Case(name="page", given=(INDEX, "/api/pypi/team/simple/tiny/"), right=True, seen="a page of the registry"),
+    Case(name="itself", given=(INDEX, "/api/pypi/team/simple"), right=True, seen="the registry's address"),
+    Case(name="api", given=(INDEX, "/private/api/v4/projects"), right=False, seen="attack A8: elsewhere on the host"),
+    Case(name="sibling", given=(INDEX, "/api/pypi/team/simple-private/x"), right=False, seen="begins alike"),
+    Case(name="above", given=(INDEX, "/api/pypi/team"), right=False, seen="a folder above"),
+    Case(name="out", given=(INDEX, "/api/pypi/team/simple/../../../users"), right=False, seen="dots"),
+    Case(name="encoded", given=(INDEX, "/api/pypi/team/simple/%2e%2e/%2E%2e/users"), right=False, seen="encoded dots"),
+    Case(name="slash", given=(INDEX, "/api/pypi/team/simple/..%2f..%2fusers"), right=False, seen="an encoded slash"),
+    Case(name="twice", given=(INDEX, "/api/pypi/team/simple/%252e%252e/users"), right=False, seen="encoded twice"),
+    Case(name="parameter", given=(INDEX, "/api/pypi/team/simple/..;x/users"), right=False, seen="servers in Java"),
+    Case(name="backslash", given=(INDEX, "/api/pypi/team/simple/..\\users"), right=False, seen="a backslash"),
+    Case(name="npm", given=(NPM, "/npm/@team%2ftiny"), right=True, seen="a scope as npm writes it"),
+    Case(name="npm host", given=(NPM, "/api/users"), right=False, seen="a token for the host, a registry below it"),
+    Case(name="root", given=(ROOT, "/download/tiny.tgz"), right=True, seen="a registry that is the whole host"),
+)
+def test_credentials_are_for_paths_of_their_registry(case: Case) -> None:
+    variables, path = case.given
+    sources = read_sources(variables, {})
+    place = next(iter(sources.closed))
+    assert (sources.authorization(place, path) is not None) is case.right
+
+
+PAGE = "https://repo.example.org/simple/tiny/"
+
+
+@table(
+    Case(name="html", given=b'<a x href="../../files/a.whl#sha256=1">a</a>', right=["/files/a.whl"], seen="pip"),
+    Case(name="other host", given=b'<a href="https://evil.example/a.whl">', right=["/a.whl"], seen="apart by place"),
+    Case(name="no archive", given=b'<a href="/api/v4/projects">', right=[], seen="a link to what is no package"),
+    Case(name="leads out", given=b'<a href="/files/%2e%2e/private.zip">', right=[], seen="an encoded way up"),
+    Case(name="json", given=b'{"files": [{"url": "/f/a.tar.gz"}]}', right=["/f/a.tar.gz"], seen="PEP 691"),
+    Case(
+        name="npm", given=b'{"versions": {"1.0.0": {"dist": {"tarball": "/t/a.tgz"}}}}', right=["/t/a.tgz"],
+        seen="GitLab: the tarballs of /packages/npm/ lie below /projects/",
+    ),
+    Case(name="readme", given=b'{"readme": "see https://repo.example.org/private/b.zip"}', right=[], seen="any text"),
+    Case(name="odd", given=b'{"files": 1, "versions": {"1": null, "2": {"dist": 3}}}', right=[], seen="no such shape"),
+)  # fmt: skip
+def test_archives_are_those_that_a_page_names_as_such(case: Case) -> None:
+    assert [path for _, path in archives_in(case.given, PAGE)] == case.right
+
+
+def test_scripts_of_packages_run_without_credentials() -> None:
+    variables = without_credentials({**INDEX, **NPM, "SSL_CLIENT_CERT": "/x.pem", "LANG": "C"})
+    assert "s3cret" not in str(variables)
+    assert "t0ken" not in str(variables)
+    assert variables["LANG"] == "C"
+    assert read_sources(variables, {}).closed == frozenset()
+
+
+# ---- the login
+
+
+@table(
+    Case(name="one", given="x", right=False, seen="attack A10: a token of one character"),
+    Case(name="fifteen", given="a" * 15, right=False, seen="one too few"),
+    Case(name="blanks", given=f"  {'a' * 15}  ", right=False, seen="blanks do not count"),
+    Case(name="sixteen", given="a1" * 8, right=True, seen="the shortest"),
+    Case(name="none", given="", right=True, seen="the state folder's own is taken"),
+)
+def test_a_short_token_is_refused_by_name(tmp_path: Path, case: Case) -> None:
+    try:
+        load(None, (), {"ORCHESTRATOR_TOKEN": case.given}, tmp_path)
+        refused_by_name = False
+    except ConfigError as error:
+        refused_by_name = "ORCHESTRATOR_TOKEN" in error.message
+    assert refused_by_name is not case.right
+
+
+def test_an_address_waits_after_ten_wrong_tokens() -> None:
+    tries = LoginTries()
+    for second in range(TRIES):
+        assert tries.wait_s("10.0.0.1", second) == 0
+        tries.note_wrong("10.0.0.1", second)
+    assert tries.wait_s("10.0.0.1", TRIES) == TRIES_S - TRIES
+    assert tries.wait_s("::ffff:10.0.0.2", TRIES) == 0
+    assert tries.wait_s("10.0.0.1", TRIES_S) == 0
+    for number in range(TRIES):
+        tries.note_wrong(f"2001:db8::{number}", 0)
+    assert tries.wait_s("2001:db8::ffff", 1) > 0, "one customer has many addresses"
+    for number in range(5000):
+        tries.note_wrong(f"10.1.{number // 250}.{number % 250}", 0)
+    assert tries.wait_s("2001:db8::1", 1) == 0, "the memory is bounded"
