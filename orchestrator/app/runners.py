@@ -38,6 +38,8 @@ def project_runner(
     """
     path = command_path(environment)
     variables = environment.variables
+    if (newest := settings.environment.exclude_newer) is not None:  # as pip's and npm's settings of this machine say it
+        variables = {**variables, "PIP_UPLOADED_PRIOR_TO": str(newest), "NPM_CONFIG_BEFORE": f"{newest}T23:59:59Z"}
     network = FetchNetwork(variables, settings.environment.hosts)
     services = Services(settings.environment.services)
     commands = LimitedCommandRunner(

@@ -192,6 +192,7 @@ class Installed(Value):
     """Names of what it requires; only those that are installed too count."""
     extras: tuple[str, ...] = ()
     """Names of what its extras, or its optional and peer dependencies, require."""
+    version: str = ""
 
 
 class InstalledPackages(Value):

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from orchestrator.core.base_cause import advice, missing
+from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange
 from orchestrator.core.paths import RepoPath
-from orchestrator.core.value import AnswerValue, Value
+from orchestrator.core.value import AnswerValue, Value, counted, listed
 
 
 class TestCase(AnswerValue):
@@ -88,6 +90,8 @@ class RunProblem(StrEnum):
     MISSING_RUNNER = "missing_runner"
     NO_TYPESCRIPT = "no_typescript"
     """The tests are written in TypeScript, which the node there is cannot run."""
+    INTERNAL_ERROR = "internal_error"
+    """pytest ended by an INTERNALERROR, of its own or of a plugin."""
     INSTALL_FAILED = "install_failed"
     SETUP_FAILED = "setup_failed"
     """A command of `environment.setup` failed on the base commit."""
@@ -107,6 +111,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.TIMEOUT: "it was ended after its limit (test.timeout_s; on the base environment.base_timeout_s)",
     RunProblem.NO_TESTS: "no test was run",
     RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
+    RunProblem.INTERNAL_ERROR: "pytest ended by an INTERNALERROR: not all tests were run",
     RunProblem.MISSING_RUNNER: "there is no test runner for it",
     RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
@@ -184,7 +189,7 @@ class TestReport(Value):
     @property
     def broke_off(self) -> bool:
         """True when tests were reported and the runner still ended as if they were not all."""
-        return self.problem is RunProblem.NO_REPORT and bool(self.cases)
+        return self.problem in {RunProblem.NO_REPORT, RunProblem.INTERNAL_ERROR} and bool(self.cases)
 
 
 class FailureInstruction(AnswerValue):
@@ -242,13 +247,13 @@ FAILING_KEPT = 50
 OUTPUT_KEPT = 2000
 """Characters of the end of what was printed."""
 _TOLD_LINES = 8
+_SAYS_NOTHING = re.compile(r"[\s\]\[{}(),]*$|\s*(?:- |['\"])/\S+$")
+"""Brackets, and the paths of node's stack of `require`."""
 _LEFT_OUT = re.compile(r"(?:\[[^\]]*\]\n)*")
 """What a runner says before the output of a red run: packages and submodules that are not there."""
-# Python names the module, Node the package or file that it did not find.
-_MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:package|module) '([^']+)'")
 _TODO = {
-    RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
-    "environment.hosts, commands.install_env, commands.install_timeout_s)",
+    RunProblem.INSTALL_FAILED: "do what is said there, or correct the manifests, or what fetches packages "
+    "(sandbox.registries, sandbox.packages, environment.hosts, commands.install_env, commands.install_timeout_s)",
     RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
     "in environment.hosts what it fetches from",
     RunProblem.BUILD_FAILED: "correct the command in environment.build",
@@ -264,7 +269,7 @@ class BaseTrial(Value):
     """One run of the whole suite on the base commit, or what came of it without tests."""
 
     collected: int = 0
-    """Tests that could be found and loaded."""
+    """Tests that could be found and loaded; 0 where nothing can be judged by them."""
     passed: int = 0
     failed: int = 0
     """Files that could not be loaded are among them."""
@@ -290,7 +295,7 @@ class BaseTrial(Value):
     def told(self) -> str:
         """One line for people."""
         if not self.usable:
-            return f"base: nothing can be run: {self.problem}"
+            return f"base: {self._what}: {self.problem}"
         if not self.collected:
             told = f"base: no tests, its dependencies are there, in {self.seconds:.0f} s"
             return "; ".join((told, *self.ran_with))
@@ -301,12 +306,16 @@ class BaseTrial(Value):
         return told + (f"; {self.problem}" if self.problem else "") + runners
 
     @property
+    def _what(self) -> str:
+        return "not all of it can be run" if self.passed else "nothing can be run"
+
+    @property
     def refusal(self) -> str:
         """Why nothing may be paid for, with the error's end and what to do; for a trial that is not usable."""
-        lines = [line for line in self.output_end.splitlines() if line.strip()][-_TOLD_LINES:]
+        lines = [line for line in self.output_end.splitlines() if not _SAYS_NOTHING.match(line)][-_TOLD_LINES:]
         return "\n".join(
             [
-                f"nothing of the base commit can be run: {self.problem}",
+                f"the base commit: {self._what}: {self.problem}",
                 *(f"  {line}" for line in lines),
                 f"To do: {self.todo}; or begin all the same with environment.base: warn",
             ]
@@ -320,25 +329,30 @@ class TriedBase(Value):
     report: TestReport
 
 
-def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial:
+def trial_of(
+    report: TestReport, *, collected: int, seconds: float, installed: InstalledPackages | None = None
+) -> BaseTrial:
     """Returns the trial that `report`, a run of the whole suite, comes to.
 
-    `collected` is how many tests could be collected where the run itself says nothing of that, as after a timeout.
+    `collected` is how many tests could be collected after a timeout. By the `installed` packages it is told what an
+    error that comes out of one of them may be mended with.
     """
     unloaded = [case for case in report.cases if _is_unloaded(case)]
     there = max(len(report.cases) - len(unloaded), collected)
-    problem, todo, end = None, "", ""
+    problem, todo, end = None, "see that the project's tests can be run from its root folder", ""
     if report.problem is not None and report.problem is not RunProblem.NO_TESTS:
-        problem = PROBLEMS[report.problem]
-        end = report.output
-        todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
-    elif unloaded and not there:
-        left_out = _LEFT_OUT.match(report.output)
-        problem, end = "no test file can be loaded", f"{unloaded[0].message}\n{left_out[0] if left_out else ''}"
-        todo = "see that the project's tests can be run from its root folder"
-    if missing := _missing(end):
-        todo = f"name what provides {missing} in the project's manifests, or the extra or group that has it in "
-        todo += "environment.extras or environment.groups"
+        problem, end = PROBLEMS[report.problem], report.output
+        todo = _TODO.get(report.problem, todo)
+        there = 0 if report.problem is RunProblem.INTERNAL_ERROR else there
+    elif unloaded:
+        problem, left_out = _not_loaded(unloaded, there), _LEFT_OUT.match(report.output)
+        end = f"{unloaded[0].message}\n{left_out[0] if left_out else ''}"
+    elif report.cases and not report.passed and not report.failed:
+        problem, there = f"no test of {len(report.cases)} passed or failed: all are skipped", 0
+        todo, end = "see what they need to run here: they say why they are skipped", report.output
+    if problem is not None and report.problem not in _TODO:
+        said = "\n".join([*(case.message for case in unloaded), report.output])
+        todo = advice(said, installed or InstalledPackages()) or todo
     return BaseTrial(
         collected=there,
         passed=report.passed,
@@ -346,21 +360,25 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
         skipped=report.count(CaseResult.SKIPPED),
         seconds=round(seconds, 1),
         problem=problem,
-        todo=todo,
+        todo=todo if problem is not None else "",
         output_end=end[-OUTPUT_KEPT:],
         failing=tuple(sorted(report.failing_ids)[:FAILING_KEPT]),
         ran_with=report.ran_with,
     )
 
 
+def _not_loaded(unloaded: Sequence[ReportedCase], there: int) -> str:
+    """Returns how many files cannot be loaded, and what they do not find."""
+    names = missing("\n".join(case.message for case in unloaded))
+    lacking = f": {listed([f'`{name}`' for name in names], 5)} cannot be found" if names else ""
+    if not there:
+        return f"no test file can be loaded ({len(unloaded)}){lacking}"
+    return f"{counted(len(unloaded), 'test file')} cannot be loaded{lacking}"
+
+
 def _is_unloaded(case: ReportedCase) -> bool:
     """Returns whether it stands for a file that could not be loaded: pytest gives it no class, node the file's name."""
     return case.result is CaseResult.ERROR and (case.id.startswith("::") or case.name == case.file)
-
-
-def _missing(text: str) -> str:
-    found: Sequence[tuple[str, str]] = _MISSING.findall(text)
-    return ", ".join(dict.fromkeys(f"`{python or node}`" for python, node in found))
 
 
 LEFT_OUT = "was left out"

@@ -65,7 +65,10 @@ def _distribution(one: Distribution) -> Installed:
             asked = Requirement(line)
             (extras if "extra" in str(asked.marker) else requires).add(str(canonicalize_name(asked.name)))
     return Installed(
-        modules=tuple(sorted(_modules(one))), requires=tuple(sorted(requires)), extras=tuple(sorted(extras - requires))
+        modules=tuple(sorted(_modules(one))),
+        requires=tuple(sorted(requires)),
+        extras=tuple(sorted(extras - requires)),
+        version=one.version,
     )
 
 
@@ -98,7 +101,7 @@ def _package(folder: Path) -> Installed:
         if (folder / "package.json").stat().st_size <= _MOST_BYTES:
             told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
             requires, extras = _names(told, ("dependencies",)), _names(told, _OPTIONAL)
-            return Installed(requires=requires, extras=extras)
+            return Installed(requires=requires, extras=extras, version=str(told.get("version", "")))
     return Installed()
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from orchestrator.core.errors import ConfigError
 
@@ -96,11 +96,31 @@ def chosen_interpreter(asked: str, path: str) -> Interpreter:
 
 
 def fitting_interpreter(requires: str, path: str) -> Interpreter | None:
-    """Returns an interpreter that `requires-python` allows, ours if possible; None when none is installed."""
+    """Returns an interpreter that `requires-python` allows, ours if possible; None when none is installed.
+
+    Raises ConfigError when all that are installed are too old: what is for newer ones cannot run. Where they are too
+    new it may: many manifests exclude what nobody had tried.
+    """
     if our_interpreter().fits(requires):
         return our_interpreter()
     fitting = [one for one in installed(path) if one.usable and one.fits(requires)]
+    if not fitting and _asks_for_newer(requires, max(one.number for one in installed(path))):
+        there = ", ".join(sorted({str(one.number) for one in installed(path)}, key=Version))
+        raise ConfigError(
+            f"the project is for Python {requires} (requires-python), and there are {there}: install one that fits "
+            "(`uv python install`), or name one in environment.python"
+        )
     return max(fitting, key=lambda one: one.number, default=None)
+
+
+def _asks_for_newer(requires: str, number: Version) -> bool:
+    with suppress(InvalidSpecifier, InvalidVersion):  # the installer reports it
+        lowest = (one for one in SpecifierSet(requires) if one.operator in {">=", ">", "~=", "==", "==="})
+        return any(
+            not one.contains(number) and Version(one.version.removesuffix(".*")) >= Version(number.base_version)
+            for one in lowest
+        )
+    return False
 
 
 def installed(path: str) -> tuple[Interpreter, ...]:

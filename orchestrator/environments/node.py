@@ -84,7 +84,9 @@ class NodeEnvironments:
             problem = f"`{' '.join(INSTALLS[wanted.manager][:2])}` could not install the packages ({how})."
             return NodePackages(problem=problem, output=layer.output)
         notes = await asyncio.to_thread(notes_on, layer)
-        told = "\n".join([*wanted.left_out, *notes.told])
+        ignored = wanted.manager != "npm" and "NPM_CONFIG_BEFORE" in env
+        newest = [f"{wanted.manager} knows nothing of environment.exclude_newer"] if ignored else []
+        told = "\n".join([*wanted.left_out, *newest, *notes.told])
         return NodePackages(modules=layer / MODULES, key=layer.name, failed=notes.failed, note=told)
 
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:

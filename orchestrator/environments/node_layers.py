@@ -365,9 +365,9 @@ def _finish(scratch: Path, wanted: NodeRequirements, notes: Notes) -> None:
 
 
 def _digest(wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str) -> str:
-    """Returns a digest of the requirements, the allowed scripts, the registries, and the version of node."""
+    """Returns a digest of the requirements, allowed scripts, registries, the newest day, and the version of node."""
     asked = wanted.model_dump(mode="json", include={"manager", "files", "members"})
-    registries = {name: value for name, value in env.items() if name.lower().endswith("registry")}
+    registries = {name: value for name, value in env.items() if name.lower().endswith(("registry", "before"))}
     content = [
         _NOTES,
         asked,

@@ -4,7 +4,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
@@ -80,15 +80,18 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
     except ValueError as error:
         return NodeRequirements(wanted=True, refusals=(f"{MANIFEST}: {error}",))
     lock = next((name for name in _LOCKS if name in names), "")
-    stated = re.search(r'"packageManager"\s*:\s*"(npm|pnpm|yarn)\b', read(MANIFEST) or "")
+    manifest_text = read(MANIFEST) or ""
+    stated = re.search(r'"packageManager"\s*:\s*"(npm|pnpm|yarn)\b', manifest_text)
     own = stated[1] if stated is not None else _LOCKS.get(lock, "npm")
-    told, manager = list[str](), own if own in managers else "npm"
+    told, manager, absent = list[str](), own if own in managers else "npm", f"{own} is not installed here"
+    if newer := _newer_yarn(manifest_text, names, lock, read(lock) if lock else None):
+        own, manager, absent = newer, "npm", f"{newer} is not run here, only yarn 1"
     text = read(lock) if _LOCKS.get(lock) in {manager, "yarn" if manager == "npm" else ""} else None
     if lock and (not text or (manager != own and _NEW_YARN in text)):
         text = None
-        told.append(f"{lock}: its versions were ignored, because {own} is not installed here")
+        told.append(f"{lock}: its versions were ignored, because {absent}")
     elif own != manager:
-        told.append(f"{own} is not installed here: npm installed the packages")
+        told.append(f"{absent}: npm installed the packages")
     workspace = _workspace(read(_WORKSPACE)) if _WORKSPACE in names else {}
     folders = _members(root, manifest, workspace)
     manifests, waiting = {"": manifest}, ["", *folders]
@@ -120,6 +123,15 @@ def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeReq
         members=members,
         left_out=tuple(dict.fromkeys(told)),
     )
+
+
+def _newer_yarn(manifest: str, names: Collection[str], lock: str, text: str | None) -> str:
+    """Returns which yarn the project is installed with where that is 2 or newer, else ""."""
+    stated = re.search(r'"packageManager"\s*:\s*"(\w+)@(\d*)', manifest)
+    if stated is not None and (stated[1] != "yarn" or stated[2]):
+        return f"yarn {stated[2]}" if stated[1] == "yarn" and stated[2] not in {"0", "1"} else ""
+    is_newer = ".yarnrc.yml" in names if lock in {"", "yarn.lock"} else False
+    return "yarn 2 or newer" if is_newer or _NEW_YARN in (text or "") else ""
 
 
 def _manifest(text: str | None) -> dict[str, Any]:

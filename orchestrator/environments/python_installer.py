@@ -67,7 +67,8 @@ class Installer:
     def older(self, names: Iterable[str], days: int) -> list[str]:
         """Returns options that restrict these packages to versions uploaded at least `days` ago, if the index knows
         when."""
-        until = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=days)
+        until = str(datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=days))
+        until = min(filter(None, (until, self._variables.get("PIP_UPLOADED_PRIOR_TO"))))
         return [word for name in names for word in ("--exclude-newer-package", f"{name}={until}")]
 
     def environment(self) -> dict[str, str]:

@@ -150,8 +150,9 @@ class PythonLayers:
         if wanted.lines and not (fetched := await self._fetch(attempt, env, scripts, *attempt.words)).ok:
             return _failure("The dependencies could not be installed", fetched)
         if wanted.runner:
-            # Our own version of pytest, unless the project names one or has another interpreter.
-            runner = _PYTEST if wanted.python is not None or _names_pytest(wanted) else _own_pytest()
+            # Our own version of pytest, unless the project names one, has another interpreter, or takes older releases.
+            other = wanted.python is not None or _names_pytest(wanted) or "UV_EXCLUDE_NEWER" in env
+            runner = _PYTEST if other else _own_pytest()
             if not await asyncio.to_thread(_has, scratch, _PYTEST):
                 added = await self._fetch(attempt, env, NOTHING, runner)
                 if not added.ok:

@@ -27,7 +27,7 @@ _SECRET = re.compile(r"npm_config_(//.+/):(_authToken|_auth|username|_password)"
 
 
 def npm_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Registries, certificates, proxies and credentials of the user's `.npmrc`. Blocks.
+    """Registries, certificates, proxies and credentials of the user's `.npmrc`, and the newest day. Blocks.
 
     An `.npmrc` that cannot be read says nothing, as for npm.
     """
@@ -36,7 +36,8 @@ def npm_variables(variables: Mapping[str, str]) -> dict[str, str]:
         lines = Path(place).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         lines = []
-    found = {"NPM_CONFIG_REGISTRY": REGISTRY}
+    before = variables.get("NPM_CONFIG_BEFORE")
+    found = {"NPM_CONFIG_REGISTRY": REGISTRY, **({"NPM_CONFIG_BEFORE": before} if before else {})}
     for line in lines:
         name, _, value = (word.strip() for word in line.partition("="))
         if _TAKEN.fullmatch(name):

@@ -1,5 +1,6 @@
 """Parts of the settings: sandbox, environment, daemon, remotes, retention, analysis."""
 
+import datetime
 import re
 from typing import Annotated, Literal
 
@@ -73,6 +74,8 @@ class EnvironmentSettings(Section):
     """Extras of the project that its tests need; empty: those that its manifests name for tests."""
     groups: tuple[str, ...] | None = None
     """The same of dependency groups (PEP 735, and those of poetry, pdm and uv)."""
+    exclude_newer: datetime.date | None = None
+    """The day after whose end nothing that was released counts, for uv and npm; empty: the newest releases do."""
     env: dict[Annotated[str, Field(pattern=_VARIABLE)], str] = Field(default_factory=dict)
     """Variables that every command, test and build of the project gets."""
     base: Literal["require", "warn", "skip"] = "require"

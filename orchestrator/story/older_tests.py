@@ -109,7 +109,7 @@ def holds_tests(files: Collection[str]) -> bool:
     return any(is_test_file(path) for path in files)
 
 
-_NOTHING_TO_COLLECT = frozenset(
+_NOT_SET_UP = frozenset(
     {
         RunProblem.INSTALL_FAILED,
         RunProblem.SETUP_FAILED,
@@ -128,6 +128,8 @@ def holds_something(files: Collection[str]) -> bool:
 async def try_base(workspace: Workspace, runner: SuiteRunner, *, key: str, timeout_s: float) -> TriedBase:
     """Runs the whole suite on the sprint's base commit; after `timeout_s` only checks that tests can be collected.
 
+    A run in which no test passed or failed, as of a runner that crashes, makes the trial unusable.
+
     Without tests, checks that the dependencies can be installed. `key` names the environment.
     """
 
@@ -141,9 +143,12 @@ async def try_base(workspace: Workspace, runner: SuiteRunner, *, key: str, timeo
             if not made.ok:
                 report = TestReport(problem=RunProblem.INSTALL_FAILED, output=made.output)
             seconds = time.monotonic() - began
-        elif report.problem is not None and not report.cases and report.problem not in _NOTHING_TO_COLLECT:
+        elif report.problem is RunProblem.TIMEOUT and not report.cases:
             collected = await runner.collect(folder, key=key)
         trial = trial_of(report, collected=collected, seconds=seconds)
+        if trial.problem is not None and report.problem not in _NOT_SET_UP:
+            installed = await runner.installed(folder, {}, ())
+            trial = trial_of(report, collected=collected, seconds=seconds, installed=installed)
         return TriedBase(trial=trial, report=report.model_copy(update={"output": report.output[-OUTPUT_KEPT:]}))
 
     return await workspace.base_tree(work)

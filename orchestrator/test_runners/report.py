@@ -150,6 +150,8 @@ def _derived(dotted: str) -> str:
 
 _NOTHING_COLLECTED = 5
 """With this exit code pytest says that no test was run, whatever stands in the report."""
+_INTERNAL_ERROR = 3
+"""With this one, that it or a plugin crashed: tests that it had not come to are not in the report."""
 _LIMITS = {
     "timeout": RunProblem.TIMEOUT,
     "memory": RunProblem.MEMORY_LIMIT,
@@ -183,6 +185,9 @@ def judged(
         return reported(result, problem, cases or (), f"ended by the limit on {result.limit}")
     if cases is None:
         return reported(result, RunProblem.NO_REPORT, trouble=trouble)
+    if runner == PYTEST and result.exit_code == _INTERNAL_ERROR:
+        tests = tuple(case for case in cases if case.id != "::".join(_INTERNAL))
+        return reported(result, RunProblem.INTERNAL_ERROR, tests, "pytest ended by an INTERNALERROR")
     if not cases or (runner == PYTEST and result.exit_code == _NOTHING_COLLECTED):
         return reported(result, RunProblem.NO_TESTS, cases, "no test was run")
     failed = any(case.result in {CaseResult.FAILED, CaseResult.ERROR} for case in cases)

@@ -55,7 +55,9 @@ def test_a_base_of_which_nothing_can_be_loaded_ends_a_run_before_a_call_and_a_be
 def test_with_warn_it_is_only_told_and_with_skip_not_tried(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", BROKEN)
     warned = sprint(tmp_path / "warn", repo, "environment.base=warn", answered=False)
-    assert named(warned, "base_tried") == ["base: nothing can be run: no test file can be loaded"]
+    assert named(warned, "base_tried") == [
+        "base: nothing can be run: no test file can be loaded (1): `nosuch_package` cannot be found"
+    ]
     assert named(warned, "turn_started")
     skipped = sprint(tmp_path / "skip", repo, "environment.base=skip", answered=False)
     assert named(skipped, "base_tried") == []

@@ -67,7 +67,8 @@ def test_a_project_that_excludes_ours_gets_one_that_it_allows(path: str) -> None
     assert found is not None
     assert str(found.number) == "3.98.2"
     assert fitting_interpreter("<3.11", path) is None, "one is there, and it is too old for us"
-    assert fitting_interpreter(">=4", path) is None
+    with pytest.raises(ConfigError, match=r"the project is for Python >=4 .* and there are 3.*environment.python"):
+        fitting_interpreter(">=4", path)
 
 
 async def test_packages_project_and_commands_are_the_other_pythons(tmp_path: Path) -> None:
