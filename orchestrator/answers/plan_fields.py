@@ -9,7 +9,8 @@ from orchestrator.answers.paths import NOTHING
 
 # `Task 2`, `#2`, `T002`, `Tasks 1-3`.
 _TASK = re.compile(
-    r"(?P<word>tasks?\s+|t(?=\d))?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*[#T]?(?P<to>\d+))?(?P<rest>.*)",
+    r"(?P<word>tasks?\s+|t-?(?=\d))?#?(?P<from>\d+(?:\.\d+){0,3}(?:[a-z](?![\w]))?)"
+    r"(?:\s*(?:[-–—]|to|through)\s*(?:#|T-?)?(?P<to>\d+))?(?P<rest>.*)",
     re.IGNORECASE,
 )
 _BEHIND_NUMBER = frozenset({"", " ", ":", "–", "—", "-"})
@@ -48,9 +49,9 @@ def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
 
 def _numbers(match: re.Match[str]) -> list[str]:
     first, last = match["from"], match["to"]
-    if last is not None and "." not in first and 0 <= int(last) - int(first) <= MAX_RANGE:
+    if last is not None and first.isdigit() and 0 <= int(last) - int(first) <= MAX_RANGE:
         return [str(number) for number in range(int(first), int(last) + 1)]
-    return [".".join(str(int(part)) for part in first.split(".")), *([last] if last else [])]
+    return [".".join(part.lstrip("0") or "0" for part in first.lower().split(".")), *([last] if last else [])]
 
 
 _NEEDS = re.compile(r"\(\s*(?:depends|dependent) on:?\s+([^()]*)\)", re.IGNORECASE)
@@ -128,7 +129,7 @@ _OFTEN_FILES = frozenset({"add", "adds", "added", "update", "updates", "updated"
 """Words of keys that often speak of files, and of other things too."""
 _AROUND_FILES = frozenset({"file", "files", "to", "be", "and", "or", "new", "existing"})
 _BOUNDS = frozenset({"architecture", "steps"})
-_BOX = re.compile(r"^\[[ xX]\]\s+")
+_BOX = re.compile(r"^\[(?:[xX\u2713\u2714 ]|[^\w\s\[\]])?\](?!\()\s+")
 """The box that is ticked when a step is done."""
 _SIDE_BY_SIDE = re.compile(r"\s\|\s(?=\*\*\w)")
 _WORDS = re.compile(r"[^\W_]+")

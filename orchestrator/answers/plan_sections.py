@@ -20,10 +20,17 @@ _ORDINAL = r"[a-z]\b|[ivx]+\b|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|ei
 _NEARLY = re.compile(rf"(?P<marks>[^\w<]*(?:\[x?\]\s*)?)task(?:\s*[:#\d]|\s+(?:{_ORDINAL}))", re.IGNORECASE)
 _UNSPACED = re.compile(r"#{1,6}task\s*\d", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*task\s+\d[^\n]*", re.IGNORECASE)
-# Behind the box of a task that may be left out some tools set a star.
-_BOX = re.compile(r"\[(?P<done>[ xX])\]\*?\s+(?P<rest>.*)")
-# `T001`, `1.2`, `3.`: what a box or a heading is called. `3 retries` is no number of a task.
-_CALLED = re.compile(r"\**(?P<id>T(?P<t>\d{1,6})|\d{1,6}\.\d{1,6}|\d{1,6}(?=[.):]))\b[.):]*\**(?:\s+|$)(?P<rest>.*)")
+# Behind the box of a task that may be left out some tools set a star. Other signs than x say that it is begun, put off
+# or left out: not that it is done.
+BOX = re.compile(r"\[[ ]?(?P<done>[xX\u2713\u2714]|[^\w\s\[\]]?)[ ]?\](?!\()\*?\s*(?P<rest>.*)")
+"""`[ ]`, `[x]`, `[-]`, `[~]`, `[]`, and what stands behind."""
+# `T001`, `T003a`, `T-004`, `1.2`, `3.`: what a box or a heading is called. `3 retries` is no number of a task.
+_CALLED = re.compile(
+    r"\**(?P<id>T-?(?P<t>\d{1,6}[a-z]?)|\d{1,6}(?:\.\d{1,6}){1,3}[a-z]?|\d{1,6}[a-z]?(?=[.):]))\b[.):]*\**(?:\s+|$)"
+    r"(?P<rest>.*)"
+)
+_LIKE_A_TASK = re.compile(r"\**(?:T|task)[-_ #]?\d", re.IGNORECASE)
+"""What a box is called that nobody can read for certain."""
 _STEP = re.compile(r"(?:step|phase)\s+#?(?P<number>\d{1,6})\b(?P<rest>.*)", re.IGNORECASE)
 # `[P] [US1]` before what a box says, and no link.
 _TAGS = re.compile(r"(?:\[[\w-]{1,12}\](?!\()\s*)+")
@@ -60,7 +67,7 @@ def number_and_title(block: Block, level: int) -> tuple[str, str] | None:
 
 
 def _number(text: str) -> str:
-    return ".".join(str(int(part)) for part in text.split("."))
+    return ".".join(part.lstrip("0") or "0" for part in text.lower().split("."))
 
 
 def _title(text: str) -> str:
@@ -89,6 +96,7 @@ def parts_of(blocks: Sequence[Block]) -> Parts:
     headed = bool(begun)
     if not headed and not nearly:
         begun, level = _listed(blocks)
+        nearly = [block for at, block in enumerate(blocks) if at not in begun and begun and _is_unread_box(block)]
     parts = Parts([], [], [], nearly, headed)
     below = parts.outside
     for at, block in enumerate(blocks):
@@ -102,7 +110,34 @@ def parts_of(blocks: Sequence[Block]) -> Parts:
         else:
             below.append(block)
     parts.ends.extend([0] * (len(parts.sections) - len(parts.ends)))
+    if not headed:
+        parts.sections[:] = [_without_done(section) for section in parts.sections]
     return parts
+
+
+def is_ticked(box: re.Match[str]) -> bool:
+    """Returns whether a box says that what stands behind it is done."""
+    return box["done"] in {"x", "X", "\u2713", "\u2714"}
+
+
+def _is_unread_box(block: Block) -> bool:
+    box = BOX.match(block.text) if _is_item(block) else None
+    return box is not None and _LIKE_A_TASK.match(box["rest"]) is not None
+
+
+def _without_done(section: Section) -> Section:
+    """Returns a task without those boxes below it that are ticked: it is done when none of them is open."""
+    boxes = [BOX.match(block.text) if block.kind == "item" else None for block in section.blocks]
+    if all(box is None or is_ticked(box) for box in boxes):
+        return section
+    kept: list[Block] = []
+    skipped = 0
+    for block, box in zip(section.blocks, boxes, strict=True):
+        if block.kind == "item" and (not skipped or block.depth <= skipped):
+            skipped = block.depth if box is not None and is_ticked(box) else 0
+        if not skipped:
+            kept.append(block)
+    return section._replace(blocks=kept, done=False)
 
 
 def _headed(blocks: Sequence[Block]) -> tuple[dict[int, Section], int]:
@@ -131,18 +166,18 @@ def _listed(blocks: Sequence[Block]) -> tuple[dict[int, Section], int]:
 
 def _boxed(block: Block) -> Section | None:
     """`- [ ] T001 [P] [US1] Words`, `- [ ] 1.2 Words`, `- [ ] 3. Words`."""
-    box = _BOX.match(block.text) if _is_item(block) else None
+    box = BOX.match(block.text) if _is_item(block) else None
     called = _CALLED.match(box["rest"]) if box else None
     if box is None or called is None:
         return None
-    section = _of_item(block, called["rest"], done=box["done"] != " ")
+    section = _of_item(block, called["rest"], done=is_ticked(box))
     return section._replace(number=_number(called["t"] or called["id"]), label=called["id"] if called["t"] else "")
 
 
 def _box(block: Block) -> Section | None:
     """`- [ ] Words`."""
-    box = _BOX.match(block.text) if _is_item(block) else None
-    return _of_item(block, box["rest"], done=box["done"] != " ") if box else None
+    box = BOX.match(block.text) if _is_item(block) else None
+    return _of_item(block, box["rest"], done=is_ticked(box)) if box else None
 
 
 def _numbered(block: Block) -> Section | None:

@@ -208,7 +208,7 @@ def _has_tests(code: str, path: str) -> bool:
 
 def _is_read(path: str) -> bool:
     """Returns whether a file is no task's to write: a text among the tests, as a feature's own documents in specs/."""
-    return is_test_file(path) and suffix_of(path) in {".md", ".mdx", ".rst", ".txt"}
+    return (is_test_file(path) or path.startswith("specs/")) and suffix_of(path) in {".md", ".mdx", ".rst", ".txt"}
 
 
 def _is_heading(line: str) -> bool:

@@ -22,7 +22,6 @@ from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.dry_run import JudgedTasks
 from orchestrator.story.planning import judge_given, read_by_rules
 
-MAX_FILES = 50_000  # a larger folder is not a source tree
 MAX_BYTES = 400_000  # a source that is longer is generated
 LEFT_OUT = (
     ".hg", ".svn", ".orchestrator/", "node_modules/", "__pycache__/", ".venv/", "venv/", "site-packages/",
@@ -35,7 +34,7 @@ LEFT_OUT = (
 async def project_files(
     folder: Path, ignore: Sequence[str] = (), *, tracked: bool = True, alone: bool = False
 ) -> tuple[str, ...]:
-    """Returns the sorted relative paths of the project's files and links, at most MAX_FILES.
+    """Returns the sorted relative paths of the project's files and links.
 
     They are those that git has, and others that no rule leaves out; of a folder that is no repository all that are not
     LEFT_OUT. Without `tracked` the rules count wherever they stand, also for files that git has, and links stay out.
@@ -63,7 +62,7 @@ async def project_files(
         names |= {inner + path for path in await project_files(folder / inner, ignore, tracked=tracked)}
     if not tracked:
         names = await asyncio.to_thread(_plain_ones, folder, names)
-    return tuple(sorted(names)[:MAX_FILES])
+    return tuple(sorted(names))
 
 
 def _rules_of(folder: Path, tracked: bool, alone: bool) -> tuple[Path | None, list[str]]:

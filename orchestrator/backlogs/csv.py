@@ -14,18 +14,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.backlogs.rows import ReadRows, Row, count_lines, decoded, missing_id, read_source, unusable
-from orchestrator.backlogs.tree import field_name, hint_fields
+from orchestrator.backlogs.tree import CRITERIA, JOINED, RUN_FIELDS, field_name, hint_fields
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.value import parse_criteria
 from orchestrator.files.atomic_file import commit, is_read_only, remove_leftovers, stage
 
 BOM = b"\xef\xbb\xbf"
 # Possessive: a long cell without its closing quote must not be tried again from every place.
-_CELL = re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^,\r\n]*+)|[^,\r\n]*+')
+_CELLS = {
+    mark: re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^%b\r\n]*+)|[^%b\r\n]*+' % (mark, mark))
+    for mark in (b",", b";", b"\t", b"|")
+}
+"""By what stands between cells."""
+_NAMED_MARK = re.compile(rb'"?sep=(?P<mark>[,;\t|])"?[ \t,;]*(?:\r\n|\r|\n)', re.IGNORECASE)
+"""The first line of a file that Excel wrote to be opened by itself."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 # Blanks at the ends are lost without quotes by some spreadsheets.
-_NEEDS_QUOTES = re.compile(r'[",\r\n]|\A\s|\s\Z')
+_NEEDS_QUOTES = re.compile(r'["\r\n]|\A\s|\s\Z')
 
 
 class CsvCell(NamedTuple):
@@ -49,20 +56,21 @@ def _fold(text: str) -> str:
     return text.replace('""', '"')
 
 
-def _rendered(value: str, quoted: bool) -> bytes:
+def _rendered(value: str, mark: bytes, *, quoted: bool) -> bytes:
     """A cell's bytes. NUL would make the file unreadable and a lone surrogate cannot be stored: both are replaced."""
     text = value.replace("\0", "")
-    if quoted or _NEEDS_QUOTES.search(text):
+    if quoted or mark.decode() in text or _NEEDS_QUOTES.search(text):
         text = '"' + text.replace('"', '""') + '"'
     return text.encode("utf-8", "replace")
 
 
 class CsvTable:
-    """A parsed file. `rows` holds every record, the header and blank lines included."""
+    """A parsed file. `rows` holds every record, the header and blank lines included; `mark` stands between cells."""
 
-    def __init__(self, data: bytes, rows: tuple[CsvRow, ...]) -> None:
+    def __init__(self, data: bytes, rows: tuple[CsvRow, ...], mark: bytes) -> None:
         self.data = data
         self.rows = rows
+        self.mark = mark
 
     def text(self, cell: CsvCell) -> str:
         """Returns the value of one cell, as a spreadsheet shows it."""
@@ -92,7 +100,7 @@ class CsvTable:
                 beyond.setdefault(number, {})[column] = value
             elif self.text(cells[column]) != value:
                 cell = cells[column]
-                patches.append((cell.start, cell.end, _rendered(value, cell.closing >= 0)))
+                patches.append((cell.start, cell.end, _rendered(value, self.mark, quoted=cell.closing >= 0)))
         for number, values in beyond.items():
             patches += self._grown(self.rows[number], values)
         # Sorted stably: a growth stands behind the replacement of the row's last cell, at the same end.
@@ -103,14 +111,15 @@ class CsvTable:
             position = end
         return b"".join([*pieces, self.data[position:]])
 
-    @staticmethod
-    def _grown(row: CsvRow, values: Mapping[int, str]) -> list[tuple[int, int, bytes]]:
+    def _grown(self, row: CsvRow, values: Mapping[int, str]) -> list[tuple[int, int, bytes]]:
         if not any(values.values()):
             return []
         last = max(column for column, value in values.items() if value)
-        added = [_rendered(values.get(column, ""), False) for column in range(len(row.cells), last + 1)]
+        added = [
+            _rendered(values.get(column, ""), self.mark, quoted=False) for column in range(len(row.cells), last + 1)
+        ]
         end = row.cells[-1].end
-        return [(end, end, b"".join(b"," + cell for cell in added))]
+        return [(end, end, b"".join(self.mark + cell for cell in added))]
 
 
 def _unterminated(source: str, line: int) -> BacklogError:
@@ -119,11 +128,11 @@ def _unterminated(source: str, line: int) -> BacklogError:
     return unusable("backlog.unterminated_quote", message, source, fix=fix, line=line)
 
 
-def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[CsvCell, ...], int, int]:
+def _record(data: bytes, position: int, line: int, source: str, mark: bytes) -> tuple[tuple[CsvCell, ...], int, int]:
     """Returns the cells of the record at `position`, the offset of its end, and the line that end stands on."""
     cells: list[CsvCell] = []
     while True:
-        match = _CELL.match(data, position)
+        match = _CELLS[mark].match(data, position)
         assert match is not None  # the pattern also matches nothing
         closing = match.end("quoted")
         if closing >= 0:
@@ -132,28 +141,44 @@ def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[C
             raise _unterminated(source, line)
         cells.append(CsvCell(position, match.end(), closing))
         position = match.end()
-        if data[position : position + 1] != b",":
+        if data[position : position + 1] != mark:
             return tuple(cells), position, line
         position += 1
 
 
+def _mark_of(data: bytes, start: int) -> tuple[bytes, int]:
+    """Returns what stands between cells, and where the first record begins: as `sep=;` says, else as the header has it.
+
+    Of a header without a comma outside of quotes it is the semicolon, tab or bar that stands in it most often.
+    """
+    if named := _NAMED_MARK.match(data, start):
+        return named["mark"], named.end()
+    begun = re.compile(rb"[\s\x00]*").match(data, start)
+    line = _LINE_END.split(data[begun.end() if begun else start :], maxsplit=1)[0]
+    bare = re.sub(rb'"[^"]*+"', b"", line)
+    return max(_CELLS, key=lambda mark: bare.count(mark) if bare.count(b",") == 0 else mark == b","), start
+
+
 def parse_csv(data: bytes, source: str) -> CsvTable:
-    """Split UTF-8 bytes into records: comma separated, `"` quoted, any mix of line ends, BOM or none.
+    """Split UTF-8 bytes into records: separated by commas, or as `_mark_of` says; `"` quoted, any line ends, BOM or
+    none.
 
     Raises BacklogError naming `source`, line and byte when the text is not UTF-8 or a quote stays open.
     """
     decoded(data, source)
     position = len(BOM) if data.startswith(BOM) else 0
-    line = 1
+    mark, first = _mark_of(data, position)
+    line = 1 + count_lines(data, position, first)
+    position = first
     rows: list[CsvRow] = []
     while position < len(data):
-        cells, position, last_line = _record(data, position, line, source)
+        cells, position, last_line = _record(data, position, line, source, mark)
         rows.append(CsvRow(line, cells))
         end = _LINE_END.match(data, position)
         if end is not None:
             position = end.end()
         line = last_line + 1
-    return CsvTable(data, tuple(rows))
+    return CsvTable(data, tuple(rows), mark)
 
 
 REQUIRED = ("Story_ID", "Title")
@@ -175,14 +200,16 @@ class Sheet:
         for number, name in enumerate(self.names):
             if name:
                 self.columns.setdefault(name.lower(), number)
-        for number, name in enumerate(self.names):  # after those that are named as we write them
+        self._meant: dict[str, list[int]] = {}
+        for number, name in enumerate(self.names):
             if column := field_name(name):
-                self.columns.setdefault(column, number)
+                self._meant.setdefault(column, []).append(number)
+                self.columns.setdefault(column, number)  # after those that are named as we write them
         self._check_header()
         if len(filled) == 1:
             message = f"{source} has a header and no rows"
             raise unusable("backlog.no_rows", message, source, fix="write one row per story")
-        self._filled = [(Row(number, row.line, self._cells(values)), row, values) for number, row, values in filled[1:]]
+        self._filled = [(self._row(number, row, values), row, values) for number, row, values in filled[1:]]
 
     def _check_header(self) -> None:
         missing = [name for name in REQUIRED if name.lower() not in self.columns]
@@ -197,19 +224,33 @@ class Sheet:
         """Every row below the header that is not blank, in file order."""
         return [row for row, _, _ in self._filled]
 
-    def _cells(self, values: Sequence[str]) -> dict[str, str]:
-        return {name: values[column] for name, column in self.columns.items() if column < len(values)}
+    def _row(self, number: int, record: CsvRow, values: Sequence[str]) -> Row:
+        """The row: of several columns that mean the same, those that are filled count."""
+        cells = {name: values[column] for name, column in self.columns.items() if column < len(values)}
+        criteria = None
+        for column, numbers in self._meant.items():
+            if len(numbers) < 2 or column in RUN_FIELDS:
+                continue
+            told = list(dict.fromkeys(values[one] for one in numbers if one < len(values) and values[one].strip()))
+            if column == CRITERIA and len(told) > 1:
+                criteria = tuple(dict.fromkeys(one for text in told for one in parse_criteria(text)))
+            if column in JOINED or column == CRITERIA:
+                cells[column] = "\n".join(told)
+            elif not cells.get(column, "").strip() and told:
+                cells[column] = told[0]
+        return Row(number, record.line, cells, criteria)
 
     def shape_findings(self) -> list[Finding]:
         """What is wrong with the form of header and rows."""
         found: list[Finding] = []
-        seen: set[str] = set()
-        for name in filter(None, self.names):
-            if name.lower() in seen:
-                where = Where(file=self.source, line=self._header.line, field=name)
-                message = f"the header names {name} twice; the first column counts"
-                found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
-            seen.add(name.lower())
+        for column, numbers in self._meant.items():
+            if len(numbers) > 1 and column != "finished":
+                names = " and ".join(dict.fromkeys(self.names[one] for one in numbers))
+                joined = column in JOINED or column == CRITERIA
+                how = "what is filled counts, joined" if joined else "the first that is filled counts"
+                where = Where(file=self.source, line=self._header.line, field=self.names[numbers[0]])
+                message = f"the header names {column} {len(numbers)} times ({names}); {how}"
+                found.append(minor("backlog.column_twice", message, where=where, fix="keep one of them"))
         found += hint_fields(dict.fromkeys(filter(None, self.names), self._header.line), self.source)
         for row, record, values in self._filled:
             found += self._row_findings(row, record, values)

@@ -21,21 +21,24 @@ from orchestrator.backlogs.tree import (
     Scalar,
     TreeParser,
     field_name,
+    heading_field,
+    hint_fields,
     parse_json,
     parse_yaml,
     story_row,
     story_rows,
+    unread_of,
 )
 from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding
 from orchestrator.core.ports import Backlog
 from orchestrator.core.story import BacklogContent
+from orchestrator.core.value import without_comments
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
 _MARKDOWN = MarkdownIt("commonmark").disable("inline")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FIX = "begin the file with a line `---`, then `id: …`, `title: …`, and a line `---`"
 
 
@@ -66,9 +69,9 @@ def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, li
     named = any(field_name(name.text) == "title" for name, _ in front.pairs)
     # A heading such as `# Notes` is the title where nothing else is.
     title = None if named else next((one for one in sections if one.level == 1), None)
-    fields = [one for one in sections if one is not title and field_name(one.heading) is not None]
+    fields = [one for one in sections if one is not title and heading_field(one.heading) is not None]
     pairs: list[tuple[Scalar, Node]] = list(front.pairs)
-    pairs += [(Scalar(one.line, one.heading), Scalar(one.line, one.body)) for one in fields]
+    pairs += [(Scalar(one.line, heading_field(one.heading) or ""), Scalar(one.line, one.body)) for one in fields]
     stem = file.rsplit(".", 1)[0]
     row, found = story_row(Fields(1, tuple(pairs)), source, number=number, file=file, defaults=[("story_id", stem)])
     cells = dict(row.cells)
@@ -77,7 +80,7 @@ def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, li
     first = next((one for one in sections if one.level == 1), None)
     for one in sections:
         # What a person wrote into a story is told, wherever it stands.
-        body = _COMMENT.sub("", one.body).strip("\n")
+        body = without_comments(one.body).strip("\n")
         if one not in fields and body.strip():
             at_top = one is first or not one.level
             name, text = ("description", body) if at_top else ("notes", f"{one.heading}:\n{body}")
@@ -166,7 +169,8 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
         shown = [error.message for error in broken[:_MAX_BROKEN]]
         more = [f"… and {len(broken) - _MAX_BROKEN} more files"] if len(broken) > _MAX_BROKEN else []
         raise BacklogError("\n".join([*shown, *more]), findings=[f for error in broken for f in error.findings])
-    return ReadRows([row for row, _ in read], [finding for _, found in read for finding in found])
+    rows = [row for row, _ in read]
+    return ReadRows(rows, [*(one for _, found in read for one in found), *hint_fields(unread_of(rows), source)])
 
 
 def _expect_inside(file: Path, folder: Path, place: str) -> None:

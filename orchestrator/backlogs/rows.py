@@ -8,7 +8,7 @@ from typing import NamedTuple
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, minor
 from orchestrator.core.story import IdIndex, Priority, Story, is_yes, parse_dependencies, priority_of
-from orchestrator.core.value import Value, parse_criteria
+from orchestrator.core.value import Value, counted, criteria_below, listed, parse_criteria
 
 TEXT_FIELDS = (
     "user_story",
@@ -24,6 +24,7 @@ TEXT_FIELDS = (
 COMMON_NAMES = {"user_story": "story", "functional_requirements": "description"}
 """Field of Story → the name that other tools give to such text; read after the field's own column."""
 
+_MAX_NAMED = 10
 Overlay = Callable[[str, str, str], str]
 """(story id, lower-case column name, the file's cell) → the value that counts."""
 
@@ -47,6 +48,8 @@ class Row(NamedTuple):
     """Acceptance criteria that were given as a list; None when the cell's text has to be split."""
     file: str = ""
     """Name of the row's own file, where the backlog is a folder."""
+    unread: Mapping[str, int] = {}
+    """Names of its own that are no field, with their lines."""
 
     @property
     def story_id(self) -> str:
@@ -128,7 +131,7 @@ def build_stories(
     marked = {row.story_id for row in rows if is_yes(row.cells.get("foundation", ""))} or {rules.foundation}
     configured = {index.find(closer) or closer: closed for closer, closed in rules.closes.items()}
     stories: list[Story] = []
-    found: list[Finding] = []
+    found: list[Finding] = _told_finished(rows, overlay, source)
     for row in rows:
         priority_text = row.cells.get("priority", "")
         priority = priority_of(priority_text)
@@ -171,16 +174,59 @@ def _unknown_closers(configured: Mapping[str, Sequence[str]], index: IdIndex) ->
     ]
 
 
+_FINISHED = frozenset(
+    {"done", "closed", "complete", "completed", "finished", "accepted", "resolved", "released", "merged", "shipped"}
+    | {"delivered", "deployed", "canceled", "cancelled", "wontdo", "wontfix", "duplicate", "obsolete", "rejected"}
+    | {"archived", "removed", "abandoned"}
+)
+"""Words of trackers for what nobody works on any more."""
+_DATE = re.compile(r"\s*(\d{4}-\d\d-\d\d|\d{1,2}[/.](\d{1,2}|[A-Za-z]{3})[/.]\d{2,4})")
+
+
+def _finished_by(row: Row) -> str:
+    """Returns the word by which a tracker says that a row is finished, "" when it does not."""
+    status = row.cells.get("status", "")
+    word = re.sub(r"[\W_]+", "", re.split(r"[(;,]|\s[-\u2013\u2014]\s", status)[0]).lower()
+    if word in _FINISHED:
+        return status.strip()
+    flags = re.split(r"[;\n]", row.cells.get("finished", ""))
+    return "finished" if any(is_yes(flag) or _DATE.match(flag) for flag in flags) else ""
+
+
+def _told_finished(rows: Sequence[Row], overlay: Overlay, source: str) -> list[Finding]:
+    told = {row.story_id: word for row in rows if (word := _finished_by(row)) and not _run_status(row, overlay)}
+    if not told:
+        return []
+    named = listed([f"{story_id[:80]} ({word[:40]})" for story_id, word in told.items()], _MAX_NAMED)
+    message = f"{counted(len(told), 'row')} finished by the backlog's own words: {named}"
+    fix = "write `pending` into Execution_Status of a row that is to be run all the same"
+    return [minor("backlog.finished", message, where=Where(file=source), fix=fix)]
+
+
+def _run_status(row: Row, overlay: Overlay) -> str:
+    status = overlay(row.story_id, "execution_status", row.cells.get("execution_status", ""))
+    return status if status.strip() else ""
+
+
 def _text(row: Row, name: str) -> str:
     own, common = row.cells.get(name, ""), row.cells.get(COMMON_NAMES.get(name, ""), "")
     return f"{own}\n{common}" if own.strip() and common.strip() else own or common
+
+
+def _criteria(row: Row) -> tuple[str, ...]:
+    """Returns its criteria; where no field has any, those below a heading of its other texts."""
+    if row.criteria is not None:
+        return row.criteria
+    own = parse_criteria(row.cells.get("acceptance_criteria", ""))
+    texts = (_text(row, name) for name in TEXT_FIELDS)
+    return own or next((found for text in texts if (found := criteria_below(text))), ())
 
 
 def _story(
     row: Row, overlay: Overlay, index: IdIndex, priority: Priority | None, foundation: bool, closes: tuple[str, ...]
 ) -> Story:
     note = row.cells.get("dependencies", "")
-    listed = row.criteria
+    status = _run_status(row, overlay) or ("completed" if _finished_by(row) else "")
     return Story(
         id=row.story_id,
         title=row.cells.get("title", "").strip(),
@@ -188,10 +234,10 @@ def _story(
         dependencies=parse_dependencies(note, index).ids,
         dependency_note=note,
         closes=closes,
-        acceptance_criteria=parse_criteria(row.cells.get("acceptance_criteria", "")) if listed is None else listed,
+        acceptance_criteria=_criteria(row),
         priority=Priority.MEDIUM if priority is None else priority,
         sprint_id=overlay(row.story_id, "sprint_id", row.cells.get("sprint_id", "")).strip(),
-        execution_status=overlay(row.story_id, "execution_status", row.cells.get("execution_status", "")),
+        execution_status=status,
         foundation=foundation,
         file=row.file,
         line=row.line,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import yaml
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from orchestrator.backlogs.rows import COMMON_NAMES, TEXT_FIELDS, ReadRows, Row, missing_id, unusable
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, major, minor
+from orchestrator.core.value import is_criteria_heading, listed
 
 RUN_FIELDS = (
     *("sprint_id", "execution_status", "execution_started_at", "execution_completed_at", "last_event", "last_updated"),
@@ -21,17 +22,27 @@ RUN_FIELDS = (
 """Fields that a run writes; in these formats they go to the sidecar."""
 FIELDS = (
     *("story_id", "title", *TEXT_FIELDS, "dependencies", "acceptance_criteria", "priority", "status", "foundation"),
-    *("closes", *COMMON_NAMES.values(), *RUN_FIELDS),
+    *("closes", "finished", *COMMON_NAMES.values(), *RUN_FIELDS),
 )
 LISTS = {"dependencies": ", ", "closes": ", ", **dict.fromkeys((*TEXT_FIELDS, *COMMON_NAMES.values()), "; ")}
 """Fields that may also be lists, with what stands between their entries in the text they make."""
 CRITERIA = "acceptance_criteria"
+JOINED = frozenset({*TEXT_FIELDS, *COMMON_NAMES.values(), "dependencies", "closes", "finished"})
+"""Fields that several columns may fill."""
+_MAY_BE_CUT = frozenset({"story_id", "title", CRITERIA, *JOINED})
 TOP = "stories"
 _NAMES = {name.replace("_", ""): name for name in FIELDS} | {
     "id": "story_id",
-    "dependson": "dependencies",
     "prio": "priority",
+    "state": "status",
+    **dict.fromkeys(("passes", "done", "complete", "completed", "canceled", "cancelled", "closed"), "finished"),
+    **dict.fromkeys(("completedat", "closedat", "canceledat", "cancelledat", "finishedat"), "finished"),
+    **dict.fromkeys(("dependson", "dependency", "dependenton", "blockedby", "isblockedby"), "dependencies"),
+    **dict.fromkeys(("blocker", "blockers", "needs", "requires", "waitsfor", "waitingfor"), "dependencies"),
+    **dict.fromkeys(("prerequisite", "prerequisites", "predecessor", "predecessors"), "dependencies"),
+    **dict.fromkeys(("inwardissuelink(blocks)", "inwardissuelink(dependency)"), "dependencies"),
 }
+"""What people and trackers call a field: `requires` is a dependency in a table. Of headings see `heading_field`."""
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -43,6 +54,8 @@ class Scalar(NamedTuple):
 
     line: int
     text: str
+    cut: str = ""
+    """What stands behind it on its line and YAML takes for a comment: ` #42 and issue #43`."""
 
 
 class Items(NamedTuple):
@@ -69,6 +82,17 @@ def field_name(name: str) -> str | None:
     return _NAMES.get(_SEPARATORS.sub("", name).lower())
 
 
+_PROSE_HEADINGS = frozenset({"needs", "requires", "prerequisite", "prerequisites", "blocker", "blockers"})
+
+
+def heading_field(heading: str) -> str | None:
+    """The field that a heading of a Markdown story names; None for words that head prose as often (`Needs`, `Done`)."""
+    plain = heading.strip().rstrip(":")
+    column = field_name(plain) or ("acceptance_criteria" if is_criteria_heading(plain) else None)
+    prose = column == "finished" or _SEPARATORS.sub("", plain).lower() in _PROSE_HEADINGS
+    return None if prose else column
+
+
 def story_rows(tree: Node, source: str) -> ReadRows:
     """Rows of a list of stories, or of the list under `stories`. Raises BacklogError when there is no such list."""
     entries = _entries(tree, source)
@@ -83,7 +107,15 @@ def story_rows(tree: Node, source: str) -> ReadRows:
             message = f"{source}: the entry in line {entry.line} is {_kind(entry)}, not a story with named fields"
             fix = "write fields such as id and title"
             problems.append(critical("backlog.type", message, where=Where(file=source, line=entry.line), fix=fix))
-    return ReadRows(rows, [*problems, *_misspelt(entries, source)])
+    return ReadRows(rows, [*problems, *hint_fields(unread_of(rows), source)])
+
+
+def unread_of(rows: Iterable[Row]) -> dict[str, int]:
+    """Returns the names that stand in rows and are not read, with the line of the first."""
+    found: dict[str, int] = {}
+    for row in rows:
+        found |= {name: line for name, line in row.unread.items() if name not in found}
+    return found
 
 
 def _entries(tree: Node, source: str) -> Sequence[Node]:
@@ -122,23 +154,32 @@ def story_row(
     cells: dict[str, str] = {}
     criteria: tuple[str, ...] | None = None
     lines: dict[str, int] = {}
+    spelled: set[str] = set()
+    unread: dict[str, int] = {}
     wrong: list[tuple[str, int, str, str]] = []
     for name, value in story.pairs:
         column = field_name(name.text)
         key = column or name.text
+        if column is None:
+            unread.setdefault(name.text, name.line)
+        if column in cells and _SEPARATORS.sub("", name.text).lower() not in spelled and column in JOINED:
+            cells[column] = "; ".join(filter(None, (cells[column], _cell(column, value))))
+            wrong += _wrong_kind(name, column, value)
+            continue
         if key in lines:
             message = f"names {key} twice (lines {lines[key]} and {name.line})"
             wrong.append(("backlog.field_twice", name.line, message, "keep one of the two"))
             continue
         lines[key] = name.line
+        spelled.add(_SEPARATORS.sub("", name.text).lower())
         if column == CRITERIA and isinstance(value, Items):
             criteria = tuple(filter(None, (_criterion(text, n) for n, text in enumerate(_texts(value), start=1))))
         if column is not None:
             cells[column] = _cell(column, value)
-            wrong += _wrong_kind(name, column, value)
+            wrong += [*_wrong_kind(name, column, value), *_cut_off(name, column, value)]
     for column, text in defaults:
         cells.setdefault(column, text)
-    row = Row(number, lines.get("story_id", story.line), cells, criteria, file)
+    row = Row(number, lines.get("story_id", story.line), cells, criteria, file, unread)
     return row, [_finding(row, source, problem) for problem in wrong]
 
 
@@ -147,7 +188,7 @@ def _finding(row: Row, source: str, problem: tuple[str, int, str, str]) -> Findi
     where = row.where(source).model_copy(update={"line": line})
     name = row.story_id or "a story"
     place = f"{row.file}:{line}" if row.file else f"line {line}"
-    make = critical if code == "backlog.field_twice" else major
+    make = {"backlog.field_twice": critical, "backlog.comment": minor}.get(code, major)
     return make(code, f"{name} ({place}) {message}", where=where, fix=fix)
 
 
@@ -184,23 +225,33 @@ def _wrong_kind(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, i
                 yield "backlog.type", item.line, f"has {_kind(item)} as an entry of {name.text}", quotes
 
 
-def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
-    for entry in entries:
-        for name, _ in entry.pairs if isinstance(entry, Fields) else ():
-            seen.setdefault(name.text, name.line)
-    return hint_fields(seen, source)
+def _cut_off(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, int, str, str]]:
+    """Texts that end at a ` #` although their line goes on: an issue's number, a colour."""
+    if column in _MAY_BE_CUT:
+        for one in value.items if isinstance(value, Items) else (value,):
+            if isinstance(one, Scalar) and one.cut:
+                message = (
+                    f"says {one.text[-40:]!r} in {name.text}; YAML takes what follows for a comment: {one.cut[:80]!r}"
+                )
+                yield "backlog.comment", one.line, message, "put quotes around the text, unless it is a comment"
 
 
 def hint_fields(lines: Mapping[str, int], source: str) -> Iterator[Finding]:
-    """Yields a finding for each unknown name (name → line) that is nearly a field's; other names are the user's own."""
+    """Yields findings that name what is not read (name → line): once each, those nearly a field's one by one."""
     unknown = [(text, line) for text, line in lines.items() if field_name(text) is None]
-    for text, line in unknown[:_MAX_HINTS]:
-        near = process.extractOne(_SEPARATORS.sub("", text).lower(), list(_NAMES), score_cutoff=80)
-        if near:
-            message = f"{source}: the field {text[:60]!r} (line {line}) is not known and not read"
-            fix = f"did you mean {_NAMES[near[0]]}?"
-            yield minor("backlog.field", message, where=Where(file=source, line=line, field=text[:60]), fix=fix)
+    others: list[str] = []
+    for text, line in unknown:
+        near = process.extractOne(_SEPARATORS.sub("", text).lower(), list(_NAMES), scorer=fuzz.ratio, score_cutoff=80)
+        if near is None or len(unknown) > _MAX_HINTS:
+            others.append(text[:60])
+            continue
+        message = f"{source}: the field {text[:60]!r} (line {line}) is not known and not read"
+        fix = f"did you mean {_NAMES[near[0]]}?"
+        yield minor("backlog.field", message, where=Where(file=source, line=line, field=text[:60]), fix=fix)
+    if others:
+        message = f"{source}: not read: {listed(others, _MAX_HINTS)}"
+        fix = "name a field as docs/backlogs.md has it where a story needs it"
+        yield minor("backlog.field", message, where=Where(file=source, line=min(lines.values())), fix=fix)
 
 
 MAX_DEPTH = 8  # a backlog nests less; bounds recursion
@@ -232,6 +283,7 @@ def _as_yaml(string: re.Match[str]) -> str:
 
 
 _NULL, _MERGE = "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge"
+_BEHIND = re.compile(r"[ \t]+(#[^\r\n]*)")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C reads ten thousand stories in a second, the other is there everywhere."""
 
@@ -249,7 +301,7 @@ def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
             if depth > MAX_DEPTH:
                 raise _Unreadable("it is nested too deeply", event.start_mark.line if event.start_mark else 0)
         root = yaml.compose(text, Loader=_LOADER)
-        return Scalar(1 + before, "") if root is None else _node(root, before, {}, 0)
+        return Scalar(1 + before, "") if root is None else _node(root, text, before, {}, 0)
     except _Unreadable as error:
         raise _broken("YAML", source, error.problem, error.line + 1 + before) from error
     except yaml.MarkedYAMLError as error:
@@ -281,7 +333,7 @@ def _tab_in(text: str, line: int) -> bool:
     return any("\t" in near for near in text.split("\n")[max(line - 2, 0) : line])
 
 
-def _node(node: yaml.Node, before: int, made: dict[int, Node], depth: int) -> Node:
+def _node(node: yaml.Node, text: str, before: int, made: dict[int, Node], depth: int) -> Node:
     """The tree below a node of YAML; what aliases name is made once, so that they cannot multiply it."""
     at = node.start_mark.line
     if depth > MAX_DEPTH:
@@ -290,16 +342,22 @@ def _node(node: yaml.Node, before: int, made: dict[int, Node], depth: int) -> No
         return made[id(node)]
     found: Node
     if isinstance(node, yaml.MappingNode):
-        pairs = [(_node(name, before, made, depth + 1), name, value) for name, value in node.value]
+        pairs = [(_node(name, text, before, made, depth + 1), name, value) for name, value in node.value]
         for name, key, _ in pairs:
             if not isinstance(name, Scalar) or key.tag == _MERGE:
                 problem = "merge keys (<<) are not read" if key.tag == _MERGE else "a field's name is no text"
                 raise _Unreadable(problem, key.start_mark.line)
-        fields = ((name, _node(value, before, made, depth + 1)) for name, _, value in pairs if isinstance(name, Scalar))
+        fields = (
+            (name, _node(value, text, before, made, depth + 1)) for name, _, value in pairs if isinstance(name, Scalar)
+        )
         found = Fields(at + 1 + before, tuple(fields))
     elif isinstance(node, yaml.SequenceNode):
-        found = Items(at + 1 + before, tuple(_node(one, before, made, depth + 1) for one in node.value))
+        found = Items(at + 1 + before, tuple(_node(one, text, before, made, depth + 1) for one in node.value))
     else:
-        found = Scalar(at + 1 + before, "" if node.tag == _NULL else node.value)
+        # Quoted texts and blocks say themselves where they end.
+        behind = (
+            _BEHIND.match(text, node.end_mark.index) if isinstance(node, yaml.ScalarNode) and not node.style else None
+        )
+        found = Scalar(at + 1 + before, "" if node.tag == _NULL else node.value, behind[1] if behind else "")
     made[id(node)] = found
     return found

@@ -17,6 +17,7 @@ from orchestrator.core.story import (
     id_problem,
     parse_dependencies,
 )
+from orchestrator.core.value import counted, listed
 
 SHOWN = 80
 """Characters of a foreign cell that a message repeats."""
@@ -110,6 +111,15 @@ def check_backlog(stories: Sequence[Story], *, source: str = "") -> tuple[Findin
         *_cycle_findings(unique, source),
         *_foundation_findings(unique, source),
     )
+
+
+def without_criteria(stories: Sequence[Story], source: str) -> Iterator[Finding]:
+    """A minor finding that names the stories for which nobody said how they are accepted."""
+    bare = [named(story) for story in stories if not story.acceptance_criteria]
+    if bare:
+        message = f"{counted(len(bare), 'story', 'stories')} without acceptance criteria: {listed(bare, MAX_LISTED)}"
+        fix = "write Acceptance_Criteria: the tests of a story are written after them"
+        yield minor("backlog.no_criteria", message, where=Where(file=source or None), fix=fix)
 
 
 def _row_findings(stories: Sequence[Story], first: dict[str, Story], source: str) -> Iterator[Finding]:

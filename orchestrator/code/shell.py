@@ -1,6 +1,6 @@
 """Shell commands: the steps of a chain, and the lines that scripts, Makefiles, Dockerfiles and compose files run.
 
-Also what a manifest sets for pytest, and the patterns of .gitignore.
+Also what a manifest sets for pytest.
 """
 
 import configparser
@@ -8,9 +8,8 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
-from posixpath import basename, dirname, splitext
+from collections.abc import Iterator, Mapping
+from posixpath import basename, splitext
 
 from orchestrator.code.data import load_yaml
 
@@ -234,30 +233,3 @@ def _options(value: object) -> Iterator[str]:
 
 def _plain(value: object) -> str:
     return " ".join(str(entry) for entry in value) if isinstance(value, list) else " ".join(str(value).split())
-
-
-def is_ignore_file(path: str) -> bool:
-    """Returns whether git reads this file for patterns."""
-    return basename(path) == ".gitignore"
-
-
-def ignored_patterns(path: str, text: str) -> tuple[str, ...]:
-    """Returns the patterns of a .gitignore, seen from the repository's root; those that take back are left out.
-
-    A pattern with a `/` inside holds from its folder, any other at every depth below: `**/` stands before that one.
-    """
-    if not is_ignore_file(path):
-        return ()
-    folder = f"{dirname(path)}/" if dirname(path) else ""
-    lines = (line.strip() for line in text.splitlines())
-    plain = [line.rstrip("/") for line in lines if line and not line.startswith(("#", "!"))]
-    return tuple(
-        f"{folder}{line.lstrip('/')}" if "/" in line else f"{folder}**/{line}" for line in plain if line.strip("/*")
-    )
-
-
-def is_ignored(path: str, patterns: Iterable[str]) -> bool:
-    """Returns whether one of the patterns covers the path, or a folder above it."""
-    parts = path.split("/")
-    places = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    return any(fnmatchcase(f"/{place}", f"/{pattern}") for pattern in patterns for place in places)

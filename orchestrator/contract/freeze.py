@@ -1,12 +1,16 @@
 """A breakdown and a tree → the closed world of one story."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from posixpath import basename, dirname
 from typing import Any
+
+from pathspec import GitIgnoreSpec
 
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import aliases, local_modules, names_modules
 from orchestrator.code.packages import normal_names
-from orchestrator.code.shell import ignored_patterns, is_ignore_file
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ContractViolation
@@ -72,14 +76,38 @@ def _baseline(base_commit: str, files: Sequence[str], manifests: Mapping[str, st
         "baseline_files": tuple(sorted(set(files))),
         "baseline_dependencies": tuple(sorted({name for found in read.values() for name in found.dependencies})),
         "local_names": tuple(sorted(local)),
-        "ignored": tuple(sorted({one for path, text in manifests.items() for one in ignored_patterns(path, text)})),
+        "ignored": tuple(_ignored(manifests)),
         "module_roots": tuple(sorted({root for path, text in manifests.items() for root in aliases(path, text).roots})),
     }
 
 
+_SPECIAL = re.compile(r"([*?\[\]\\])")
+
+
+def _ignored(texts: Mapping[str, str]) -> Iterator[str]:
+    """Yields the patterns of every .gitignore as one at the root would have them; a deeper one counts more."""
+    files = [path for path in texts if _is_ignore_file(path)]
+    for path in sorted(files, key=lambda one: (one.count("/"), one)):
+        folder = _SPECIAL.sub(r"\\\1", f"/{dirname(path)}/") if dirname(path) else "/"
+        for line in texts[path].removeprefix("\ufeff").splitlines():
+            pattern = line if line.endswith("\\ ") else line.rstrip()
+            if pattern and not pattern.startswith("#"):
+                sign, pattern = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+                # A pattern with a `/` inside holds from its folder, any other at every depth below.
+                below = "" if "/" in pattern.rstrip("/") else "**/"
+                placed = f"{sign}{folder}{below}{pattern.removeprefix('/')}"
+                with suppress(ValueError, re.error):  # of git it matches nothing
+                    GitIgnoreSpec.from_lines([placed])
+                    yield placed
+
+
+def _is_ignore_file(path: str) -> bool:
+    return basename(path) == ".gitignore"
+
+
 def worth_freezing(path: str) -> bool:
     """Returns whether `freeze` wants the text of this file."""
-    return is_manifest(path) or names_modules(path) or is_ignore_file(path)
+    return is_manifest(path) or names_modules(path) or _is_ignore_file(path)
 
 
 def _one_spelling(files: Sequence[str], breakdown: Breakdown) -> dict[str, str]:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename, dirname, join, normpath, splitext
 
+from pathspec import GitIgnoreSpec
+
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import Aliases, aliases, filled, is_import_map, local_modules, names_modules
 from orchestrator.code.python.imports import MODULES
-from orchestrator.code.shell import is_ignored
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.paths import folders_of, is_manifest, spelling
 
@@ -124,7 +125,11 @@ class World:
     def makes(self, path: str) -> bool:
         """Whether a build may make a file of this path: git ignores it, or its source has the same name."""
         stem = splitext(path)[0]
-        return is_ignored(path, self.contract.ignored) or self._starts_a_name(stem)
+        return self._ignored.match_file(path) or self._starts_a_name(stem)
+
+    @cached_property
+    def _ignored(self) -> GitIgnoreSpec:
+        return GitIgnoreSpec.from_lines(self.contract.ignored)
 
     @property
     def own_packages(self) -> frozenset[str]:

@@ -140,7 +140,7 @@ class ArchitectureContract(Value):
     module_roots: tuple[str, ...] = ()
     """Folders, "" for the root, in which JavaScript's bare module names are looked up before they are packages."""
     ignored: tuple[str, ...] = ()
-    """Patterns of files that git leaves out and the project makes itself, each behind its `.gitignore`'s folder."""
+    """Patterns of files that git leaves out and the project makes itself, as a `.gitignore` at the root has them."""
     amendments: tuple[Amendment, ...] = ()
     """In the order in which they were given."""
     hash: str = ""

@@ -139,7 +139,11 @@ class RepoPath(str):
         )
 
 
-_TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__"})
+_TEST_FOLDERS = frozenset({"__tests__", "__mocks__", "__snapshots__"})
+_TEXT_FOLDERS = frozenset({"doc", "docs", "documentation"})
+_TEXTS = (".md", ".mdx", ".rst", ".adoc", ".txt")
+_SPEC = re.compile(r"^(.+\.rb|.*spec\.[cm]?[jt]sx?|(.+/)?(support|helpers)/.+\.([cm]?[jt]sx?|json))$")
+"""Below `spec/`, what Jasmine and RSpec take: `shopSpec.js`, `support/jasmine.mjs`, `spec_helper.rb`."""
 _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
 )
@@ -199,13 +203,23 @@ def runs_unasked(path: str) -> bool:
 def is_test_file(path: str) -> bool:
     """Returns whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
 
-    Judged by folder (`tests/`, `__tests__/`, `spec/` …) and by name (`test_x.py`, `x.spec.ts`, `conftest.py` …), not
-    by case, so that a file system without case is no way around it.
+    Judged by name (`test_x.py`, `x.spec.ts`, `conftest.py` …), and by the folders that runners search: `__tests__/`,
+    `tests/`, `test/`, which inside of a Python package is a module as any other (`django/test/client.py`), and of
+    `spec/` what is named so: `docs/specs/api.md` and `app/spec/loader.py` are no tests. Not judged by case, so that a
+    file system without case is no way around it.
     """
     *folders, name = path.lower().split("/")
-    if not folders and _AVA.fullmatch(name):
+    if name in _TEST_NAMES or _TEST_PATTERN.match(name) or not _TEST_FOLDERS.isdisjoint(folders):
         return True
-    return name in _TEST_NAMES or not _TEST_FOLDERS.isdisjoint(folders) or bool(_TEST_PATTERN.match(name))
+    if not folders:
+        return _AVA.fullmatch(name) is not None
+    if name.endswith(_TEXTS) and folders[0] in _TEXT_FOLDERS:
+        return False
+    if "tests" in folders or folders[0] == "test":
+        return True
+    if "test" in folders:
+        return not name.endswith((".py", ".pyi", *_TEXTS))
+    return folders[0] == "spec" and _SPEC.match("/".join((*folders[1:], name))) is not None
 
 
 @_remembered

@@ -1,6 +1,7 @@
 """The base of all values, and the small texts that they are made of: counts, titles, acceptance criteria."""
 
 import ast
+import html
 import inspect
 import re
 import unicodedata
@@ -167,27 +168,130 @@ def same_title(title: str) -> str:
     return _BETWEEN.sub(" ", plain).strip() or " ".join(plain.split())
 
 
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_CLOSING_TAG = re.compile(r"</(?:li|ul|ol|p|div)\s*>", re.IGNORECASE)
+_ITEM_TAG = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(r"</?(?:li|ul|ol|p|div|table|tr)\b[^<>]*>", re.IGNORECASE)
+_INLINE_TAG = re.compile(r"</?(?:b|i|u|em|strong|span|font|a|code)\b[^<>]*>", re.IGNORECASE)
+# A semicolon in these separates nothing.
+_QUOTED = re.compile(r"`[^`\n]{0,300}`|(?<!\w)\"[^\"\n]{0,300}\"(?!\w)|\u201c[^\u201d\n]{0,300}\u201d")
+_KEPT_SEMICOLON = "\ue000"
 # `1.`, `2)`, `(3)`, `AC 4:`; a digit behind the dot is a decimal, `1.5 s`.
 _MARK = r"(?:AC[ -]?)?\(?(\d{1,3})(?:\.\)|[.):])(?:\s+|(?=[^\s\d.]))"
 _AT_SEPARATOR = re.compile(rf"(?:\A|[;\n])[ \t]*(?:[-*\u2022][ \t]+)?{_MARK}", re.IGNORECASE)
 _IN_SENTENCE = re.compile(rf"(?:\A|\s){_MARK}", re.IGNORECASE)
-_BULLET = re.compile(r"\s*(?:[-*+\u2013\u2014]\s+|[\u2022\u25aa\u25e6\u25cf\u2023]\s*)(?:\[[ xX]?\]\s*)?")
+# `# x` is an item of a numbered list in Jira; `#1` behind a box is a number of Backlog.md.
+_BULLET = re.compile(
+    r"\s*(?:[-*+#\u2013\u2014]\s+|[\u2022\u25aa\u25e6\u25cf\u2023]\s*)(?:\[[^\w\s\]]?\s?[xX]?\]\s*)?(?:#\d{1,3}\s+)?"
+)
 _INLINE_BULLET = re.compile("[\u2022\u25aa\u25e6\u25cf\u2023]")
-_GIVEN = re.compile(r"\s*given\b", re.IGNORECASE)
-_GIVEN_GOES_ON = re.compile(r"\s*(when|then|and|but|or)\b", re.IGNORECASE)
+_GIVEN = re.compile(r"[\s*_]*given\b", re.IGNORECASE)
+_GIVEN_GOES_ON = re.compile(r"[\s*_]*(when|then|and|but|or)\b", re.IGNORECASE)
+_SCENARIO = re.compile(r"[\s*_#]*(?:scenario(?: outline| template)?|example)\b[^:\n]{0,40}:", re.IGNORECASE)
+_AROUND_SCENARIOS = re.compile(r"\s*(?:feature|rule)\s*:|\s*@\w", re.IGNORECASE)
+_TABLE_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_HEADING = re.compile(r"\s{0,3}#{2,6}\s")
+_MAX_HEADING = 200
+_CRITERIA_HEADING = re.compile(
+    r"(?P<level>#{0,6})(?:[^\w\n(]|_)*(?:\d+(?:\.\d+)*[.)]?\s+)?[^\w\n(]*"
+    r"(?:acceptance[ _-]?criteri(?:a|on|ums)|criteria|acceptance|acceptance tests|ACs?|A/C)"
+    r"(?:\s*\([^()\n]{0,40}\))?[\W_]*",
+    re.IGNORECASE,
+)
+# `## Notes`, `**Notes**`, `Notes:` on a line of its own end what a heading has begun.
+_ENDS_CRITERIA = re.compile(r"\s{0,3}\*\*[^*\n]{1,60}\*\*:?\s*|[A-Z][\w /-]{0,40}:\s*")
+
+
+def is_criteria_heading(line: str) -> bool:
+    """Returns whether a line only says that criteria follow: `## 3. Acceptance Criteria (ACs)`, `**AC:**`."""
+    return _criteria_heading(line) is not None
+
+
+def _criteria_heading(line: str) -> re.Match[str] | None:
+    return _CRITERIA_HEADING.fullmatch(line.strip()) if len(line) <= _MAX_HEADING else None
+
+
+def criteria_below(text: str) -> tuple[str, ...]:
+    """Returns the criteria below a heading of a text, up to the next heading; () without such a heading."""
+    below: list[str] | None = None
+    level, fenced = 0, False
+    for line in text.replace("\r\n", "\n").split("\n"):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        if below is None:
+            if not fenced and (begun := _criteria_heading(line)):
+                below, level = [], len(begun["level"])
+            continue
+        marks = len(line) - len(line.lstrip("#")) if line.startswith("#") and not fenced else 0
+        is_heading = marks and line[marks : marks + 1].isspace() and (marks > 1 or level > 0)
+        if is_heading and (marks <= level or not level):
+            break
+        if not level and not fenced and _ENDS_CRITERIA.fullmatch(line) and any(one.strip() for one in below):
+            break
+        below.append(line)
+    return parse_criteria("\n".join(below)) if below is not None else ()
 
 
 def parse_criteria(text: str) -> tuple[str, ...]:
     """Split a cell into criteria without their numbers or bullets, white space folded; () for a blank cell.
 
-    Understood: `1. …; 2. …` (also `1)`, `(1)`, `AC1:`, on one line or many), bullets, one per line, Given/When/Then
-    blocks, and `…; …`. No words are dropped, except a heading in front of number 1 that ends with a colon.
+    Understood: `1. …; 2. …` (also `1)`, `(1)`, `AC1:`, on one line or many), bullets, one per line, items and
+    paragraphs of HTML, rows of a table, Given/When/Then blocks, scenarios with their steps, and `…; …`. No words are
+    dropped, except a heading in front of number 1 that ends with a colon, heads of tables and comments.
     """
-    plain = _BREAK_TAG.sub("\n", text).replace("\r\n", "\n").replace("\r", "\n").strip()
-    pieces = _numbered(plain) or _by_line(plain)
-    folded = (" ".join(piece.split()).strip(" ;") for piece in pieces)
+    plain = _without_html(without_comments(text)).replace("\r\n", "\n").replace("\r", "\n").strip()
+    plain = _QUOTED.sub(lambda quoted: quoted[0].replace(";", _KEPT_SEMICOLON), _without_tables(plain))
+    pieces = _scenarios(plain) or _numbered(plain) or _by_line(plain)
+    folded = (" ".join(piece.split()).strip(" ;").replace(_KEPT_SEMICOLON, ";") for piece in pieces)
     return tuple(piece for piece in folded if piece)
+
+
+def without_comments(text: str) -> str:
+    """Returns the text without comments of HTML; one that is never closed is none."""
+    head, end, rest = text.rpartition("-->")
+    return _COMMENT.sub("", head + end) + rest
+
+
+def _without_html(text: str) -> str:
+    """Returns the text with a line for each item and paragraph of HTML."""
+    text = _BREAK_TAG.sub("\n", text)
+    if not _CLOSING_TAG.search(re.sub(r"`[^`\n]*`", "", text)):
+        return text
+    return html.unescape(_INLINE_TAG.sub("", _BLOCK_TAG.sub("\n", _ITEM_TAG.sub("\n\u2022 ", text))))
+
+
+def _without_tables(text: str) -> str:
+    """Returns the text with the rows of a table as items, without its head, and without lines that are only a rule."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if _TABLE_RULE.fullmatch(line) or (line.strip() and not line.strip("-=*_ \t|")):
+            if "|" in line and lines:
+                lines.pop()
+        elif line.lstrip().startswith("||"):  # a table's head in Jira
+            continue
+        elif line.lstrip().startswith("|") and line.rstrip().endswith("|") and line.count("|") > 1:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            told = [cell for cell in cells if re.search(r"[^\W\d_]{2}", re.sub(r"(?i)^AC[ -]?\d+$", "", cell))]
+            lines.append(f"- {' | '.join(told or cells)}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _scenarios(text: str) -> list[str]:
+    """Returns each scenario with its steps as a piece, [] of a text without any."""
+    pieces: list[str] = []
+    before: list[str] = []
+    for line in text.split("\n"):
+        mark = _BULLET.match(line)
+        body = line[mark.end() :] if mark else line
+        if _SCENARIO.match(line.lstrip("- ")):
+            pieces.append(line.replace("**", "").lstrip("-#* \t"))
+        elif pieces:
+            pieces[-1] += f" {body}"
+        elif not _AROUND_SCENARIOS.match(line):
+            before.append(line)
+    return _by_line("\n".join(before)) + pieces if pieces else []
 
 
 def _numbered(text: str) -> list[str]:
@@ -217,6 +321,8 @@ def _by_line(text: str) -> list[str]:
     if _INLINE_BULLET.search(text):
         text = _INLINE_BULLET.sub("\n\u2022 ", text)
     lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1:
+        lines = [line for line in lines if not _HEADING.match(line)] or lines
     if len(lines) < 2:
         return [_BULLET.sub("", part, count=1) if _BULLET.match(part) else part for part in text.split(";")]
     bulleted = any(_BULLET.match(line) for line in lines)

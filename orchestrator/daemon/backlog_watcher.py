@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.app.spending import with_spending
 from orchestrator.app.sprints import read_checked
-from orchestrator.backlogs.files import SUFFIXES, open_backlog
+from orchestrator.backlogs.files import SUFFIXES, markdown_files, open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import BacklogError, ConfigError
@@ -123,12 +123,14 @@ class Watched:
     def _signature(self) -> Signature:
         """Returns what changes whenever the backlog does, or why it cannot be looked at."""
         try:
-            files = sorted(self.path.rglob("*.md")) if self.path.is_dir() else [self.path]
+            files = markdown_files(self.path, str(self.path)) if self.path.is_dir() else [self.path]
             if self._sidecar.exists():
                 files.append(self._sidecar)
             return tuple((str(file), *_stamp(file)) for file in files)
         except OSError as error:
             return ((os.strerror(error.errno or 0), 0, 0, 0),)
+        except BacklogError as error:  # the folder cannot be listed
+            return ((error.message, 0, 0, 0),)
 
 
 def _group_open_rows(content: BacklogContent, taken: Collection[str]) -> dict[str, tuple[str, ...]]:

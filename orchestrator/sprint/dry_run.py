@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.checks.backlog import all_problems
+from orchestrator.checks.backlog import all_problems, without_criteria
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
 from orchestrator.core.story import BacklogContent, Story, closers, done_rows, waves
@@ -252,6 +252,7 @@ def dry_run(
         problems=(
             *all_problems(content),
             *outside_dependencies(content, rows, strict=strict),
+            *without_criteria(rows, content.source),
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(

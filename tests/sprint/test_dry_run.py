@@ -26,7 +26,7 @@ def test_the_printed_object() -> None:
     assert list(seen) == ["stories", "waves", "problems", "calls"]
     assert seen["stories"] == 5
     assert seen["waves"] == [["B", "C", "E"], ["A"], ["D"]]
-    assert [problem["code"] for problem in seen["problems"]] == ["backlog.dependency_note"]
+    assert [problem["code"] for problem in seen["problems"]] == ["backlog.dependency_note", "backlog.no_criteria"]
     assert seen["calls"] == {"expected": 40, "maximal": 250}
 
 
@@ -36,7 +36,7 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
     )
     assert seen.waves == (("C",), ("D",))
     assert seen.stories == 5
-    assert {f.code for f in seen.problems} == {"backlog.cycle", "backlog.duplicate_id"}
+    assert {f.code for f in seen.problems} == {"backlog.cycle", "backlog.duplicate_id", "backlog.no_criteria"}
 
 
 def test_what_is_completed_is_in_no_wave_and_the_foundation_comes_before_what_needs_it() -> None:
