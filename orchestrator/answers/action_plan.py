@@ -169,10 +169,13 @@ def _refused(findings: tuple[Finding, ...]) -> PlanExtraction:
 
 
 def without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Returns what stands behind the last line that ends a model's thoughts."""
+    """Returns what stands behind the last line that ends a model's thoughts; one behind all else ended none."""
     tags = ("</think>", "</thinking>", "</reasoning>")
     ends = [at for at, one in enumerate(blocks) if one.kind == "paragraph" and one.text.rstrip().endswith(tags)]
-    return blocks[ends[-1] + 1 :] if ends else blocks
+    if not ends:
+        return blocks
+    behind = blocks[ends[-1] + 1 :]
+    return behind if any(one.kind in {"heading", "fence"} for one in behind) else without_thoughts(blocks[: ends[-1]])
 
 
 def _mended(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:

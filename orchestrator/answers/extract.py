@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from orchestrator.answers.action_plan import PLAN_LAYER, plan_answer
 from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.json.choose import Choice, choose, unwrapped
-from orchestrator.answers.json.code import PATH_OF, path_of
-from orchestrator.answers.json.frames import Reading, document
+from orchestrator.answers.json.code import PATH_OF, lost_backslash, path_of
+from orchestrator.answers.json.frames import Reading, decode_strings, document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
 from orchestrator.answers.json.scan import Scan, fit
 from orchestrator.answers.json.shape import ANYTHING, Schema, Shape, shape_of
@@ -33,6 +33,9 @@ _COMMENT = re.compile(
 """A line that is only a comment: what stands behind code may well be about that code."""
 _WORDS = ("...", "…", "unchanged", "omitted", "same", " here", "before", "existing", "remaining", "rest of", "Rest of")
 """One of them is in nearly all comments that stand for code: most contents need no closer look."""
+
+
+_PATHS = frozenset(name for names in PATH_OF.values() for name in names if name != "name")
 
 
 def join_halves(value: Any) -> Any:
@@ -85,6 +88,22 @@ def _losses(value: Any, field: str) -> Iterator[str]:
             yield f"half of a character is missing in `{place}`"
 
 
+def _broken_path(name: object, text: str) -> str:
+    return text if name in _PATHS and any(char < " " for char in text) else ""
+
+
+def _lost_backslashes(value: Any) -> Iterator[tuple[str, str]]:
+    """Yields the path or field of each text in the value that lost a backslash, and the place."""
+    waiting = [value]
+    for member in waiting:
+        inner = member.items() if isinstance(member, dict) else enumerate(member)
+        for name, text in inner:
+            if isinstance(text, str) and (shown := lost_backslash(text) or _broken_path(name, text)):
+                yield path_of(str(name), member) or str(name), shown
+            elif isinstance(text, dict | list):
+                waiting.append(text)
+
+
 def _elision(code: str, field: str, siblings: dict[str, Any]) -> str:
     """The first line of code that stands for others, "" without one: prose tells of code that its reader has."""
     if field not in PATH_OF or (path_of(field, siblings) or "").lower().endswith((".md", ".mdx", ".rst", ".txt")):
@@ -109,15 +128,28 @@ def extract(text: str, contract: type[BaseModel] | Schema | None = None) -> Extr
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, not {type(text).__name__}")
-    case = Case(text, shape_of(contract))
+    case = Case(_without_drafts(text), shape_of(contract))
     for layer in LAYERS:
         found = layer(case)
         if found is not None:
-            return _without_losses(found, text)
+            return _without_losses(found, text, case.shape)
     return _refusal(text, case.shape, case.plain, case.scan.seen)
 
 
-def _without_losses(found: Extraction, text: str) -> Extraction:
+_CHANNEL = re.compile(r"<\|channel\|>\s*analysis\b.*?(?=<\|(?:end|start|return|call|channel)\|>|\Z)", re.DOTALL)
+
+
+def _without_drafts(text: str) -> str:
+    """Returns the text with blanks for what a model thought in a channel of its own; every offset stays."""
+    at = text.find("<|channel|>")
+    # Behind the first bracket the mark may stand in a string.
+    if at < 0 or 0 <= text.find("{") < at:
+        return text
+    seen = _CHANNEL.sub(lambda draft: re.sub(r"[^\n]", " ", draft[0]), text)
+    return seen if "{" in seen or "#" in seen else text
+
+
+def _without_losses(found: Extraction, text: str, shape: Shape) -> Extraction:
     """What was found, without what is there in name only: half of a character, code that a comment stands for."""
     if found.value is None or found.layer == PLAN_LAYER:
         return found
@@ -130,6 +162,18 @@ def _without_losses(found: Extraction, text: str) -> Extraction:
                 "status": max(found.status, Status.REPAIRED, key=list(Status).index),
                 "repairs": (*found.repairs, repair),
             }
+        )
+    for field, shown in _lost_backslashes(found.value) if shape is not ANYTHING else ():
+        told = f"`{field}` lost a backslash: `{excerpt(shown.encode('unicode_escape').decode())}` was read from it"
+        fix = "Send it again with every backslash of a path, a regular expression or TeX doubled."
+        problem = major("answer.unreadable", told, where=text_place(text, 0), fix=fix)
+        return Extraction(
+            value=None,
+            status=Status.REFUSED,
+            layer="none",
+            complete=False,
+            candidates=found.candidates,
+            problems=(problem,),
         )
     kept, lost = without_losses(found.value)
     if not lost:
@@ -172,10 +216,11 @@ def whole_text(case: Case) -> Extraction | None:
         found = document(text[start:end])
     if not isinstance(found, dict | list):
         return None
-    value, way = unwrapped(found, shape)
+    decoded: list[Change] = []
+    value, way = unwrapped(decode_strings(found, shape, start, decoded), shape)
     if (not way and shape is not ANYTHING and fit(value, shape) is None) or has_gap(value, shape):
         return None
-    changes = [Change("wrapper", start, ".".join(way), "")] if way else []
+    changes = [*decoded, *([Change("wrapper", start, ".".join(way), "")] if way else [])]
     for at, ends in ((0, text[:start]), (end, text[end:])):
         if not ends.isascii():
             changes.append(Change("unseen_character", at, ends, ""))
@@ -193,7 +238,7 @@ def action_plan(case: Case) -> Extraction | None:
 def diff(case: Case) -> Extraction | None:
     """Returns the new side of an answer in a diff; with several hunks the text between them is unknown."""
     found = hunks(case.text)
-    if not found:
+    if not found or _unmarked(case):
         return None
     # A hunk that begins behind line 1 leaves out the beginning of the answer.
     if len(found) > 1 or (found[0].lastindex and found[0][1] not in ("0", "1")):
@@ -201,6 +246,12 @@ def diff(case: Case) -> Extraction | None:
         lost = Reading(start=found[0].start(), end=found[-1].start(), outcome="broken", why=why)
         return _refusal(case.text, case.shape, Choice(lost, refused="answer.unreadable"), 0)
     return _read(case, new_side(case.text, found[0]))
+
+
+def _unmarked(case: Case) -> bool:
+    """Returns whether a whole answer begins a line behind the diff: then the diff is a quotation."""
+    reading = case.plain.reading if case.plain.certain else None
+    return reading is not None and case.text[: reading.start].rpartition("\n")[2][:1] not in ("+", "-", " ")
 
 
 def certain_answer(case: Case) -> Extraction | None:

@@ -363,14 +363,22 @@ _SAME = (
 _LEFT_OUT = r"(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)"
 _DOTS = r"(?:\.\.\.(?!\w+[\])}])|…)"
 """`{...rest}` and `[...rest]` are code, in a comment too."""
+_NO_VERB = (
+    r"[ ,/&]+(?!(?:is|are|was|were|be|may|might|can|could|must|should|will|would|has|have|had|does?|did|needs?"
+    r"|uses?|pass|gets?|comes?|wins?|raises?|returns?|calls?|that|which|who|because|when|if|by|with|to)\b)\w+"
+)
+"""A further word of a noun."""
 # Each form is the whole comment, or has a mark that people do not write about code that is there: measured on the
 # comments of some hundred projects.
 _OMISSION = re.compile(
     rf"^\W*(?:(?:keep|add|include|insert|and|continue with) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{THING}"
     rf"(?: (?:{_SAME}|as (?:before|above)|goes here|here))?\W*$"
     rf"|^\W*(?:the )?(?:rest|everything else|all (?:the )?(?:rest|other \w+)) {_SAME}"
-    # Between other words dots are a pause ("ignore ... other probably was no timedelta"): they lead, or little follows.
-    rf"|^\W*{_DOTS}\s*(?:the )?{_LEFT_OUT}\b|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?: \w+){{0,2}}\W*$"
+    # Behind dots a noun without a verb: "... other callers may pass None" and "the rest is computed" are sentences.
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,2}}\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} {THING}(?:{_NO_VERB}){{0,3}}\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} (?:{_SAME}|as (?:before|above|is)|(?:goes )?here)\W*$"
+    rf"|^\W*{_DOTS}\s*(?:the )?{_LEFT_OUT}\b[^.…]{{0,80}}(?:\.\.\.|…)\W*$"
     rf"|^\W*(?:keep )?(?:the |all )?{OLD} (?:\w+ )?{THING}"
     rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"
     r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted|continues)\W*$"

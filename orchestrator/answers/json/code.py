@@ -24,7 +24,10 @@ _INVALID, _INVALID_IF_BARE = (
 _CONTROLS = re.compile(r"[\x00-\x1f]")
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OVER_ESCAPED = "'`$_"
-"""Characters that models escape out of a habit from other languages; the backslash means nothing."""
+"""Characters that models escape out of a habit from other languages; the backslash means nothing.
+
+Where other backslashes of the string are kept, these are: `\\$` of a regular expression, `\\_` of TeX.
+"""
 _UNDER_ESCAPED = re.compile(r"(?:[^\\]++|\\[\"\\/bfnrtu'`$_\s])*+\\.")
 """A backslash that should have been two: code and regular expressions mean it."""
 _KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline", "\r": "raw_newline", "\t": "raw_tab"}
@@ -102,7 +105,7 @@ def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str,
     # Among other bare backslashes a backspace or form feed is never what code means: \b is a word's edge there.
     if len(escape) == 2 and not (bare and letter in "bf") and (letter in _SIMPLE or letter == closing):
         return _SIMPLE.get(letter, letter), ""
-    return letter if letter and letter in _OVER_ESCAPED else escape, "invalid_escape"
+    return letter if letter and letter in _OVER_ESCAPED and not bare else escape, "invalid_escape"
 
 
 def _foreign(escape: str, closing: str) -> str | None:
@@ -128,6 +131,26 @@ _LATER = re.compile(
     r"""["']?[\s,}]{0,40}["']?(?:path|filename|file|file_path|filepath|test_file)["']?\s{0,8}:\s{0,8}["']([^"'\n]{1,200})["']"""
 )
 """A path that stands behind its content."""
+
+
+_LOST_BACKSLASH = re.compile(
+    "\x08"  # no file holds one: it was the \\b of a regular expression, a path or a formula
+    r"|(?<!\n)\f[a-z]"
+    # A path: behind a drive or a folder with its backslash, what completes n, t or r to the name of a folder.
+    r"|(?:\b[A-Za-z]:|\\[\w.-]+)(?:\t(?:mp|emp|ests?|ools?|arget)\b|\n(?:ew|ode|et|ginx|otes|ames|umpy|pm|vm)\b|\r(?:epos?|oot|eports?|esults?|un|ef)\b)"
+    # TeX: what completes n, t or r to a name, and is no word itself.
+    r"|(?<=[\s$({=,^])(?<!\n)\t(?:heta|imes|ext(?:bf|it|tt)?|au|ilde|herefore|frac|riangle)\b"
+    r"|\n(?:abla|eq|ewcommand|ewline|ewpage|otin|onumber|oindent|ewtheorem)\b|\r(?:ho|ight(?:arrow)?|enewcommand)\b",
+)
+
+
+def lost_backslash(text: str) -> str:
+    """Returns what shows that a backslash of the text was read as an escape; "" where nothing does.
+
+    The JSON is valid, so only the content tells: `C:\\new` has become two lines, `\\bfoo` a backspace.
+    """
+    found = _LOST_BACKSLASH.search(text)
+    return text[max(0, found.start() - 20) : found.end() + 10] if found is not None else ""
 
 
 LINE_ESCAPES = re.compile(r"\\(?<!\\\\)((?:\\\\)*+)([nrt])")

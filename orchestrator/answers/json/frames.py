@@ -14,7 +14,7 @@ from typing import Any
 import jiter
 
 from orchestrator.answers.json.shape import ANYTHING, Shape
-from orchestrator.answers.result import Change
+from orchestrator.answers.result import Change, excerpt
 
 
 class Halt(Exception):
@@ -238,6 +238,21 @@ def prefix(text: str, start: int) -> tuple[Any, int]:
     except StopIteration as stopped:
         raise ValueError("no value stands here") from stopped
     return value, end
+
+
+def decode_strings(value: Any, shape: Shape, at: int, changes: list[Change]) -> Any:
+    """Returns the value with each list or object decoded that stands as a string where the contract wants no string."""
+    if isinstance(value, str) and value[:1] in ("[", "{", " ", "\n") and shape.kinds and not shape.allows("string"):
+        found = document(value.strip())
+        kind = "array" if isinstance(found, list) else "object"
+        if isinstance(found, list | dict) and shape.allows(kind):
+            changes.append(Change("double_encoded", at, excerpt(value), "JSON"))
+            value = found
+    if isinstance(value, dict) and shape.props:
+        return {key: decode_strings(member, shape.child(key), at, changes) for key, member in value.items()}
+    if isinstance(value, list) and shape.items is not None and shape.items.props:
+        return [decode_strings(member, shape.items, at, changes) for member in value]
+    return value
 
 
 def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

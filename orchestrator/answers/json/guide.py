@@ -2,6 +2,7 @@
 
 import re
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from orchestrator.answers.json import frames
@@ -29,6 +30,9 @@ _LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
 _LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
 _RUNS_ON = re.compile(r"(?<=\{\})[\w\"']|(?<=\[\])[\w\"']")
 """Text right behind an empty container: it was not written as one."""
+_CURLY = re.compile("[”“„＂]")
+MAX_CURLY = 64
+"""Typographic quotes of one string that are tried as its end."""
 UNDECIDED = -2
 """Replaces an offset when the end of a string cannot be determined."""
 
@@ -66,6 +70,11 @@ class Guide:
         """
         inner: list[int] = []
         end = frames.string_end(self.text, start + 1, closing)
+        curly = self._curly(stack, start + 1, end) if closing == '"' else -1
+        if curly >= 0:
+            changes.append(Change("quotes", curly, self.text[curly], closing))
+            self.ends.append(curly)
+            return End(curly, curly + 1)
         while end >= 0 and (end in self.banned or not self._ends(stack, start, end, bool(inner))):
             lost = self._lost(stack, start, end) if not inner and end not in self.banned else None
             if lost is not None:
@@ -82,6 +91,16 @@ class Guide:
             return End(UNDECIDED, start)
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
         return End(end, end + 1)
+
+    def _curly(self, stack: list[Frame], start: int, end: int) -> int:
+        """Returns where a typographic quote closes a string before its first straight one at `end`, else -1."""
+        stop = len(self.text) if end < 0 else end
+        for found in islice(_CURLY.finditer(self.text, start, stop), MAX_CURLY):
+            at = found.start()
+            opened = self.text.count("“", start, at) > self.text.count("”", start, at)
+            if not opened and at not in self.banned and self.may_end(stack, at + 1):
+                return at
+        return -1
 
     def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
         """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""

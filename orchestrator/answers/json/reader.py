@@ -185,6 +185,7 @@ class Reader(Cursor):
             value = literals.scalar(self)
         if not frame.is_object and isinstance(value, str) and recovery.is_gap_item(value, frame):
             raise recovery.gap(self, start)
+        value = frames.decode_strings(value, child_shape(self.stack, self.contract), start, self.changes)
         frame.comma_at = -1
         frame.last_string_at = start if isinstance(value, str) else -1
         frame.put(value)

@@ -14,11 +14,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from orchestrator.answers.json.code import broken_code
-from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, prefix
+from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, decode_strings, prefix
 from orchestrator.answers.json.guide import ended_inside
 from orchestrator.answers.json.reader import Reader
 from orchestrator.answers.json.shape import ANYTHING, KINDS, Shape
-from orchestrator.answers.result import MAX_DEPTH, too_deep
+from orchestrator.answers.result import MAX_DEPTH, Change, too_deep
 
 MIN_LEFT = 40
 """Characters behind an object that can be a part of it."""
@@ -219,6 +219,8 @@ class Scan:
     """There were too many of them: nothing of the text can be trusted."""
     failures: int = 0
     """How often the strict parser gave up."""
+    aside: list[Candidate] = field(default_factory=list)
+    """What stands before a reasoning tag that closes: it counts only where nothing comes behind it."""
     last_close: dict[str, int] = field(default_factory=dict)
     """Name of a reasoning tag → offset of the last one that closes."""
 
@@ -236,6 +238,8 @@ class Scan:
             if start < stray < at and not self._whole_from(start):
                 self.candidates.clear()
                 at = stray
+        if not any(candidate.reading.keyed for candidate in self.candidates):
+            self.candidates = [*self.aside, *self.candidates]
         return self
 
     def _whole_from(self, start: int) -> bool:
@@ -259,7 +263,8 @@ class Scan:
     def _reasoning(self, match: re.Match[str]) -> int:
         """Returns where the text goes on after a reasoning tag."""
         if match.group(1):
-            self.candidates.clear()
+            whole = [one for one in self.candidates if one.reading.outcome == "whole" and self._fits(one)]
+            self.aside, self.candidates = whole or self.aside, []
             return match.end()
         name = match.group(2).lower()
         if self.last_close.get(name, -1) >= match.end():
@@ -310,13 +315,16 @@ class Scan:
         except (ValueError, RecursionError):
             self.failures += 1
             return None
+        decoded: list[Change] = []
+        value = decode_strings(value, self.contract, start, decoded)
         found = fit(value, self.contract)
         if found is not None and not found.whole:
             return None
         if GOES_ON.match(self.text, end) or self._too_deep(value, start, end) or ended_inside(self.text, end):
             return None
-        reading = Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True)
-        return Candidate(reading, "strict", fit=found)
+        changes = tuple(decoded)
+        reading = Reading(start=start, end=end, outcome="whole", value=value, changes=changes, keyed=True, fitting=True)
+        return Candidate(reading, "repair" if decoded else "strict", fit=found)
 
     def _too_deep(self, value: Any, start: int, end: int) -> bool:
         """Returns whether the value between the offsets nests too deep; few openers cannot."""
@@ -353,7 +361,7 @@ class Scan:
         if (first.outcome != "whole" or reclosed(first)) and self._spend(first.end - start) and first.reclosable:
             reading = Reader(self.text, start, self.contract, reclose=True).read()
             yield Candidate(checked(reading, self.text), "repair")
-        if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
+        if first.outcome == "cut" and (first.gap or (first.end >= len(self.text) and self.text.find("”", start) < 0)):
             return
         # Each further reading takes back the last string end of the one before: later ends are the doubtful ones.
         banned: frozenset[int] = frozenset()
