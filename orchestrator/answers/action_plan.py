@@ -21,7 +21,7 @@ from orchestrator.answers.markdown import Block, Source, TooManyBlocks, blocks_o
 from orchestrator.answers.paths import path_of
 from orchestrator.answers.result import Extraction, Repair, Status
 from orchestrator.core.action_plan import ActionPlan, Verb
-from orchestrator.core.finding import Finding, Severity, Where, blocking, major, minor
+from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.value import Value
 
 RATIONALE, ACTIONS = "rationale", "action plan"
@@ -30,7 +30,7 @@ PLAN_LAYER = "action_plan"
 MAX_WRAPS = 5
 """Code blocks that are looked into for a plan."""
 TITLES = "plan.titles"
-"""Code of the finding on titles beside the one at the beginning; older releases refused such a plan."""
+"""Code of the finding on titles beside the one at the beginning."""
 _PLAN, _CUT = "action_plan", "cut"
 _WRAPS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
 _NAMED = re.compile(r"action\s+plan|rationale", re.IGNORECASE)
@@ -121,15 +121,6 @@ def plan_answer(text: str) -> Extraction | None:
         candidates=1,
         problems=found.findings,
     )
-
-
-def without_more_titles(found: Extraction) -> Extraction:
-    """Returns what older releases made of a plan with such titles: nothing."""
-    problems = tuple(
-        one.model_copy(update={"severity": Severity.MAJOR}) if one.code == TITLES else one for one in found.problems
-    )
-    refused = {"value": None, "status": Status.REFUSED, "layer": "none", "complete": False, "problems": problems}
-    return found.model_copy(update=refused)
 
 
 def begins_with_an_action(text: str) -> bool:

@@ -61,7 +61,7 @@ def story_body(
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"]).sharing()
-        policies = policies_in(payload)
+        policies = read_policies(json.dumps(payload["policies"]))
         payload.clear()  # the frames below hold it while the story waits for a person
         story = brief.story.id
 
@@ -102,14 +102,9 @@ def story_body(
     return body
 
 
-def policies_in(payload: Mapping[str, Any]) -> Policies:
-    """Returns what the story keeps to; without what came after the release that began it."""
-    return _policies(json.dumps({"natural_answers": False, **payload["policies"]}))
-
-
 @lru_cache(maxsize=32)
-def _policies(text: str) -> Policies:
-    """Read once: those of a sprint's stories are equal."""
+def read_policies(text: str) -> Policies:
+    """Returns the policies in a payload; read once, because those of a sprint's stories are equal."""
     return Policies.model_validate_json(text)
 
 
@@ -119,7 +114,7 @@ def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
         brief = StoryBrief.model_validate(payload["brief"])
-        policies = policies_in(payload)
+        policies = read_policies(json.dumps(payload["policies"]))
         desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
 

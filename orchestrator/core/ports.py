@@ -88,12 +88,6 @@ class Step(Protocol):
         Raises ProviderError (also BudgetExceeded), deterministically on replay.
         """
 
-    async def patched(self, name: str) -> bool:
-        """Whether the steps from here on may be others than an older release took; the answer is recorded.
-
-        False only in a workflow whose record already goes on from here in the old way. `name` stays what it is.
-        """
-
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """The gate with its number among the story's gates and the times that are recorded for it, once and for all."""
 

@@ -103,17 +103,9 @@ class EngineDatabase:
         """Let go of it."""
         self.engine.dispose()
 
-    def take_over(self, workflow_id: str, since: str, version: str, executor_id: str) -> bool:
-        """Takes over an unfinished workflow from an engine of the version `since`; returns whether there was one.
-        Blocks, also while the server is unavailable; raises DatabaseGone.
-        """
-        where = "workflow_uuid = :what AND application_version = :since"
-        values = {"what": workflow_id, "since": since, "version": version, "me": executor_id}
-        return bool(self._taken_over(where, values))
-
     def take_over_all(self, prefix: str, version: str, executor_id: str, besides: Collection[str]) -> list[str]:
         """Takes over the unfinished workflows whose ids begin with `prefix` from other engines, those `besides`
-        excepted; returns their ids. Blocks and raises as `take_over` does.
+        excepted; returns their ids. Blocks, also while the server is unavailable; raises DatabaseGone.
         """
         if self.engine.dialect.name == "sqlite":  # one folder, one engine
             return []
@@ -125,7 +117,7 @@ class EngineDatabase:
 
     def take_over_one(self, workflow_id: str, version: str, executor_id: str) -> bool:
         """Takes over an unfinished workflow from another engine, or leaves it to the next one when `executor_id` is "";
-        returns whether there was one. Blocks and raises as `take_over` does.
+        returns whether there was one. Blocks and raises as `take_over_all` does.
         """
         where = "workflow_uuid = :what AND application_version <> :version"
         return bool(self._taken_over(where, {"what": workflow_id, "version": version, "me": executor_id}))
@@ -153,13 +145,13 @@ class EngineDatabase:
         make_parts_table(self.engine)
 
     def keep(self, sprint: str, text: bytes) -> str:
-        """Returns the names of the parts of `text`, which the sprint has from now on. Blocks and raises as `take_over`
-        does.
+        """Returns the names of the parts of `text`, which the sprint has from now on. Blocks and raises as
+        `take_over_all` does.
         """
         return self._patiently(lambda: keep_parts(self.engine, sprint, text))
 
     def read(self, sprint: str, names: str) -> bytes:
-        """Returns the text whose parts have these names. Blocks and raises as `take_over` does."""
+        """Returns the text whose parts have these names. Blocks and raises as `take_over_all` does."""
         return self._patiently(lambda: read_parts(self.engine, sprint, names))
 
     def _patiently(self, work: Callable[[], T]) -> T:

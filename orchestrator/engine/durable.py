@@ -120,8 +120,6 @@ class DurableEngine:
 
         One that was cut here before resumes behind its last recorded step.
         """
-        # Analyses had an engine of their own each, up to 0.1, also those that a daemon began.
-        await self._take_over(workflow_id, f"{APPLICATION_VERSION}/analyse-{payload['sprint']}")
         if (
             workflow_id in self._unfinished
             and workflow_id not in self._bodies.values()
@@ -159,7 +157,6 @@ class DurableEngine:
         await asyncio.to_thread(self._opened.take_over_one, workflow_id, f"{APPLICATION_VERSION}/", "")
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
-        await self._take_over(workflow_id, APPLICATION_VERSION)
         results = self._results(workflow_id)
         payload = await results.store(payload)
         with SetWorkflowID(workflow_id):
@@ -168,15 +165,6 @@ class DurableEngine:
 
     def _results(self, workflow_id: str) -> Results:
         return Results(self._opened, workflow_id.partition("/")[0])
-
-    async def _take_over(self, workflow_id: str, since: str) -> None:
-        # A workflow of another version has an executor that no engine looks for any more. The caller
-        # works on its sprint alone.
-        if since == self._version:
-            return
-        words = (workflow_id, since, self._version, self._executor_id)
-        if await asyncio.to_thread(self._opened.take_over, *words):
-            await DBOS.resume_workflow_async(workflow_id)
 
     @property
     def _opened(self) -> EngineDatabase:

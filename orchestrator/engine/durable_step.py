@@ -149,10 +149,6 @@ class DurableStep:
         await self._tell_reply(reply, prompt)
         return reply
 
-    async def patched(self, name: str) -> bool:
-        """See ports.Step."""
-        return await DBOS.patch_async(name)
-
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See ports.Step."""
         await self.store_events()

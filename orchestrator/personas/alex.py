@@ -114,8 +114,8 @@ class Alex:
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
         shown, task = TaskShown(self._desk, brief, look), brief.task.task_id
-        # A task that comes back needs the same files; a story begun by an older release has recorded no such look.
-        if (known := self._asked_for.get(task)) and await self._desk.step.patched("delivery_keeps_files"):
+        # A task that comes back needs the same files.
+        if known := self._asked_for.get(task):
             await shown.show([path for path in known if path not in shown.in_full], ())
         build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
         request = replace(
@@ -184,7 +184,7 @@ class _Build:
     def __init__(
         self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: TaskShown, own: OwnFiles, *, sorts: bool = True
     ) -> None:
-        self._sorts = sorts and desk.policies.natural_answers  # a merge is one reply, and is taken or not
+        self._sorts = sorts  # a merge is one reply, and is taken or not
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
         self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
@@ -249,11 +249,11 @@ class _Build:
         missing, unsure = self._missing(delivery, heard)
         if not missing and not unsure:
             return delivery, [], 0
-        if delivery is None and heard.endless and await self._desk.step.patched("endless_is_not_continued"):
+        if delivery is None and heard.endless:
             return None, [], 0
         if left < 1:
             return delivery, [_cut_off([*missing, *unsure])], 0
-        if _fits_nowhere(delivery, heard) and await self._desk.step.patched("too_long_is_not_continued"):
+        if _fits_nowhere(delivery, heard):
             return delivery, [self._too_long(heard, missing)], 0
         request = self._continuation(delivery, heard, [*missing, *unsure], left - 1)
         more = await self._desk.hear(request)
@@ -358,8 +358,7 @@ class _Build:
             shown=self._shown,
         )
         policies, files = self._desk.policies, self._brief.task.files_to_create
-        if policies.natural_answers:
-            asked = replace(asked, wanted=Wanted(tuple(files), lambda path, text: fits(path, text, self._about)))
+        asked = replace(asked, wanted=Wanted(tuple(files), lambda path, text: fits(path, text, self._about)))
         usual = policies.formats.get(NAME, "auto")
         # Unless plans are all that is wanted: JSON holds nothing but whole files.
         whole = "json" if self._wants_whole() and usual == "auto" else usual

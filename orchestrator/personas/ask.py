@@ -179,8 +179,6 @@ class _Answers(Generic[T]):
         too_long = TOO_LONG in {one.code for one in answer.findings} & {one.code for one in self._said}
         if not (times > MOST_ALIKE or too_long) or not self.left():
             return
-        if not await self._desk.step.patched("same_answer_ends"):
-            return
         self.request = self.request.no_more()
         if times > MOST_ALIKE:
             told = f"the same answer came {counted(times, 'time')}, also when it was asked for otherwise"

@@ -70,8 +70,7 @@ class Jordan:
             shown_as[faulty.test_file] = faulty.test_content
         edited = {path: self._desk.secrecy.masks.masked(text) for path, text in shown_as.items()}
         so_far: dict[str, str] = {}
-        # A story begun by an older release has recorded that an answer with older tests alone was sent back.
-        if faulty is not None and older and await self._desk.step.patched("suite_stays_beside_older_tests"):
+        if faulty is not None and older:
             so_far[faulty.test_file] = edited[faulty.test_file]
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
@@ -101,8 +100,7 @@ class Jordan:
         shown = self._desk.shown(whole, older, brief.near, covered)
         request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots, shown=shown)
         policies = self._desk.policies
-        if policies.natural_answers:
-            request = replace(request, wanted=Wanted((test_file,), holds_tests))
+        request = replace(request, wanted=Wanted((test_file,), holds_tests))
         asked_in = request.in_form(policies.formats.get(NAME, "auto"), policies.begins(NAME))
         try:
             asked = await ask(self._desk, asked_in, read=read, judge=judged)
@@ -156,7 +154,7 @@ class Jordan:
             return None, copied
         own = self._desk.policies.test.custom is not None
         named: Sequence[Finding] = ()
-        if self._desk.policies.natural_answers and not own:
+        if not own:
             as_json, named = with_file_name(as_json, test_file)
         suite, findings = read_suite(as_json, self._brief.story.id, older, covered, any_language=own)
         return suite, [*said, *named, *findings]

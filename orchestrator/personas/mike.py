@@ -141,15 +141,12 @@ class Mike:
         known = self._shown
         if not feedback or known is None or not known.asked:
             return self._desk.shown()
-        # A story begun by an older release has recorded that they were asked for again.
-        if not await self._desk.step.patched("revision_keeps_files"):
-            return self._desk.shown()
         known.renew_looks()
         return known
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
         """Reads a plan; one that copies the prompt's example is none."""
-        plan, findings = read_breakdown(value, self._brief.story.id, names=self._desk.policies.natural_answers)
+        plan, findings = read_breakdown(value, self._brief.story.id, names=True)
         copied = self._copied(plan) if plan is not None else []
         return (None if copied else plan), [*findings, *copied]
 
@@ -203,7 +200,7 @@ class Mike:
         spent, cut_off = 0, heard.cut_off
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
-        completing, natural = plan, self._desk.policies.natural_answers
+        completing = plan
 
         async def ask_missing() -> bool:
             """Returns whether more is to be asked for."""
@@ -229,7 +226,7 @@ class Mike:
                     **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, said),
                 )
             # Tasks that a request did not bring are none where nothing but the count speaks for them.
-            return cut_off or (len(completing.tasks) < completing.task_count and bool(came or not natural))
+            return cut_off or (len(completing.tasks) < completing.task_count and bool(came))
 
         if (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
             await self._desk.policies.loop(Loop.ANSWER, bool, left=lambda: left - spent)(ask_missing)
@@ -237,7 +234,7 @@ class Mike:
             message = "the plan was cut off and its rest did not come"
             fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
             findings.append(minor("breakdown.cut_off", message, fix=fix))
-        if natural and completing.tasks:
+        if completing.tasks:
             completing, said = counted_tasks(completing)
             findings.extend(said)
         return completing, findings, spent

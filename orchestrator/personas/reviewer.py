@@ -86,7 +86,7 @@ class Reviewer:
     async def _files(self, brief: ReviewBrief) -> Shown:
         """Returns the files that the last review of the task asked to see, as they are now."""
         files, memory = self._desk.shown(), self._memories.get(brief.task.task_id)
-        if memory and memory.looked_at and await self._desk.step.patched("looks_last_over_reviews"):
+        if memory and memory.looked_at:
             await files.show(memory.looked_at, ())
         return files
 

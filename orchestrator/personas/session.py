@@ -5,11 +5,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.answers.action_plan import TITLES, begins_with_an_action, plan_in, with_sections, without_more_titles
+from orchestrator.answers.action_plan import begins_with_an_action, plan_in, with_sections
 from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
 from orchestrator.checks.paths import copies_example
@@ -170,9 +170,9 @@ class Desk:
             slots["feedback"] = feedback
         reply = await self._asked(request, slots)
         copied = copies_example(reply.text, self.library.worked(request.prompt_name))
-        if copied and self.policies.natural_answers:
+        if copied:
             self.copied.add(request.persona)
-        heard = Heard(reply=reply, extraction=await self._read(partial(_extracted, request, reply.text)))
+        heard = Heard(reply=reply, extraction=await asyncio.to_thread(_extracted, request, reply.text))
         await self._tell(request, heard, copied=copied)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
@@ -182,7 +182,7 @@ class Desk:
     async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
         """Returns the reply of the one repair request; the broken reply, with the request spent, if it is unusable."""
         reply = await self._turn(replace(request, purpose=Purpose.REPAIR, prompt="repair", form=None), slots)
-        extraction = await self._read(partial(extract, reply.text, request.answer))
+        extraction = await asyncio.to_thread(extract, reply.text, request.answer)
         if extraction.status not in {Status.OK, Status.REPAIRED}:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
             await self.emit(
@@ -196,14 +196,6 @@ class Desk:
             **request.decided(Verdict.REPAIRED, broken.extraction.problems),
         )  # fmt: skip
         return Heard(reply=reply, extraction=extraction, repair_asked=True)
-
-    async def _read(self, read: Callable[[], Extraction]) -> Extraction:
-        """Returns what is read in a text; nothing where older steps of the story go on from a refusal."""
-        extraction = await asyncio.to_thread(read)
-        titles = extraction.value is not None and TITLES in {one.code for one in extraction.problems}
-        if titles and not await self.step.patched("more_titles_are_read"):
-            return without_more_titles(extraction)
-        return extraction
 
     async def _asked(self, request: Request, slots: Mapping[str, str]) -> Reply:
         """Returns the reply. One that only asks to be shown files is followed by the same request with them, as often
@@ -225,13 +217,11 @@ class Desk:
             )
 
     async def _with_sections(self, request: Request, reply: Reply) -> Reply:
-        """Returns a reply of actions alone as the plan that it is, unless steps of an older release go on from it."""
+        """Returns a reply of actions alone as the plan that it is."""
         if request.purpose is Purpose.CONTINUATION or not begins_with_an_action(reply.text):
             return reply  # a continuation begins where a plan was cut off
         whole = await asyncio.to_thread(with_sections, reply.text)
-        if whole is None or not await self.step.patched("actions_alone_are_a_plan"):
-            return reply
-        return reply.model_copy(update={"text": whole})
+        return reply if whole is None else reply.model_copy(update={"text": whole})
 
     async def _turn(self, request: Request, slots: Mapping[str, str]) -> Reply:
         prompt, fresh = await asyncio.to_thread(self._prompt, request, slots)

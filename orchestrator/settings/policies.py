@@ -22,10 +22,6 @@ from orchestrator.settings.model import (
 )
 from orchestrator.settings.sections import Section
 
-STEPS = 1
-"""Counts changes of the order of a story's steps. 1: nothing committed, no suite; test files that both sides of a merge
-only extended are joined."""
-
 
 class Policies(Section):
     """The budgets of a story's loops; part of its workflow's frozen input, so that a continued run keeps them."""
@@ -40,9 +36,7 @@ class Policies(Section):
     test: TestSettings = TestSettings()
     context_tokens: int = 24000
     looks: int = 0
-    """Looks of one turn that cost no attempt; a story that an older release began has none."""
-    steps: int = 0
-    """Which order of steps the story began with, as `STEPS` counts them; one of an older release keeps its own."""
+    """Looks of one turn that cost no attempt."""
     formats: dict[str, WireFormat] = Field(default_factory=dict)
     """Persona → how its files are asked for; `auto` for one that is not named."""
     begin_with: dict[str, Literal["whole", "json"]] = Field(default_factory=dict)
@@ -52,13 +46,9 @@ class Policies(Section):
     stronger: tuple[str, ...] = ()
     """Personas that have a stronger model."""
     pushed: bool = True
-    """Whether results are pushed, so that people are asked about what nobody would look at before it counts; so they
-    were of every story that an older release began."""
+    """Whether results are pushed, so that people are asked about what nobody would look at before it counts."""
     own_reviews: dict[str, int] = Field(default_factory=dict)
     """Reviewer → reviews of one task; `review.max_iterations` for one that is not named."""
-    natural_answers: bool = True
-    """Whether names that are ours are given by us, and whole files are read as models write them; False for a story
-    that an older release began: read otherwise, its recorded replies would lead to other steps."""
 
     def begins(self, persona: str) -> Literal["plan", "whole", "json"]:
         """Returns the form that `auto` begins with for a persona."""
@@ -76,7 +66,6 @@ class Policies(Section):
             own_reviews=settings.own_reviews,
             context_tokens=settings.prompts.context_tokens,
             looks=settings.look.max_per_turn,
-            steps=STEPS,
             formats=dict(formats or {}),
             stronger=tuple(stronger),
             pushed=settings.serve.push_to is not None,

@@ -217,8 +217,7 @@ class Merging:
         self._said, self._contract = (), resolved
         suite = frozenset(self._trial.suite.files)
         stop_on(await check_final_diff(self._stage, self._progress, self._contract, suite))
-        if self._stage.policies.steps:
-            self._trial = replace(self._trial, suite=await self._suite_as_merged())
+        self._trial = replace(self._trial, suite=await self._suite_as_merged())
         report = await run_again(self._stage, self._plan, self._trial)
         self._progress.trial = replace(self._trial, report=report, broken=None)
         if report.green:

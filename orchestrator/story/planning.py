@@ -288,8 +288,6 @@ class PlanLoop:
         found = doubts(plan, frozenset(self._progress.surface.files))
         if self._doubted or not found or self._invalid + 1 >= self._budget:
             return False
-        if not await self._stage.step.patched("conflict_is_checked"):
-            return False
         self._doubted = True
         self._invalid += 1
         await self._tell(plan, PlanRoute.REVISE, PlanValidationResult.of(found))

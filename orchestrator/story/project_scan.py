@@ -491,7 +491,7 @@ def _top(path: str) -> str:
 async def tell_unusual_places(stage: Stage, paths: Sequence[str], files: Sequence[str]) -> None:
     """Reports new files that lie elsewhere than the project's others of their kind; nothing is refused for it."""
     found = await asyncio.to_thread(unusual_places, paths, files)
-    if found and await stage.step.patched("unusual_places_are_told"):
+    if found:
         told = ", ".join(f"{path} (usually in {usual})" for path, usual in found.items())
         await stage.step.emit(
             "places_unusual", f"new files lie where the project has none like them: {told}", usual=found

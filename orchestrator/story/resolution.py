@@ -33,7 +33,7 @@ LABELS = ("merged meanwhile", "your story")
 
 def joined_tests(stage: Stage, sides: Sides) -> dict[str, str]:
     """Returns the test files in conflict that both sides only added to, with the additions of both."""
-    tests = [one for one in sides.conflicts if is_test_file(one.path)] if stage.policies.steps else []
+    tests = [one for one in sides.conflicts if is_test_file(one.path)]
     return {one.path: text for one in tests if (text := joined(one)) is not None}
 
 

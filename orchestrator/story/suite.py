@@ -50,7 +50,7 @@ async def replace_suite(
             "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
             # Where it went is where it stays, and what was there before the story stays in it.
             "place": faulty.suite.test_file,
-            "covered": older.get(faulty.suite.test_file) if stage.policies.steps else None,
+            "covered": older.get(faulty.suite.test_file),
         }
     )
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
@@ -90,7 +90,7 @@ async def _own_tests(
     path = suite.test_file
     suite = without_skipped(suite, skipped, is_new=path not in surface.files)
     planned = path in {change.file for change in plan.tests_to_change}
-    if not stage.policies.steps or suite.older_names or planned or path not in surface.files:
+    if suite.older_names or planned or path not in surface.files:
         return suite
     texts = before if path in before else await stage.read([path])
     return without_older(suite, texts[path]) if path in texts else suite
@@ -139,7 +139,7 @@ async def _brief(stage: Stage, progress: Progress, plan: Breakdown, now: Surface
     texts = await stage.read([*story_files(plan), *listed])
     about = "\n".join(f"{one.criterion} {one.test}" for one in plan.acceptance_tests)
     about = "\n".join((about, *(task.description for task in plan.tasks)))
-    place = await _place(stage, plan, now, listed) if stage.policies.steps else SuitePlace()
+    place = await _place(stage, plan, now, listed)
     return SuiteBrief(
         parts=parts_of({path: texts[path] for path in story_files(plan) if path in texts}, about),
         breakdown=plan,

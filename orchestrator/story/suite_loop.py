@@ -219,11 +219,7 @@ class _Attempts:
         """
         stage, progress, earlier = self._stage, self._progress, self._suite
         rows, criteria = await self._look(report), stage.brief.story.acceptance_criteria
-        if (
-            0 < len(rows) < len(criteria)
-            and all(map(only_stays, rows))
-            and await stage.step.patched("what_stays_is_not_asked_for")
-        ):
+        if 0 < len(rows) < len(criteria) and all(map(only_stays, rows)):
             return report
         if rows and not progress.suite_strengthened:
             progress.suite_strengthened = True
@@ -258,8 +254,7 @@ class _Attempts:
         rows = unnoticed(criteria, self._suite, report, self._before, self._hollow)
         if self._stage.policies.test.mode == "smoke":  # one or two tests were asked for
             rows = tuple(row for row in rows if row.row.cases)
-        new = tuple(row for row in rows if not only_is_there(row))
-        return new if new != rows and await self._stage.step.patched("what_is_there_is_not_asked_for") else rows
+        return tuple(row for row in rows if not only_is_there(row))
 
     def _note(self, red: TestReport) -> bool:
         """Records the failure; returns whether the story failed in this way before."""
@@ -323,7 +318,7 @@ class _Attempts:
         planned = {one.file for one in self._plan.tests_to_change}
         older = _files_of(red) & {*filter(is_test_file, self._progress.surface.files)} - planned
         asked = [one for one in analysed.tests_to_change if one.file in older]
-        if not asked or not await self._stage.step.patched("older_tests_may_change"):
+        if not asked:
             return False
         task, contract = nearest_task(self._plan, asked[0].file), self._tasks.contract
         granted = await self._tasks.amendments.for_tests(contract, task, asked)
@@ -348,7 +343,7 @@ class _Attempts:
         others = analysed.instructions or analysed.suite_fault or analysed.tests_to_change
         only = bool(analysed.environment) and not others
         twice, self._only_environment = only and self._only_environment, only
-        if twice and await self._stage.step.patched("environment_ends"):
+        if twice:
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [only_environment(analysed.environment)])
 
     async def _replace(self, reason: str) -> bool:

@@ -91,10 +91,6 @@ class SimulatedStep:
         self.prompts.append(numbered)
         return await self._provider.complete(numbered)
 
-    async def patched(self, name: str) -> bool:
-        """See the port: nothing here was begun by an older release."""
-        return True
-
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See the port."""
         self._gates += 1

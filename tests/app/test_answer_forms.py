@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.app.briefs import begins_with, outcomes, with_experience
-from orchestrator.app.team import policies_in, story_payload
-from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.event import Event
-from orchestrator.core.sprint import FormOutcome
-from orchestrator.core.story import Story
 from orchestrator.reports.report import forms
 from orchestrator.settings import Policies, Settings
 from orchestrator.storage.state_folder import StateFolder
@@ -61,16 +57,3 @@ def test_the_reports_of_a_state_folder_are_what_is_remembered(tmp_path: Path) ->
     assert with_experience(Policies(), big, known).without_examples == ("alex",)
     assert with_experience(Policies(), big, known).begins("alex") == "plan"
     assert with_experience(Policies(), Settings(), known, "scripted").begin_with == {}
-
-
-def test_a_story_that_an_older_release_began_is_read_as_it_was() -> None:
-    """Its frozen input says nothing of what came later; what is frozen now says all."""
-    payload = story_payload(StoryBrief(story=Story(id="A", title="A"), sprint="S"), Policies())
-    assert policies_in(payload) == Policies()
-    del payload["policies"]["natural_answers"]
-    assert not policies_in(payload).natural_answers
-
-
-def test_an_older_report_says_nothing_of_what_came_later() -> None:
-    old = FormOutcome.model_validate({"model": "small", "form": "plan", "answers": 2, "whole": 2})
-    assert (old.otherwise, old.copied) == (0, 0)

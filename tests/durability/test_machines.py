@@ -12,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.driver import ROOT, Aftermath
+from tests.durability.driver import Aftermath
 from tests.durability.faults import Clock, small_disk
 from tests.durability.machines import Machine
-from tests.durability.test_upgrade import release
 from tests.forwarder import Forwarder
 from tests.pgbouncer import PGBOUNCER, pooled
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
-
-__all__ = ["release"]
 
 pytestmark = pytest.mark.timeout(300)
 ONE_STORY = {"NFR-001": "None"}
@@ -102,26 +99,6 @@ def test_a_pooler_may_lend_connections_for_a_transaction(tmp_path: Path, postgre
             assert second.command(*words).code == 0
     asyncio.run(second.fetch())
     assert second.aftermath(0) == undisturbed
-
-
-@pytest.mark.soak
-def test_a_folder_of_the_release_before_goes_on_and_another_machine_after_it(
-    tmp_path: Path, postgres: str, release: Path, undisturbed: Aftermath
-) -> None:
-    first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "second", postgres)
-    first.source = release
-    process = first.start()
-    first.wait_for(lambda: len(first.told("task_finished")) >= 2, process)
-    process.kill()
-    process.communicate(timeout=30)
-    first.source = ROOT
-    process = first.start()
-    first.wait_for(lambda: bool(first.told("sprint_continued")), process, timeout=60)
-    first.vanish(process)
-    left = second.aftermath(second.finish().code)
-    # Steps have other numbers where the release before began a story.
-    for name in ("code", "tree", "calls", "cells"):
-        assert getattr(left, name) == getattr(undisturbed, name), name
 
 
 @pytest.mark.soak

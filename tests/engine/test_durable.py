@@ -31,7 +31,6 @@ from orchestrator.core.history import Logged, StoryHistory
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.calls import CallsUnderWay
-from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
 from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import GateKeeper
@@ -290,51 +289,6 @@ async def test_a_call_that_lasts_is_told_while_it_lasts_and_leaves_nothing_in_th
     assert [event.id for event in history.events] == ["SP-001/A:1", told[-1].id], "the last alone"
     history.add(Logged.of(house.shown[-1]))
     assert [event.id for event in history.events] == ["SP-001/A:1", "SP-001/A:2"]
-
-
-@pytest.mark.usefixtures("on_both")
-async def test_what_an_older_release_had_begun_takes_other_steps_only_where_it_had_not_gone_on(tmp_path: Path) -> None:
-    """Also what the engine of somebody else had taken from the queue then."""
-    provider = Counting()
-
-    def body(reached: asyncio.Event | None, *, older: bool) -> Body:
-        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
-            async def work(_step_id: str) -> str:
-                return "done"
-
-            async def last(_step_id: str) -> str:
-                if reached is not None:
-                    reached.set()
-                    await asyncio.Event().wait()
-                return "last"
-
-            told = [(await step.turn(PROMPT)).text]
-            for number in range(2):
-                if not older and await step.patched(f"more_{number}"):
-                    told.append(await step.step(f"more_{number}", work, str))
-                told.append(await step.step(f"work_{number}", last if number else work, str))
-            return done(", ".join(told))
-
-        return story
-
-    reached = asyncio.Event()
-    await House(tmp_path, provider).die_in(body(reached, older=True), reached)
-    assert await asyncio.to_thread(made_older, address(tmp_path, "engine")) == 1
-    reached = asyncio.Event()
-    await House(tmp_path, provider).die_in(body(reached, older=False), reached)
-    (outcome,) = await House(tmp_path, provider).run(body(None, older=False))
-    expected = "reply 1 \ud83d, done, done, last"
-    assert outcome.findings[0].message == expected, "the first place had been passed, the second had not"
-    assert provider.calls == 1
-
-
-def made_older(url: str) -> int:
-    database = EngineDatabase(url)
-    table = "workflow_status" if database.engine.dialect.name == "sqlite" else "dbos.workflow_status"
-    with database.engine.begin() as connection:
-        older = connection.execute(sa.text(f"UPDATE {table} SET application_version = '1', executor_id = 'serve-1'"))
-    database.close()
-    return older.rowcount
 
 
 def read_events(folder: Path) -> list[tuple[int, Event]]:

@@ -15,7 +15,6 @@ from orchestrator.personas.alex import Alex
 from orchestrator.reports.report import forms
 from orchestrator.settings import Policies
 from orchestrator.settings.model import BuildSettings
-from orchestrator.testing.simulated import SimulatedStep
 from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
@@ -93,22 +92,14 @@ async def test_after_a_failure_that_came_back_a_file_is_wanted_whole_where_an_an
     assert ("### `EDIT`" in at.segment(0, "rules")) is not whole
 
 
-class OlderStep(SimulatedStep):
-    """Of a story that an older release began."""
-
-    async def patched(self, name: str) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("older", [False, True])
-async def test_a_plan_with_further_titles_is_read_and_its_slip_counted(older: bool) -> None:
+async def test_a_plan_with_further_titles_is_read_and_its_slip_counted() -> None:
     titles = plan(A, B).replace("---\n\n###", "# Then\n\n###")
-    at = bench(says(titles), says(JSON), step=OlderStep if older else SimulatedStep)
+    at = bench(says(titles), says(JSON))
     assert (await delivered(at)).accepted
-    assert at.asked == ["delivery 1", "delivery 2"][: 1 + older], "its recorded steps go on from a refusal"
+    assert at.asked == ["delivery 1"]
     (form,) = forms(at.sink.named("answer_read")[:1])
     assert form.repairs == {"separator": 1, "titles": 1}
-    assert (form.mended, form.unreadable) == ((0, 1) if older else (1, 0))
+    assert (form.mended, form.unreadable) == (1, 0)
 
 
 async def test_read_then_edit() -> None:
@@ -168,14 +159,6 @@ async def test_a_plan_that_cannot_be_read_is_followed_by_whole_files_and_those_b
     assert "Answer with files and nothing else" in at.segment(1, "rules")
     assert at.segment(1, "contract") == ""
     assert "JSON Schema" in at.segment(2, "contract")
-
-
-async def test_a_story_that_an_older_release_began_is_read_and_asked_as_it_was() -> None:
-    """Its recorded replies lead to the steps that they led to: a repair, then JSON."""
-    at = bench(says("a.py\n```\nA = 1\n```"), says(JSON), policies=Policies(natural_answers=False))
-    assert (await delivered(at)).accepted
-    assert at.asked == ["delivery 1", "repair 1", "delivery 2"]
-    assert "JSON Schema" in at.segment(1, "contract")
 
 
 async def test_only_plans_are_asked_for_where_that_is_set() -> None:

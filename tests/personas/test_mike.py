@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
@@ -55,16 +53,14 @@ async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     assert "breakdown.cut_off" in {finding.code for finding in planned.findings}
 
 
-@pytest.mark.parametrize(("natural", "asked", "count"), [(True, 1, 1), (False, 2, 3)])
-async def test_a_count_that_is_only_said_costs_one_request_and_no_plan(natural: bool, asked: int, count: int) -> None:
-    """A story that an older release began takes the steps that it took."""
+async def test_a_count_that_is_only_said_costs_one_request_and_no_plan() -> None:
     said = breakdown(STORY, ["a.py"]) | {"task_count": 3, "story_id": STORY}
     nothing = [says("breakdown_missing", {"tasks": []})] * 2
-    at = bench(says("breakdown", said), *nothing, policies=Policies(natural_answers=natural))
+    at = bench(says("breakdown", said), *nothing)
     planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", *(f"breakdown_missing {turn + 1}" for turn in range(asked))]
+    assert at.asked == ["breakdown 1", "breakdown_missing 1"]
     assert planned.breakdown is not None
-    assert planned.breakdown.task_count == count
+    assert planned.breakdown.task_count == 1
 
 
 async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:

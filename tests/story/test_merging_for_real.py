@@ -17,7 +17,6 @@ from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Policies, load
-from orchestrator.settings.policies import STEPS
 from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.sandboxes import TIERS, sandbox
 from tests.story.test_story import LIBRARY, codes, provider
@@ -83,7 +82,7 @@ class Sprint:
         for story in self.stories:
             step = SimulatedStep(replies, self.sink, sprint="s1", story=story)
             brief = StoryBrief(story=Story(id=story, title=f"Story {story}"), sprint="s1")
-            outcomes.append(await body(step, story_payload(brief, Policies(steps=STEPS))))
+            outcomes.append(await body(step, story_payload(brief, Policies())))
             self.runs[story] = [*calls]
             calls.clear()
             self.prompts += [prompt.text for prompt in step.prompts if prompt.key.purpose == "merge"]
