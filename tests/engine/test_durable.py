@@ -31,6 +31,7 @@ from orchestrator.core.history import Logged, StoryHistory
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.calls import CallsUnderWay
+from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
 from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import GateKeeper

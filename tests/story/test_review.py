@@ -8,7 +8,6 @@ import pytest
 from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
 from orchestrator.core.suite import CommandResult
-from orchestrator.testing.simulated import SimulatedStep
 from tests.answers.reviews import ended
 from tests.events_tool import untrue
 from tests.story.test_story import RED, A, Stand, codes, good, provider, statuses
@@ -186,17 +185,6 @@ async def test_a_reviewer_knows_what_was_said_answered_and_changed_before(tmp_pa
     )
     assert "- You: Yes. The change as the task asks for it.\n- Then tests failed:\n  - us_1.py: it is wrong" in third
     assert "Comments of the last review" not in third.partition("## Earlier reviews of this task")[2]
-
-
-async def test_a_story_of_an_older_release_looks_again(tmp_path: Path) -> None:
-    class Older(SimulatedStep):
-        async def patched(self, name: str) -> bool:
-            return name != "looks_last_over_reviews"
-
-    stand = prepared(tmp_path, "READ rates.py", FIXES, APPROVED, deliveries=2, base={"rates.py": RATES})
-    stand.make_step = Older
-    await outcome_of(stand, looks=2)
-    assert ["rate = 2" in one.text for one in stand.step.prompts if one.key.purpose == "review"] == [False, True, False]
 
 
 async def test_review_can_be_switched_off(tmp_path: Path) -> None:
