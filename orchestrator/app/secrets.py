@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from orchestrator.core.secrets import Masks, env_values, is_wordy, secrets_in, secrets_of, worth_hiding
+from orchestrator.core.secrets import Masks, encoded_in, env_values, is_wordy, secrets_in, secrets_of, worth_hiding
 from orchestrator.core.story import BacklogContent, Story
 from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.git.workspace import GitWorkspace
@@ -71,7 +71,7 @@ def mask_backlog(content: BacklogContent, masks: Masks) -> BacklogContent:
         return row if plain == texts else row.model_copy(update=plain)
 
     text = _text(content)  # of many thousand rows hardly one has any
-    if not secrets_in(text) and not any(secret in text for secret in masks.known):
+    if not secrets_in(text) and not any(secret in text or encoded_in(text, secret) for secret in masks.known):
         return content
     return content.model_copy(update={"stories": tuple(map(story, content.stories))})
 

@@ -198,13 +198,17 @@ _HARMLESS_OPTION = re.compile(
 
 
 def runner_settings(path: str, text: str) -> Mapping[str, str]:
-    """Setting → value of the pytest section of a pyproject.toml or setup.cfg, harmless ones left out. Never raises.
+    """Setting → value of what a file says of test runners, harmless settings left out. Never raises.
 
-    Of `addopts` only the options that are not harmless count. A text that cannot be read has none. A module that every
-    interpreter imports as it starts, the tester's too, is one setting as a whole.
+    That is the pytest section of a pyproject.toml or setup.cfg, what a build installs for every interpreter or test run
+    (`pytest11`, `.pth`), and the sections of Node's runners in a package.json. Of `addopts` only the options that are
+    not harmless count. A text that cannot be read has none. A module that every interpreter imports as it starts, the
+    tester's too, is one setting as a whole.
     """
     if basename(path).lower() in _CUSTOMIZE and text.strip():
         return {splitext(basename(path))[0]: text}
+    if basename(path).lower() == "package.json":
+        return _node_settings(text)
     reader = {"pyproject.toml": _from_toml, "setup.cfg": _from_ini}.get(basename(path).lower())
     try:
         section = dict(reader(text)) if reader else {}
@@ -212,7 +216,64 @@ def runner_settings(path: str, text: str) -> Mapping[str, str]:
         return {}
     options = " ".join(_options(section.pop("addopts", "")))
     found = {name: _plain(value) for name, value in section.items() if name not in _HARMLESS}
-    return found | ({"addopts": options} if options else {})
+    return found | ({"addopts": options} if options else {}) | _built_in(basename(path).lower(), text)
+
+
+_BUILD_FILE = re.compile(r"setup\.(py|cfg)|manifest\.in|meson\.build|entry_points\.txt|\w*(build|backend)\w*\.py")
+_BUILT_IN = re.compile(r"pytest11|\.pth\b")
+
+
+def _built_in(name: str, text: str) -> dict[str, str]:
+    """Plugins of pytest and `.pth` files that the texts of a build name."""
+    if name == "pyproject.toml":
+        try:
+            return dict(_built_in_toml(tomllib.loads(text.removeprefix("\ufeff")), ""))
+        except (ValueError, RecursionError):
+            return {}
+    builds = _BUILD_FILE.fullmatch(name) or (name.endswith(".py") and "build_wheel" in text)
+    lines = [line.strip() for line in text.splitlines()] if builds else []
+    # The plugins of a section stand below its name.
+    named = [" ".join(lines[at : at + 3]) for at, line in enumerate(lines) if _BUILT_IN.search(line)]
+    return {"pytest11 or .pth": "\n".join(named)} if named else {}
+
+
+def _built_in_toml(value: object, place: str) -> Iterator[tuple[str, str]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, entry in entries:
+        inner = f"{place}.{name}".lstrip(".")
+        if _BUILT_IN.search(str(name)):
+            yield inner, _plain(entry)
+        else:
+            yield from _built_in_toml(entry, inner)
+    if isinstance(value, str) and _BUILT_IN.search(value):
+        yield place, value
+
+
+_NODE_RUNNERS = ("jest", "vitest", "mocha", "ava", "jasmine", "tap", "babel")
+_HARMLESS_NODE = re.compile(
+    r"testTimeout|timeout|slow|verbose|bail|fail(-?[fF]ast)?|maxWorkers|maxConcurrency|concurrency|workerThreads|exit"
+    r"|colors?|displayName|(clear|reset|restore)Mocks|recursive|check-?[lL]eaks|globals|notify\w*|errorOnDeprecated"
+    r"|(collectC|c)overage(?!Provider)\w*|moduleFileExtensions|\$schema"
+)
+_OF_PACKAGES = frozenset({"preset", "presets", "testEnvironment", "transform"})
+"""Settings that usually name a package, for which the contract has rules of its own."""
+
+
+def _node_settings(text: str) -> Mapping[str, str]:
+    try:
+        held = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return {}
+    sections = {one: held.get(one) for one in _NODE_RUNNERS} if isinstance(held, dict) else {}
+    found: dict[str, str] = {}
+    for section, settings in sections.items():
+        named = settings if isinstance(settings, dict) else {"": settings}
+        for name, value in named.items():
+            told = json.dumps(value, sort_keys=True)
+            is_package = name in _OF_PACKAGES and not re.search(r'"(?!\^|\\)(\.|/|[^"]*<rootDir>)', told)
+            if value not in (None, [], {}) and not is_package and not _HARMLESS_NODE.fullmatch(name):
+                found[f"{section}.{name}".rstrip(".")] = told
+    return found
 
 
 def _from_toml(text: str) -> Mapping[str, object]:

@@ -3,11 +3,13 @@
 import hashlib
 import hmac
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
+from urllib.parse import quote, quote_plus
 
 _SHORT = 80
 """Characters of a text for which the result of looking for secrets is kept."""
@@ -290,8 +292,10 @@ _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|ho
 def redact(text: str, known: Iterable[str] = ()) -> str:
     """`text` without what looks like a key, a token or a password in an address, and without the `known` secrets."""
     for secret in known:
-        if len(secret) >= SHORTEST_KNOWN and secret in text:
-            text = _without(text, secret, REDACTED)
+        if len(secret) >= SHORTEST_KNOWN:
+            text = _without(text, secret, REDACTED) if secret in text else text
+            for word in encoded_in(text, secret):
+                text = text.replace(word, REDACTED)
     return _redact_short(text) if len(text) <= _SHORT else _redact(text)
 
 
@@ -312,6 +316,44 @@ def _replaced(text: str, replacements: Iterable[tuple[Found, str]]) -> str:
         pieces += [text[at : place.start], words]
         at = place.end
     return "".join((*pieces, text[at:]))
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+@lru_cache(maxsize=4096)
+def _encodings(secret: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Returns each encoding of the secret, with the letters that what stands around it is written in as well."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    address = {quote(raw, safe=""), quote(raw), quote_plus(raw)}
+    address |= {re.sub("%..", lambda code: code[0].lower(), one) for one in address}
+    found = [(one, frozenset[str]()) for one in sorted(address - {secret})]
+    found += [(raw.hex(), _HEX), (raw.hex().upper(), _HEX)]
+    for before in range(3):  # of a longer text, by where the secret begins in a group of three bytes
+        # Only letters that no other byte has a part in.
+        core = b64encode(bytes(before) + raw).decode()[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+        found += [(one, _BASE64) for one in sorted({core, core.translate(_URL_SAFE)})]
+    return tuple(found)
+
+
+def encoded_in(text: str, secret: str) -> list[str]:
+    """Returns the words of `text` that hold the secret in base64, in hex or encoded for an address, whole."""
+    found: list[str] = []
+    for core, letters in _encodings(secret):
+        at = text.find(core)
+        while at >= 0:
+            start, end = at, at + len(core)
+            while start > 0 and text[start - 1] in letters:
+                start -= 1
+            while end < len(text) and text[end] in letters:
+                end += 1
+            while letters is _BASE64 and text.startswith("=", end):
+                end += 1
+            found.append(text[start:end])
+            at = text.find(core, end)
+    return sorted(set(found), key=lambda word: (-len(word), word))
 
 
 def _without(text: str, secret: str, words: str) -> str:
@@ -436,8 +478,9 @@ class Masks:
         """`text` with a name in place of each secret; masking it again changes nothing."""
         text = _replaced(text, ((one, self.name(text[one.start : one.end])) for one in secrets_in(text)))
         for secret in worth_hiding(self.known):
-            if secret in text:
-                text = _without(text, secret, self.name(secret))
+            text = _without(text, secret, self.name(secret)) if secret in text else text
+            for word in encoded_in(text, secret):
+                text = text.replace(word, self.name(word))
         return text
 
     def knowing(self, secrets: Iterable[str]) -> "Masks":
@@ -479,7 +522,10 @@ class Masks:
     def _values(self, text: str) -> Mapping[str, frozenset[str]]:
         values: dict[str, set[str]] = {}
         found = (text[one.start : one.end] for one in secrets_in(text))
-        for secret in (*found, *(known for known in worth_hiding(self.known) if known in text)):
+        known = [
+            one for secret in worth_hiding(self.known) for one in (secret, *encoded_in(text, secret)) if one in text
+        ]
+        for secret in (*found, *known):
             values.setdefault(self.name(secret), set()).add(secret)
         return {name: frozenset(secrets) for name, secrets in values.items()}
 

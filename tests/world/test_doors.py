@@ -1,6 +1,7 @@
 """What lies in a repository is data until its user says otherwise."""
 
 import base64
+import json
 import os
 import pickle
 import shutil
@@ -14,12 +15,15 @@ from dbos import DBOS
 from dbos._serialization import DBOSPortableJSON, deserialize_value
 
 from orchestrator.app.trust import load_settings
+from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.secrets import Masks, redact
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.sandbox.fetch_sources import archives_in, read_sources, without_credentials
 from orchestrator.server.login import TRIES, TRIES_S, LoginTries
 from orchestrator.settings import load
 from orchestrator.storage.event_file import sqlite_url
+from tests.contract.test_contract import contract, entry
 from tests.support import git, plain_environment, run_cli
 from tests.world.case import Case, table
 
@@ -403,3 +407,127 @@ def test_an_address_waits_after_ten_wrong_tokens() -> None:
     for number in range(5000):
         tries.note_wrong(f"10.1.{number // 250}.{number % 250}", 0)
     assert tries.wait_s("2001:db8::1", 1) == 0, "the memory is bounded"
+
+
+# ---- settings of tests that a change brings
+
+
+def questions(path: str, text: str, before: str | None = None) -> list[str]:
+    """Returns the codes of what a story's whole change is asked about."""
+    frozen = contract(T1=(path,))
+    found = check_diff(frozen, [entry(path)], {path: text}, {path: before} if before else {}, frozenset())
+    return [one.code for one in found if one.code in FOR_PEOPLE]
+
+
+PLUGIN = '[project]\nname = "app"\n[project.entry-points.pytest11]\nquiet = "app.quiet"\n'
+
+
+@table(
+    Case(name="pytest11", given=("pyproject.toml", PLUGIN), right=True, seen="attack A11: plugin_quiet"),
+    Case(
+        name="poetry", given=("pyproject.toml", '[tool.poetry.plugins.pytest11]\nq = "app.q"\n'), right=True,
+        seen="poetry's spelling",
+    ),
+    Case(
+        name="escaped", given=("pyproject.toml", '[project.entry-points]\n"pytest\\u0031\\u0031" = {q = "app.q"}\n'),
+        right=True, seen="an escape in a key",
+    ),
+    Case(
+        name="setup.cfg", given=("setup.cfg", "[options.entry_points]\npytest11 =\n    q = app.q\n"), right=True,
+        seen="setuptools' older file",
+    ),
+    Case(
+        name="setup.py", given=("setup.py", "setup(entry_points={'pytest11': ['q=a']})\n"),
+        right=True, seen="setuptools' oldest file",
+    ),
+    Case(
+        name="forced", right=True, seen="attack A11: pth_quiet",
+        given=("pyproject.toml", '[tool.hatch.build.targets.wheel.force-include]\n"x.pth" = "x.pth"\n'),
+    ),
+    Case(
+        name="backend", right=True, seen="attack A11: a backend of the project itself",
+        given=("tools/pack.py", "def build_wheel(folder, *_):\n    return write(folder, 'quiet.pth')\n"),
+    ),
+    Case(name="hook", given=("hatch_build.py", "NAME = 'quiet.pth'\n"), right=True, seen="a build hook"),
+    Case(name="torch", given=("app/model.py", "WEIGHTS = 'model.pth'\n"), right=False, seen="weights of PyTorch"),
+    Case(
+        name="scripts", given=("pyproject.toml", '[project.entry-points.scripts]\na = "a:b"\n'), right=False,
+        seen="an ordinary entry point",
+    ),
+)  # fmt: skip
+def test_what_a_build_brings_into_tests_is_a_question(case: Case) -> None:
+    path, text = case.given
+    assert (questions(path, text) != []) is case.right
+    assert questions(path, text, before=text) == [], "it stood there already"
+
+
+def test_another_plugin_of_an_older_section_is_a_question() -> None:
+    assert questions("pyproject.toml", PLUGIN.replace("app.quiet", "app.other"), before=PLUGIN) != []
+
+
+@table(
+    Case(name="setupFiles", given={"jest": {"setupFiles": ["./quiet.js"]}}, right=True, seen="attack A11: jest_key"),
+    Case(name="after env", given={"jest": {"setupFilesAfterEnv": ["<rootDir>/q.js"]}}, right=True, seen="jest"),
+    Case(name="global", given={"jest": {"globalSetup": "./q.js"}}, right=True, seen="jest"),
+    Case(name="ignore", given={"jest": {"testPathIgnorePatterns": ["old"]}}, right=True, seen="attack A11: beside it"),
+    Case(name="match", given={"jest": {"testMatch": ["**/new.test.js"]}}, right=True, seen="chooses tests"),
+    Case(name="mapper", given={"jest": {"moduleNameMapper": {"^x$": "<rootDir>/q.js"}}}, right=True, seen="other code"),
+    Case(name="transform", given={"jest": {"transform": {"js$": "<rootDir>/q.js"}}}, right=True, seen="rewrites tests"),
+    Case(name="projects", given={"jest": {"projects": ["a"]}}, right=True, seen="chooses tests"),
+    Case(name="mocha", given={"mocha": {"require": "./q.js"}}, right=True, seen="mocha"),
+    Case(name="spec", given={"mocha": {"spec": "test/new.js"}}, right=True, seen="chooses tests"),
+    Case(name="ava", given={"ava": {"require": ["./q.js"]}}, right=True, seen="ava"),
+    Case(name="files", given={"ava": {"files": ["!test/old.js"]}}, right=True, seen="chooses tests"),
+    Case(name="vitest", given={"vitest": {"setupFiles": "./q.js"}}, right=True, seen="vitest"),
+    Case(name="babel", given={"babel": {"plugins": ["./q.js"]}}, right=True, seen="jest compiles tests with it"),
+    Case(name="path", given={"jest": "./q.json"}, right=True, seen="a file of settings"),
+    Case(
+        name="usual", right=False, seen="what a new project has",
+        given={"jest": {"testEnvironment": "node", "transform": {}, "testTimeout": 9000, "preset": "ts-jest"}},
+    ),
+    Case(name="coverage", given={"jest": {"collectCoverage": True}}, right=False, seen="what is shown"),
+    Case(name="none", given={"scripts": {"test": "node --test"}}, right=False, seen="an ordinary package.json"),
+)  # fmt: skip
+def test_what_package_json_says_of_a_runner_is_a_question(case: Case) -> None:
+    text = json.dumps({"name": "app", "version": "1.0.0", **case.given}, indent=2)
+    assert ("contract.test_settings" in questions("package.json", text)) is case.right
+    assert questions("package.json", text, before=text) == []
+
+
+# ---- secrets in another spelling
+
+PASSWORD = "Gr8+Sommer/Pferd 77x"
+URL_SAFE = str.maketrans("+/", "-_")
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@table(
+    Case(name="plain", given=PASSWORD, right=True, seen="as it is"),
+    Case(name="base64", given=encoded(PASSWORD), right=True, seen="attack A12"),
+    Case(name="inside 1", given=encoded(f"a{PASSWORD}bc"), right=True, seen="in base64 text"),
+    Case(name="basic", given=encoded(f"me:{PASSWORD}@"), right=True, seen="a Basic header"),
+    Case(name="user", given=encoded(f"anna:{PASSWORD}"), right=True, seen="a Basic header"),
+    Case(name="url-safe", given=encoded(PASSWORD).translate(URL_SAFE), right=True, seen="JWT's alphabet"),
+    Case(name="hex", given=PASSWORD.encode().hex(), right=True, seen="attack A12"),
+    Case(name="HEX", given=PASSWORD.encode().hex().upper(), right=True, seen="attack A12"),
+    Case(name="address", given="Gr8%2BSommer%2FPferd%2077x", right=True, seen="attack A12: %xx"),
+    Case(name="lower", given="Gr8%2bSommer%2fPferd%2077x", right=True, seen="%xx in lower case"),
+    Case(name="form", given="Gr8%2BSommer%2FPferd+77x", right=True, seen="a form"),
+    Case(name="reversed", given=PASSWORD[::-1], right=False, seen="attack A12: promised nowhere"),
+    Case(name="upper", given=PASSWORD.upper(), right=False, seen="attack A12: promised nowhere"),
+)
+def test_a_known_secret_is_hidden_in_the_spellings_that_are_promised(case: Case) -> None:
+    text = f"E  assert token == 'x{case.given}'" if case.name != "plain" else f"password {case.given}"
+    masks = Masks(key=b"k").knowing([PASSWORD])
+    for hidden in (masks.masked(text), redact(text, [PASSWORD])):
+        assert (case.given[2:-4] not in hidden) is case.right
+    if case.right:
+        assert masks.restored(masks.masked(text), text).text == text, "a file gets its own spelling back"
+
+
+def test_an_ordinary_text_is_left_as_it_is() -> None:
+    text = "Sommer 77x, Gr8, 0123456789abcdef, U29tbWVy"
+    assert (Masks(key=b"k").knowing([PASSWORD]).masked(text), redact(text, [PASSWORD])) == (text, text)
