@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError, field_validator
 
-from orchestrator.app.plan_files import project_files, read_texts
+from orchestrator.app.plan_files import find_obstacles, project_files, read_texts
 from orchestrator.app.plans import check_plan
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
 from orchestrator.contract.freeze import worth_freezing
@@ -90,8 +90,14 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
         worked=library.worked(PROMPTS[kind]),
         check_shell=check_shell,
+        obstacles=_obstacles_in(options.repo, files or ()),
     )
     return judge(kind, text, around)
+
+
+def _obstacles_in(repo: Path | None, files: Sequence[str]) -> Callable[[Iterable[str]], Mapping[str, str]]:
+    """Returns what finds the paths below a folder where no text can be written; none where there is no folder."""
+    return (lambda _paths: {}) if repo is None else partial(find_obstacles, repo, files)
 
 
 def check_shell(delivery: Delivery) -> list[Finding]:
@@ -153,7 +159,9 @@ def check_any_plan(text: str, options: CheckOptions) -> tuple[PlanKind, Judged]:
         files = _files(options.repo) if options.repo is not None else None
         manifests = sorted(path for path in files or () if is_manifest(path))
         texts = read_texts(options.repo, manifests) if options.repo is not None else {}
-        return kind, judge_task_plan(text, options.file, Surroundings(story=options.story, files=files, texts=texts))
+        obstacles = _obstacles_in(options.repo, files or ())
+        around = Surroundings(story=options.story, files=files, texts=texts, obstacles=obstacles)
+        return kind, judge_task_plan(text, options.file, around)
     return kind, mixed(options.file) if kind is PlanKind.BOTH else judge_no_plan(text, options.file)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,15 @@ from orchestrator.checks.backlog import nearest
 from orchestrator.code.packages import dependencies_of
 from orchestrator.core.errors import ConfigError, WorkspaceError
 from orchestrator.core.history import StoryHistory
-from orchestrator.core.paths import is_manifest
+from orchestrator.core.paths import (
+    folders_of,
+    is_manifest,
+    no_text,
+    obstacle_at,
+    parents,
+    spelling,
+    unsafe_reason,
+)
 from orchestrator.core.sprint import BroughtPlan, SprintRecord
 from orchestrator.core.story import BacklogContent, id_problem
 from orchestrator.files.safe_files import read_text
@@ -100,6 +109,33 @@ def find_existing(folder: Path, paths: Iterable[str]) -> frozenset[str]:
         for path in paths
         if os.path.lexists(folder / path) and ((folder / path).is_symlink() or not (folder / path).is_dir())
     )
+
+
+_SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", re.MULTILINE)
+
+
+def find_obstacles(folder: Path, files: Iterable[str], paths: Iterable[str], limit: int = MAX_BYTES) -> dict[str, str]:
+    """Returns those of `paths` where no text can be written, and why; `files` are the project's."""
+    wanted = [path for path in dict.fromkeys(paths) if unsafe_reason(path) is None]
+    inside = folders_of(files)
+    kinds: dict[str, str] = {}
+    inner = {*_SUBMODULE.findall(read_text(folder, ".gitmodules", limit) or "")}
+    for place in dict.fromkeys(one for path in wanted for one in (*parents(path), path)):
+        if kind := "a submodule" if place in inner else _kind_at(folder / place, limit if place in wanted else None):
+            kinds[place] = kind
+    folders = {spelling(one): one for one in inside}
+    folders |= {spelling(one): one for path in wanted for one in parents(path) if one in inside}
+    return {path: said for path in wanted if (said := obstacle_at(path, kinds, folders))}
+
+
+def _kind_at(place: Path, limit: int | None) -> str | None:
+    with suppress(OSError):  # nothing is there
+        mode = place.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return "a link"
+        if stat.S_ISREG(mode) and limit is not None:
+            return no_text(place.read_bytes()) if place.stat().st_size <= limit else f"larger than {limit} bytes"
+    return None
 
 
 def write_new(files: dict[Path, str]) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app.plan_files import find_existing, project_files, read_texts
+from orchestrator.app.plan_files import find_existing, find_obstacles, project_files, read_texts
 from orchestrator.app.runners import command_path, sandbox_for
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.code.shell import script
@@ -61,6 +61,7 @@ def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
         paths=frozenset({*(listed - set(named)), *there}),
         texts=read_texts(repo, wanted, MAX_TEXT),
         context=None if context is None else frozenset(context),
+        obstacles=find_obstacles(repo, listed, named, MAX_TEXT),
     )
 
 

@@ -161,6 +161,8 @@ class PlanWorld:
     """Texts of those of them that a plan names; a file without one is no text that could be edited."""
     context: frozenset[str] | None = None
     """Files and pages that were shown in full in this turn; None: unknown, so the rule is not checked."""
+    obstacles: Mapping[str, str] = field(default_factory=dict)
+    """Path → why no text can be written there, as far as that is known."""
 
     @cached_property
     def folders(self) -> frozenset[str]:
@@ -315,6 +317,8 @@ def create(action: Create, walked: Walked) -> Iterator[Finding]:
         yield unread(action, action.path)
     elif reason := walked.blocked(action.path):
         yield _clash(action, reason)
+    elif (action.path in walked.world.paths and walked.text(action.path) is None) or _obstacle(action.path, walked):
+        yield _unreadable(action, walked)
     else:
         old = walked.text(action.path)
         new = action.content if old is None else like(old, action.content)
@@ -339,11 +343,18 @@ def _known(action: Edit | Delete | Move, walked: Walked) -> Finding | None:
         return missing(action, action.path, walked)
     if not walked.is_shown(action.path):
         return unread(action, action.path)
-    if walked.text(action.path) is None:
-        message = f"`{action.path}` is no text of UTF-8, or too long"
-        fix = "Leave the file as it is."
-        return major("plan.unreadable", message, where=place(action), fix=fix)
+    if walked.text(action.path) is None or _obstacle(action.path, walked):
+        return _unreadable(action, walked)
     return None
+
+
+def _obstacle(path: str, walked: Walked) -> str:
+    return walked.world.obstacles.get(path, "")
+
+
+def _unreadable(action: Create | Edit | Delete | Move, walked: Walked) -> Finding:
+    message = f"`{action.path}` {_obstacle(action.path, walked) or 'is no text of UTF-8, or too long'}"
+    return major("plan.unreadable", message, where=place(action), fix="Leave the file as it is.")
 
 
 def edit(action: Edit, walked: Walked) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from orchestrator.core.breakdown import (
     task_name,
     task_number,
 )
+from orchestrator.core.delivery import Delivery
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.paths import tidy
 
@@ -88,6 +89,34 @@ def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[
         ),
     }
     return breakdown.model_copy(update=update), reader.findings
+
+
+def unwritable_files(breakdown: Breakdown, obstacles: Mapping[str, str]) -> list[Finding]:
+    """Returns a major finding for each file of a task where no text can be written: a link, a file that is no text …"""
+    fix = "Leave it out of the tasks: plan a file beside it, or name the file that is meant as the project spells it."
+    return [
+        major(
+            "breakdown.unwritable",
+            f"`{path}` {obstacles[path]}",
+            where=Where(story=breakdown.story_id, task=task.task_id, file=path),
+            fix=fix,
+        )
+        for task in breakdown.tasks
+        for path in task.files_to_create
+        if path in obstacles
+    ]
+
+
+def unwritten_files(delivery: Delivery, obstacles: Mapping[str, str]) -> list[Finding]:
+    """Returns the same of a delivery's files: what they would replace is more than their author can see."""
+    fix = "Leave the file as it is, and out of the answer."
+    return [
+        major(
+            "delivery.unwritable", f"`{change.path}` {obstacles[change.path]}", where=Where(file=change.path), fix=fix
+        )
+        for change in delivery.files
+        if change.path in obstacles
+    ]
 
 
 def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool) -> list[Finding]:

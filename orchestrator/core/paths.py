@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Self
@@ -114,6 +114,30 @@ def parents(path: str) -> tuple[str, ...]:
 def folders_of(files: Iterable[str]) -> frozenset[str]:
     """Returns every folder above these files."""
     return frozenset(folder for path in files for folder in parents(path))
+
+
+def obstacle_at(path: str, kinds: Mapping[str, str], folders: Mapping[str, str]) -> str | None:
+    """Returns why no text can be written at a safe path, or None.
+
+    `kinds`: what is no plain file or folder, by path (`a link`, `a submodule`, `no text of UTF-8`); `folders`: the
+    project's folders by their `spelling`.
+    """
+    for above in parents(path):
+        if above in kinds:
+            return f"lies below `{above}`, which is {kinds[above]}"
+        if folders.get(spelling(above), above) != above:
+            return f"lies in `{above}`, a folder that is called `{folders[spelling(above)]}`"
+    return f"is {kinds[path]}" if path in kinds else None
+
+
+def no_text(data: bytes) -> str | None:
+    """Returns `no text of UTF-8 (byte 0xe9 in line 3)` of such a file, None of a text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"no text of UTF-8 (byte 0x{data[error.start]:02x} in line {line})"
+    return None
 
 
 class RepoPath(str):

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
 from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.paths import folders_of, no_text, obstacle_at, parents, spelling
 from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
 from orchestrator.git.command import GitOutput
@@ -109,6 +110,24 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
         with suppress(UnicodeDecodeError):  # not text: left out
             texts[path] = content.decode("utf-8")
     return texts
+
+
+_KINDS = {0o120000: "a link", 0o160000: "a submodule"}
+
+
+async def obstacles(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
+    """Returns path → why no text can be written there, for those of `paths` where none can (`paths.obstacle_at`)."""
+    entries = await tree_entries(mirror, commit, sizes=True)
+    kinds = {path: _KINDS[entry.mode] for path, entry in entries.items() if entry.mode in _KINDS}
+    named = [path for path in paths if path in entries and path not in kinds]
+    kinds |= {path: f"larger than {limit} bytes" for path in named if entries[path].size > limit}
+    for path, content in (await read_files(mirror, commit, named, limit=limit)).items():
+        if said := no_text(content):
+            kinds[path] = said
+    inside = folders_of(entries)
+    folders = {spelling(folder): folder for folder in inside}
+    folders |= {spelling(folder): folder for path in paths for folder in parents(path) if folder in inside}
+    return {path: said for path in paths if (said := obstacle_at(path, kinds, folders))}
 
 
 async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:

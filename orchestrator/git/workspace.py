@@ -256,6 +256,10 @@ class GitWorkspace:
         """Returns text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
         return await self.read_at(await self.head(story_id), paths) if paths else {}
 
+    async def obstacles(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Returns why no text can be written at those of `paths`; see the port."""
+        return await commits.obstacles(self._mirror, await self.head(story_id), paths, limit=READ_LIMIT)
+
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the commit that `diff` starts from."""
         return await self.read_at((await self._refs.own_part(story_id))[0], paths) if paths else {}

@@ -18,7 +18,7 @@ from orchestrator.checks.action_plan import (
     suite_value,
 )
 from orchestrator.checks.action_plan_files import PlanWorld
-from orchestrator.checks.breakdown import read_breakdown
+from orchestrator.checks.breakdown import read_breakdown, unwritable_files, unwritten_files
 from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.delivery import read_delivery
@@ -83,6 +83,8 @@ class Surroundings:
     """The prompt's worked examples, which do not count as an answer."""
     check_shell: Callable[[Delivery], Sequence[Finding]] = lambda _delivery: ()
     """Checks the shell files of a delivery with bash."""
+    obstacles: Callable[[Iterable[str]], Mapping[str, str]] = lambda _paths: {}
+    """Says of paths why no text can be written there, where none can."""
 
 
 class Judged(NamedTuple):
@@ -150,6 +152,11 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
         message = f"a conflict was detected: {plan.architectural_conflict.told}"
         yield minor("breakdown.conflict", message, where=where, fix=fix)
     yield from check_breakdown(plan, frozenset(around.files or ()), known_packages(around))
+    yield from _unwritable(plan, around)
+
+
+def _unwritable(plan: Breakdown, around: Surroundings) -> list[Finding]:
+    return unwritable_files(plan, around.obstacles([path for task in plan.tasks for path in task.files_to_create]))
 
 
 def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
@@ -206,6 +213,7 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
         runtime=runtime_of(around.texts),
         runtimes=runtimes_of(around.texts),
     )
+    yield from unwritten_files(delivery, around.obstacles(delivery.paths))
     yield from check_content(delivery, around.texts, known, lost)
     yield from around.check_shell(delivery)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
@@ -417,6 +425,7 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
         *check_task_plan(plan, around.story or ""),
         *check_length(text, path, Settings().plan.min_chars),
         *check_planned(plan, breakdown, frozenset(around.files or ()), known_packages(around)),
+        *_unwritable(breakdown, around),
     ]
     return Judged(Status.OK, tuple(sorted(findings, key=lambda finding: finding.where.line or 0)), is_plan=True)
 

@@ -24,7 +24,7 @@ from orchestrator.story.context import Stage, StoryStopped
 NOT_TO_BE_CARRIED_OUT = frozenset(
     {
         *("breakdown.unsafe_path", "breakdown.package_source", "breakdown.undeclared_package"),
-        *("breakdown.test_file", "breakdown.binary_file"),
+        *("breakdown.test_file", "breakdown.binary_file", "breakdown.unwritable"),
         *("breakdown.task_id", "breakdown.dependency", "breakdown.cycle"),
     }
 )

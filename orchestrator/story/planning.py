@@ -7,7 +7,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.breakdown import doubts, ignored_files
+from orchestrator.checks.breakdown import doubts, ignored_files, unwritable_files
 from orchestrator.checks.breakdown_rules import check_breakdown, mend
 from orchestrator.checks.environment import build_failed, installing_cause, script_refused
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
@@ -19,6 +19,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Severity, Where, critical, major, questions
 from orchestrator.core.history import CONFLICT
+from orchestrator.core.paths import unsafe_reason
 from orchestrator.core.sprint import BroughtPlan, Replan, StoryStatus
 from orchestrator.core.suite import NewPackages
 from orchestrator.core.value import counted
@@ -218,12 +219,18 @@ class PlanLoop:
 
     async def _result(self, plan: Breakdown, said: Sequence[Finding]) -> PlanValidationResult:
         """Returns the result, including findings on new packages if nothing else prevents the build."""
+        said = [*said, *await self._unwritable(plan)]
         result = PlanValidationResult.of(said)
         if not result.valid:
             return result
         ignored = await self._ignored(plan)
         packages = await check_packages(self._stage, plan, self._progress.surface.dependencies)
         return PlanValidationResult.of([*said, *ignored, *packages])
+
+    async def _unwritable(self, plan: Breakdown) -> list[Finding]:
+        """Returns findings on files where no text can be written, before a delivery of them is paid."""
+        paths = sorted({path for task in plan.tasks for path in task.files_to_create if not unsafe_reason(path)})
+        return unwritable_files(plan, await self._stage.workspace.obstacles(self._stage.story_id, paths))
 
     async def _ignored(self, plan: Breakdown) -> list[Finding]:
         """Returns findings on ignored files. The architect gets them once; later the files are left out."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from orchestrator.checks.breakdown import unwritten_files
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
@@ -217,7 +218,8 @@ class TaskRun:
         held = await self._held(order, delivery, before)
         self._declaring = await self.amendments.manifests(self.contract, delivery.paths, delivery.files)
         declared = with_made(delivery, self._declaring)
-        findings = [*await self._content(order, delivery, before), *held]
+        obstacles = await self._stage.workspace.obstacles(self._stage.story_id, delivery.paths)
+        findings = [*unwritten_files(delivery, obstacles), *await self._content(order, delivery, before), *held]
         if blocking(findings):
             return [*findings, *check_whole(declared, self._wanted(self._own(task)), before)]
         self._locks = await follow_locks(self._stage, declared, self._own(task))

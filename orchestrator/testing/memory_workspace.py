@@ -21,7 +21,7 @@ from orchestrator.core.delivery import (
     Sides,
 )
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.paths import parents
+from orchestrator.core.paths import folders_of, obstacle_at, parents, spelling
 from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.story import id_problem
 from orchestrator.files.safe_files import write_below
@@ -170,6 +170,13 @@ class MemoryWorkspace:
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """See the port; a tree of texts holds no database."""
         return {}
+
+    async def obstacles(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """See the port; a tree of texts holds no links and nothing else than text."""
+        folders = folders_of(self._branch(story_id).head.tree)
+        known = {spelling(folder): folder for folder in folders}
+        known |= {spelling(one): one for path in paths for one in parents(path) if one in folders}
+        return {path: said for path in paths if (said := obstacle_at(path, {}, known))}
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """See the port."""

@@ -1,6 +1,7 @@
 """Backlogs of people and their trackers: what a cell says, and what it does not."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.answers.task_plan import read_task_plan
@@ -8,6 +9,7 @@ from orchestrator.backlogs.files import open_backlog
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.story import BacklogContent, CellUpdate, IdIndex, Priority, parse_dependencies, priority_of
 from orchestrator.core.value import criteria_below, is_criteria_heading, parse_criteria
+from orchestrator.daemon.backlog_watcher import Watched
 from orchestrator.settings import Settings
 from orchestrator.sprint.dry_run import dry_run
 from orchestrator.storage.state_folder import StateFolder
@@ -329,3 +331,16 @@ def test_a_ticked_child_is_not_made_again() -> None:
 def test_a_box_that_is_nearly_a_task_is_refused_by_name() -> None:
     (told,) = read_task_plan(f"{LONG}- [ ] T001 `src/a.ts`\n- [ ] TASK-7 `src/b.ts`\n", "plan.md").findings
     assert (told.code, told.severity.blocks, "TASK-7" in told.message) == ("task_plan.heading", True, True)
+
+
+def test_a_folder_of_stories_is_watched_as_it_is_read(tmp_path: Path) -> None:
+    inside, beside = tmp_path / "node_modules" / "x" / "README.md", tmp_path / "README.md"
+    inside.parent.mkdir(parents=True)
+    (tmp_path / "A.md").write_text("---\ntitle: a\n---\n")
+    watched = Watched(tmp_path, StateFolder(tmp_path / "state"), lambda content: content)
+    watched.look(Settings(), datetime.now(UTC))
+    for other in (inside, beside):
+        other.write_text("no story")
+    assert watched.is_current
+    (tmp_path / "B.md").write_text("---\ntitle: b\n---\n")
+    assert not watched.is_current
