@@ -317,7 +317,7 @@ def create(action: Create, walked: Walked) -> Iterator[Finding]:
         yield unread(action, action.path)
     elif reason := walked.blocked(action.path):
         yield _clash(action, reason)
-    elif (action.path in walked.world.paths and walked.text(action.path) is None) or _obstacle(action.path, walked):
+    elif (walked.exists(action.path) and walked.text(action.path) is None) or _obstacle(action.path, walked):
         yield _unreadable(action, walked)
     else:
         old = walked.text(action.path)
