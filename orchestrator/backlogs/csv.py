@@ -19,7 +19,7 @@ from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.value import parse_criteria
-from orchestrator.files.atomic_file import commit, is_read_only, remove_leftovers, stage
+from orchestrator.files.atomic_file import commit, is_read_only, remove_leftovers, stage, unstage
 
 BOM = b"\xef\xbb\xbf"
 # Possessive: a long cell without its closing quote must not be tried again from every place.
@@ -361,7 +361,7 @@ class CsvBacklog(SidecarBacklog):
             if changed != data:
                 beside = stage(target, changed)
                 if _signature(target) != signature:
-                    beside.unlink(missing_ok=True)
+                    unstage(beside)
                     raise _ChangedMeanwhile(errno.EAGAIN, "it is being changed by somebody else")
                 commit(beside, target)
             else:

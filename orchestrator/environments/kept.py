@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.core.event import acquired, activity
-from orchestrator.files.atomic_file import leftovers, named
+from orchestrator.files.atomic_file import leftovers, let_go, make_folder, named
 from orchestrator.sandbox.command_runner import remove_tree
 
 T = TypeVar("T")
@@ -44,10 +44,8 @@ def begin(folder: Path) -> Path:
     for kept, used in _unused(folder):
         with suppress(OSError):  # another process was first
             if (kept / _MADE).stat().st_mtime == used:  # not used meanwhile
-                remove_tree(kept.rename(_temporary(folder)))  # renamed first: no caller gets a half-removed folder
-    scratch = _temporary(folder)
-    scratch.mkdir()
-    return scratch
+                remove_tree(kept.rename(folder / named(_BEGUN)))  # renamed first: no caller gets a half-removed folder
+    return make_folder(_BEGUN, folder)
 
 
 def put(scratch: Path, kept: Path) -> None:
@@ -59,10 +57,8 @@ def put(scratch: Path, kept: Path) -> None:
     except OSError:
         if not is_used(kept):  # else another process was first
             raise
-
-
-def _temporary(folder: Path) -> Path:
-    return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
+    else:
+        let_go(scratch)
 
 
 def _unused(folder: Path) -> list[tuple[Path, float]]:

@@ -1,8 +1,10 @@
-"""Files that a crash leaves whole, old or new, temporary names that tell of a killed process, and private modes."""
+"""Files that a crash leaves whole, old or new, temporary ones that are held while they are made, and private modes."""
 
 import contextlib
+import fcntl
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -13,20 +15,67 @@ from pathlib import Path
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.users import is_private, is_slot
 
+_held = dict[str, int]()
+"""Descriptors of what this process has in the making, by path: each has a lock on it, which ends with the process."""
+
+
+def make_folder(prefix: str, parent: Path | None = None) -> Path:
+    """Makes a folder, by default among the temporary ones, that `leftovers` finds by `prefix` once nobody holds it.
+
+    It is held until `let_go`, or until this process ends. A process id would not do for that: another container on
+    the same volume has other processes.
+    """
+    parent = (parent or Path(tempfile.gettempdir())).resolve()
+    # It gets its name when it is held: others remove what has the name and is not.
+    made = tempfile.mkdtemp(prefix=".made-", dir=parent)
+    return _hold(os.open(made, os.O_RDONLY | os.O_DIRECTORY), made, parent / named(prefix))
+
+
+def make_file(prefix: str, folder: Path) -> tuple[int, Path]:
+    """Makes a file, held as `make_folder`'s, that only its owner may read; returns its descriptor as well."""
+    handle, made = tempfile.mkstemp(prefix=".made-", dir=folder)
+    return handle, _hold(os.dup(handle), made, folder / f"{named(prefix)}.tmp")
+
+
+def _hold(descriptor: int, made: str, place: Path) -> Path:
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.rename(made, place)
+    _held[str(place)] = descriptor
+    return place
+
+
+def let_go(path: Path) -> None:
+    """Holds `path` no more; nothing happens where it is not held."""
+    if (descriptor := _held.pop(str(path), None)) is not None:
+        os.close(descriptor)
+
 
 def named(prefix: str) -> str:
-    """Returns the start of a temporary name; `leftovers` finds it by the same `prefix` after a kill."""
-    return f"{prefix}{os.getpid()}-"
+    """Returns a new temporary name; `leftovers` finds it by the same `prefix`."""
+    return f"{prefix}{secrets.token_hex(8)}-"
 
 
 def leftovers(folder: Path, prefix: str) -> Iterator[Path]:
-    """Entries of `folder` that begin with `named(prefix)` of a process that has ended, as far as they are ours."""
-    pattern = re.compile(re.escape(prefix) + r"(\d+)-")
+    """Entries of `folder` with a name of `named(prefix)` that no process holds, as far as they are ours."""
+    pattern = re.compile(re.escape(prefix) + r"[0-9a-f]{16}-")
     with suppress(OSError), os.scandir(folder) as entries:  # no folder, no leftovers
         for entry in entries:
-            found = pattern.match(entry.name)
-            if found is not None and not is_alive(int(found[1])) and _is_ours(entry):
+            if pattern.match(entry.name) and _is_ours(entry) and not _is_held(entry.path):
                 yield Path(entry.path)
+
+
+def _is_held(path: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # just removed, or a command has closed it: whoever made it removes it
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def is_alive(pid: int) -> bool:
@@ -88,8 +137,7 @@ def stage(path: Path, data: bytes) -> Path:
     What killed processes left there of the same is removed. Raises OSError; nothing is left behind then.
     """
     prefix = remove_leftovers(path)
-    handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
-    beside = Path(name)
+    handle, beside = make_file(prefix, path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -97,9 +145,15 @@ def stage(path: Path, data: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        beside.unlink(missing_ok=True)
+        unstage(beside)
         raise
     return beside
+
+
+def unstage(beside: Path) -> None:
+    """Removes a staged file."""
+    beside.unlink(missing_ok=True)
+    let_go(beside)
 
 
 def _copy_rights(path: Path, descriptor: int) -> None:
@@ -117,8 +171,9 @@ def commit(beside: Path, path: Path) -> None:
     try:
         os.replace(beside, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        unstage(beside)
         raise
+    let_go(beside)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the content is synced

@@ -11,7 +11,6 @@ import asyncio
 import os
 import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
@@ -25,7 +24,7 @@ from orchestrator.analysis.store import JOB_FILES
 from orchestrator.core.daemon import BackedUp, BackupHeader, SprintKept
 from orchestrator.core.errors import ConfigError
 from orchestrator.files.archive import ArchiveWriter, passed_on
-from orchestrator.files.atomic_file import leftovers, named
+from orchestrator.files.atomic_file import leftovers, let_go, make_file, make_folder
 from orchestrator.git.mirror import object_files, refs_text, undisturbed
 from orchestrator.records.histories import is_sprint_finished
 from orchestrator.settings import Environment
@@ -236,11 +235,12 @@ def _scratch(home: Path) -> Iterator[Path]:
     """Yields a folder for the copies of databases, on the state folder's disk; removes leftovers of killed backups."""
     for left in leftovers(home, _SCRATCH):
         shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=named(_SCRATCH), dir=home))
+    made = make_folder(_SCRATCH, home)
     try:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        let_go(made)
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def _stream(target: Path | IO[bytes]) -> Iterator[IO[bytes]]:
     prefix = f".{target.name[:100]}."
     for left in leftovers(target.parent, prefix):
         left.unlink(missing_ok=True)
-    handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=target.parent)
+    handle, name = make_file(prefix, target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -261,5 +261,7 @@ def _stream(target: Path | IO[bytes]) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         os.replace(name, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
+    finally:
+        let_go(name)

@@ -12,14 +12,13 @@ import json
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, CommandResult, SandboxFacts, Tier
-from orchestrator.files.atomic_file import named
+from orchestrator.files.atomic_file import make_folder
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree
 from orchestrator.sandbox.confined import abi_version
 from orchestrator.sandbox.landlock import OLDEST_ABI, LandlockSandbox
@@ -145,7 +144,7 @@ def _is_free(path: Path) -> bool:
 @contextlib.contextmanager
 def _canaries() -> Iterator[Canaries]:
     with contextlib.ExitStack() as stack:
-        base = Path(tempfile.mkdtemp(prefix=named("orchestrator-"))).resolve()
+        base = make_folder("orchestrator-")
         stack.callback(remove_tree, base)
         for name in ("tree", "outside"):
             (base / name).mkdir()

@@ -8,7 +8,6 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import TypeVar
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import acquired
 from orchestrator.core.suite import Access, CommandResult
-from orchestrator.files.atomic_file import leftovers, named
+from orchestrator.files.atomic_file import leftovers, let_go, make_folder
 from orchestrator.files.disk import disk_use
 from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
@@ -267,7 +266,7 @@ async def _settled(job: "asyncio.Future[CommandResult]") -> None:
 @contextlib.asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
     """Yields a fresh folder outside every tree, removed at the end whatever was done to its permissions."""
-    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=named(_SCRATCH))).resolve())
+    folder = await asyncio.to_thread(make_folder, _SCRATCH)
     try:
         yield folder
     finally:
@@ -282,6 +281,7 @@ def remove_old_scratch(parent: Path) -> None:
 
 def remove_tree(folder: Path) -> None:
     """Removes a folder and all below it, following no link; what resists even as its owner is left behind."""
+    let_go(folder)
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         return

@@ -18,7 +18,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.suite import TriedBase
 from orchestrator.core.value import Value
-from orchestrator.files.atomic_file import narrow, private, replace_content, stage
+from orchestrator.files.atomic_file import narrow, private, replace_content, stage, unstage
 from orchestrator.settings import Environment
 from orchestrator.storage.locks import SERVES
 
@@ -362,7 +362,7 @@ def _make_private(path: Path, content: bytes) -> None:
         beside = stage(path, content)
         with suppress(FileExistsError):  # another process was first, and never shows half a file
             os.link(beside, path)
-        beside.unlink()
+        unstage(beside)
 
 
 def _read(path: Path, kind: type[V]) -> V | None:

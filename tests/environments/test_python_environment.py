@@ -89,7 +89,7 @@ async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier
     (tmp_path / "gone").rename(links)
 
     (root / "requirements.txt").write_text("tiny>=9\n")
-    (tmp_path / "layers" / ".begun-999999999-1" / "venv").mkdir(parents=True)  # somebody was killed
+    (tmp_path / "layers" / ".begun-0123456789abcdef-1" / "venv").mkdir(parents=True)  # somebody was killed
     failed = await environments.ensure(root, "US-1")
     assert failed.python is None
     assert "tiny>=9" in failed.output

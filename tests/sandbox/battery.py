@@ -11,7 +11,6 @@ import os
 import resource
 import socket
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestrator.core.suite import Access, SandboxFacts, Tier
-from orchestrator.files.atomic_file import named
+from orchestrator.files.atomic_file import make_folder
 from orchestrator.sandbox.choose import _SECRET, sleeping_process
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox
@@ -205,7 +204,7 @@ class Bait:
 def bait() -> Iterator[Bait]:
     """Laid out while the block runs, and taken away after it."""
     with contextlib.ExitStack() as stack:
-        base = Path(tempfile.mkdtemp(prefix=named("orchestrator-"))).resolve()
+        base = make_folder("orchestrator-")
         stack.callback(remove_tree, base)
         tree, outside = base / "tree", base / "outside"
         for folder in (tree, outside, outside / "repository", outside / "repository" / "hooks"):
