@@ -39,6 +39,7 @@ SOMETIMES = {
 """Keys that are there only where they apply."""
 MEANS = {
     "daemon_unguarded": "`serve --no-auth` runs: every user and program of its machine may give it orders",
+    "whole_suite_run": "the whole suite was run on the story's branch before its merge, and nothing new fails",
     "base_begun": "the base commit of a sprint is tried before its first call: installed, its tests run",
     "base_tried": "what came of the base commit (`base`); with a `reason` nothing is paid for before it can be run",
     "analysis_pruned": "everything but the record of an analysis was removed",

@@ -14,7 +14,7 @@ from posixpath import basename, splitext
 from orchestrator.code.grammar import Node, below, node_text
 from orchestrator.code.javascript.tests import bindings, find_tests
 from orchestrator.code.javascript.tree import FUNCTIONS, arguments, callee, is_typescript, root
-from orchestrator.code.python.source import blocks, children, dotted, parse_python, statements, walk
+from orchestrator.code.python.source import blocks, children, dotted, is_rewritten, parse_python, statements, walk
 from orchestrator.code.python.tests import Function
 
 
@@ -47,6 +47,9 @@ def hollow_python(texts: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
     for path, tree in trees.items():
         functions = [*_outermost(tree)]
         left |= _declared(tree, _stem(path))
+        if is_rewritten(texts[path]):  # its places are not those of the text, so it stays whole
+            left |= {_stem(path), *(node.name for node in walk(tree) if isinstance(node, Function | ast.ClassDef))}
+            continue
         left |= {node.name for node in functions} & (kept - _AT_IMPORT - _MADE_BY)
         emptied = [node for node in functions if node.name not in kept and not _is_empty(node)]
         if emptied:

@@ -143,6 +143,8 @@ class MergeResult(Value):
     """Tests that failed on the merged tree and passed when the same run was repeated."""
     tested: bool = False
     """True when the whole suite was green on this very tree before, and was not run again."""
+    seconds: float = 0.0
+    """What the runs of the whole suite took."""
     onto: str = ""
     """The commit of the result branch that it was tried with."""
 

@@ -237,7 +237,10 @@ class TurnTaker:
             reserving = self._budgets.reserved(ticket.workflow_id, ticket.sprint, need)
             async with reserving as reservation, self._slots:
                 # A budget may be used up, or the story may have been paused while this call waited for its slot.
-                if reservation is None or not ticket.is_clear(paid=True):
+                if reservation is None:
+                    self._expect_room(need, ticket)
+                    continue
+                if not ticket.is_clear(paid=True):
                     continue
                 try:
                     async with ticket.at_work():
@@ -273,6 +276,15 @@ class TurnTaker:
             error = _outage(gone, told)
             if not ticket.hold(error.message, again=True):
                 raise error from gone
+
+    def _expect_room(self, need: Amount, ticket: Ticket) -> None:
+        """Raises BudgetExceeded for a call that is too large for a budget which has room for usual ones.
+
+        Its story ends; where the budget is used up, all stories wait.
+        """
+        message = "" if self._budgets.over(ticket.sprint) else self._budgets.over(ticket.sprint, need)
+        if message:
+            raise BudgetExceeded(message, provider_name=self._provider.name, code="budget.large_call")
 
     def _expect_budget(self, spent: Amount, need: Amount, ticket: Ticket) -> None:
         """Raises BudgetExceeded where the story's budgets have no room, or those of what cannot wait for some."""

@@ -227,7 +227,11 @@ def prompts_used(events: Iterable[Event]) -> tuple[PromptUsed, ...]:
     return tuple(PromptUsed(name=name, version=version) for name, version in used)
 
 
-_STAGE_OF = {"command_finished": _COMMAND, "tests_finished": _TESTS, "older_tests_failed": _TESTS}
+_STAGE_OF = {
+    "command_finished": _COMMAND,
+    **dict.fromkeys(("tests_finished", "older_tests_failed", "whole_suite_run"), _TESTS),
+    **dict.fromkeys(("tests_run_before", "tests_run_hollow", "story_merged", "merge_refused"), _TESTS),
+}
 _TOLD = frozenset({*HEALINGS, *_GOOD, *REWRITTEN, *_STAGE_OF, TURN})
 """Events that the report of a story is made from, besides its outcome."""
 

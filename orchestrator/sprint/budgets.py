@@ -102,6 +102,13 @@ class Reservation:
         self.amount, self.ended = took, True
 
 
+def _average(spent: Amount) -> Amount:
+    """Returns what a call took so far; nothing before the first one."""
+    if not spent.calls:
+        return NOTHING
+    return Amount(1, spent.tokens // spent.calls, spent.usd / spent.calls)
+
+
 @dataclass
 class _Day:
     """What was spent since midnight UTC, by all sprints and analyses of the event log."""
@@ -170,10 +177,14 @@ class Budgets:
             self._move(changed=True)
         return today
 
-    def over(self, sprint: str) -> str:
-        """Returns a sentence on the sprint's or the day's exhausted budget; "" while there is none."""
+    def over(self, sprint: str, need: Amount | None = None) -> str:
+        """Returns a sentence on the sprint's or the day's exhausted budget; "" while there is none.
+
+        With `need` also on one that has no room for a call of that size.
+        """
         for scope, key in self._scopes(sprint):
-            found = exhausted(self._budget, scope, self._spent(scope, sprint), self._refused.get(key, NOTHING))
+            wanted = self._refused.get(key, NOTHING) if need is None else need
+            found = exhausted(self._budget, scope, self._spent(scope, sprint), wanted)
             if found is not None:
                 return found[1]
         return ""
@@ -203,7 +214,8 @@ class Budgets:
     @asynccontextmanager
     async def reserved(self, workflow_id: str, sprint: str, need: Amount) -> AsyncIterator[Reservation | None]:
         """Yields a reservation once there is room for it beside those before it; None where there would be none even
-        without them: then `over` says why. A call that is not settled in the block counts no longer."""
+        without them: then `over` says why, with the call's `need` where there is room for usual calls and only this one
+        is too large. A call that is not settled in the block counts no longer."""
         mine = Reservation(workflow_id, sprint, need)
         self._reserved.append(mine)
         try:
@@ -221,8 +233,9 @@ class Budgets:
             for scope, key in self._scopes(mine.sprint):
                 spent = self._spent(scope, mine.sprint)
                 if exhausted(self._budget, scope, spent, mine.amount) is not None:
-                    self._refused[key] = mine.amount
-                    self._move(changed=True)
+                    if exhausted(self._budget, scope, spent, _average(spent)) is not None:
+                        self._refused[key] = mine.amount
+                        self._move(changed=True)
                     return False
                 beside = (one.amount for one in before if scope == DAY or one.sprint == mine.sprint)
                 waits = waits or exhausted(self._budget, scope, sum(beside, spent), mine.amount) is not None

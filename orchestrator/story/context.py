@@ -347,14 +347,20 @@ def cause_of(report: TestReport) -> str:
 
     Of errors that follow one from the other a missing module counts, else the last one.
     """
+    raised = raised_in(report)
+    if not raised:
+        return ""
+    ((cause, times),) = raised.most_common(1)
+    return cut_at_word(cause, _CAUSE_CHARS) + (f" ({times} tests)" if times > 1 else "")
+
+
+def raised_in(report: TestReport) -> Counter[str]:
+    """Returns what each failed test raised, or the run where none failed, with how often."""
     failing = [case.message for case in report.failing]
     told = ([one[1] or one[2] for one in _RAISED.finditer(text)] for text in failing or [report.output])
     found = [errors for errors in told if errors]
-    raised = [next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found]
-    if not raised:
-        return ""
-    ((cause, times),) = Counter(" ".join(one.split()) for one in raised).most_common(1)
-    return cut_at_word(cause, _CAUSE_CHARS) + (f" ({times} tests)" if times > 1 else "")
+    raised = (next((one for one in errors if _MISSING.search(one)), errors[-1]) for errors in found)
+    return Counter(" ".join(one.split()) for one in raised)
 
 
 def summary(report: TestReport) -> str:

@@ -60,23 +60,33 @@ class Ended(StrEnum):
     NOT_JUDGED = "not judged"
 
 
+class Elsewhere(Value):
+    """A run of the suite on another tree."""
+
+    results: dict[str, str]
+    """By test name."""
+    seconds: float = 0.0
+
+
 async def run_before(stage: Stage, suite: TestSuite) -> dict[str, str]:
     """Runs the suite where the story's branch starts, as a durable step; returns results by test name."""
 
     async def run(folder: Path) -> TestReport:
         return await stage.runner.run(folder, files=suite.run_files, key=f"{stage.brief.sprint}-base")
 
-    async def work(_step_id: str) -> dict[str, str]:
+    async def work(_step_id: str) -> Elsewhere:
         added = [entry.path for entry in await stage.workspace.diff(stage.story_id) if entry.status == "A"]
         if needs_added(suite, added):  # none of its tests could be loaded there
-            return dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value)
+            return Elsewhere(results=dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value))
         report = await stage.workspace.start_tree(stage.story_id, suite.changes, run)
-        return {name: result.value for name, result in results_before(suite, report).items()}
+        results = {name: result.value for name, result in results_before(suite, report).items()}
+        return Elsewhere(results=results, seconds=report.duration_s)
 
-    results = await stage.step.step("tests_before", work, dict[str, str])
-    told = f"tests without the story's change: {_counted(results)}"
-    await stage.step.emit("tests_run_before", told, results=results)
-    return results
+    ended = await stage.step.step("tests_before", work, Elsewhere)
+    told = f"tests without the story's change: {_counted(ended.results)}"
+    milliseconds = round(ended.seconds * 1000)
+    await stage.step.emit("tests_run_before", told, results=ended.results, duration_ms=milliseconds)
+    return ended.results
 
 
 def needs_added(suite: TestSuite, added: Sequence[str]) -> bool:
@@ -260,21 +270,22 @@ async def run_hollow(stage: Stage, suite: TestSuite, seconds: float) -> dict[str
         key, limit = f"{stage.environment_key}-hollow", _LEAST_S + 3 * seconds
         return await stage.runner.run(folder, files=suite.run_files, key=key, timeout_s=limit)
 
-    async def work(_step_id: str) -> dict[str, str]:
+    async def work(_step_id: str) -> Elsewhere:
         entries = await stage.workspace.diff(stage.story_id)
         own = [entry.path for entry in entries if entry.path not in suite.files and not is_test_file(entry.path)]
         made = await asyncio.to_thread(hollow, await stage.workspace.read(stage.story_id, own))
         if not made.texts:
-            return dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value)
+            return Elsewhere(results=dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value))
         changes = [FileChange(path=path, content=text) for path, text in made.texts.items()]
         report = await stage.workspace.story_tree(stage.story_id, changes, run)
         results = await asyncio.to_thread(results_hollow, suite, report, made)
-        return {name: result.value for name, result in results.items()}
+        return Elsewhere(results={name: result.value for name, result in results.items()}, seconds=report.duration_s)
 
-    results = await stage.step.step("tests_hollow", work, dict[str, str])
-    told = f"tests with functions that return nothing: {_counted(results)}"
-    await stage.step.emit("tests_run_hollow", told, results=results)
-    return results
+    ended = await stage.step.step("tests_hollow", work, Elsewhere)
+    told = f"tests with functions that return nothing: {_counted(ended.results)}"
+    milliseconds = round(ended.seconds * 1000)
+    await stage.step.emit("tests_run_hollow", told, results=ended.results, duration_ms=milliseconds)
+    return ended.results
 
 
 def results_hollow(suite: TestSuite, report: TestReport, made: Hollow) -> dict[str, Ended]:

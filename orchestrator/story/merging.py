@@ -164,7 +164,9 @@ class Merging:
             why_not = out_of_reach(self._stage, refused.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
             reachable = self._can_ask and not why_not
-            ask = reachable and self._requests > 0
+            # Without another side there is nothing to bring together, unless a person says what to change.
+            called_for = refused.sides.merged or refused.sides.conflicts or self._said
+            ask = reachable and self._requests > 0 and bool(called_for)
             tried = await (self._resolve(refused) if ask else self._ask(refused, reachable=reachable))
         self._refused = tried if isinstance(tried, Refused) else None
         return tried
@@ -196,6 +198,7 @@ class Merging:
             level=Level.INFO if result.merged and not result.flaky else Level.WARN,
             commit=result.commit,
             tested=result.tested,
+            duration_ms=round(result.seconds * 1000),
         )
         return result if result.merged else await self._refusal(result)
 

@@ -109,7 +109,7 @@ def holds_tests(files: Collection[str]) -> bool:
     return any(is_test_file(path) for path in files)
 
 
-_NOT_SET_UP = frozenset(
+NOT_SET_UP = frozenset(
     {
         RunProblem.INSTALL_FAILED,
         RunProblem.SETUP_FAILED,
@@ -146,7 +146,7 @@ async def try_base(workspace: Workspace, runner: SuiteRunner, *, key: str, timeo
         elif report.problem is RunProblem.TIMEOUT and not report.cases:
             collected = await runner.collect(folder, key=key)
         trial = trial_of(report, collected=collected, seconds=seconds)
-        if trial.problem is not None and report.problem not in _NOT_SET_UP:
+        if trial.problem is not None and report.problem not in NOT_SET_UP:
             installed = await runner.installed(folder, {}, ())
             trial = trial_of(report, collected=collected, seconds=seconds, installed=installed)
         return TriedBase(trial=trial, report=report.model_copy(update={"output": report.output[-OUTPUT_KEPT:]}))

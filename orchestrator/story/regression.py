@@ -6,6 +6,7 @@ from pathlib import Path
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import CommitNote, MergeResult
+from orchestrator.core.event import Level
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, Proof, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import listed
@@ -44,6 +45,8 @@ class Regression:
         self._unproved: tuple[str, ...] | None = None
         """Files whose older tests show nothing on the merged tree; None when that was not tried."""
         self._own_proved = False
+        self._seconds = 0.0
+        """What its runs of the whole suite took."""
 
     @property
     def is_quick(self) -> bool:
@@ -81,9 +84,17 @@ class Regression:
             report, _ = await self._whole(stage.workspace.root(stage.story_id), head)
             return await self._judged(stage.workspace.root(stage.story_id), report)
 
-        report = await stage.step.step("older_tests", work, TestReport)
+        async def timed(step_id: str) -> TestReport:
+            return (await work(step_id)).model_copy(update={"duration_s": self._seconds})
+
+        report = await stage.step.step("older_tests", timed, TestReport)
         self._progress.note_findings(flaky_findings(report.flaky))
-        return report if report.problem is None and report.failed else None
+        if report.problem is None and report.failed:
+            return report
+        milliseconds = round(report.duration_s * 1000)
+        told = f"all tests: {summary(report)}"
+        await stage.step.emit("whole_suite_run", told, level=Level.DEBUG, duration_ms=milliseconds)
+        return None
 
     async def _in_merge(self) -> TestReport | None:
         """Returns the run on what the story's merge would be now, which keeps its place in the queue if it is good.
@@ -217,7 +228,9 @@ class Regression:
 
     async def _run(self, folder: Path, only: Sequence[ReportedCase] = ()) -> TestReport:
         names = () if only else self._suite.expected_names
-        return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=self._key)
+        report = await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=self._key)
+        self._seconds += report.duration_s
+        return report
 
     async def _red(self, folder: Path, report: TestReport) -> str:
         """Returns why the merged tree is red, "" if only tests fail that failed at the sprint's base commit (C6).
@@ -294,5 +307,6 @@ class Regression:
         """Returns the result with facts about older tests."""
         learned = {
             "vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky, "tested": self._tested,
+            "seconds": self._seconds,
         }  # fmt: skip
         return result.model_copy(update=learned)

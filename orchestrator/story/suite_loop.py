@@ -15,7 +15,17 @@ from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import NO_RUNNER, FailureInstruction, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted
-from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary, unproved_findings
+from orchestrator.story.context import (
+    Progress,
+    Stage,
+    StoryStopped,
+    Trial,
+    cause_of,
+    failure_text,
+    raised_in,
+    summary,
+    unproved_findings,
+)
 from orchestrator.story.fail_before import (
     Ended,
     Unnoticed,
@@ -28,6 +38,7 @@ from orchestrator.story.fail_before import (
     unnoticed,
     unnoticed_findings,
 )
+from orchestrator.story.older_tests import NOT_SET_UP
 from orchestrator.story.project_map import parts_of
 from orchestrator.story.regression import Regression
 from orchestrator.story.routing import TestRoute, route_red
@@ -202,6 +213,8 @@ class _Attempts:
         await tell_run(self._stage, red, route, self._attempt, left, of_older=trial.of_older)
         if in_vain:
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
+        if base := await self._as_at_base(red):
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [broken_base(cause_of(red) or summary(red), base)])
         if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
             return None
         if came_back:
@@ -397,6 +410,15 @@ class _Attempts:
             )
         )
 
+    async def _as_at_base(self, red: TestReport) -> str:
+        """Returns how nothing passed at the base commit, where the story's tests fail in the same way; "" otherwise."""
+
+        async def work(_step_id: str) -> str:
+            base = self._stage.older.base
+            return summary(base) if base is not None and fails_alike(red, base) else ""
+
+        return await self._stage.step.step("as_at_base", work, str)
+
     async def _broken_base(self) -> str:
         """Returns why tests cannot run without the story's change either, "" when they can."""
 
@@ -439,6 +461,16 @@ class _Attempts:
             suite_fault=analysed.suite_fault, environment=analysed.environment,
             tests_to_change=[one.model_dump(mode="json") for one in analysed.tests_to_change],
         )  # fmt: skip
+
+
+def fails_alike(red: TestReport, base: TestReport) -> bool:
+    """Returns whether nothing passes in the run, nor at the base, and for the same reasons."""
+    if red.passed or base.passed or base.problem is RunProblem.NO_TESTS:
+        return False
+    if red.problem in NOT_SET_UP:
+        return red.problem is base.problem
+    raised = raised_in(red)
+    return bool(raised) and raised.keys() <= raised_in(base).keys()
 
 
 def _messages(red: TestReport) -> list[str]:

@@ -162,11 +162,14 @@ async def twice(
     """
     if not to_run_again(report, stage.policies.test.flaky_reruns, among):
         return report
-    report = counted_again(report, await once(()), among)
+    again = await once(())
+    report = counted_again(report, again, among)
+    report = report.model_copy(update={"duration_s": report.duration_s + again.duration_s})
     left = to_run_again(report, 1, among)
     if not left:
         return report
     alone = await once(left)
+    report = report.model_copy(update={"duration_s": report.duration_s + alone.duration_s})
     return dependent(counted_again(report, alone, unsteady), alone)
 
 

@@ -17,7 +17,7 @@ from orchestrator.app.team import story_body, story_payload
 from orchestrator.core.action_plan import ActionPlan, Read
 from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.command import Gate, GateAnswer
-from orchestrator.core.delivery import REPLIES
+from orchestrator.core.delivery import REPLIES, MergedStory, Sides
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story
@@ -119,6 +119,15 @@ def settings(**sections: dict[str, Any]) -> Settings:
     )
 
 
+class Beside(Moving):
+    """Another story was merged meanwhile."""
+
+    async def sides(self, story_id: str, onto: str) -> Sides:
+        """See the port."""
+        other = MergedStory(story="US-0", subjects=("Change old.py",))
+        return (await super().sides(story_id, onto)).model_copy(update={"merged": (other,)})
+
+
 class Stand:
     """One story's whole surroundings."""
 
@@ -132,7 +141,7 @@ class Stand:
         **runs: Any,
     ) -> None:
         self.chosen, self.provider, self.sink = chosen, Saying(say), MemorySink()
-        self.workspace = Moving(base_files={"old.py": "OLD = 1\n"})
+        self.workspace = Beside(base_files={"old.py": "OLD = 1\n"})
         self.runner = SimulatedRunner(**runs)
         self._folder, self._person = folder, person
 

@@ -18,6 +18,7 @@ from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.providers.scripted import ScriptedProvider, load_script
 from orchestrator.settings import Policies
+from orchestrator.story.older_tests import OlderTests
 from orchestrator.testing.memory_workspace import MemoryWorkspace
 from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.prompts.packaged import packaged_library
@@ -48,6 +49,7 @@ class Stand:
         self.workspace = (Moving if "wholes" in runs else MemoryWorkspace)(base_files=base or {})
         self.runner = SimulatedRunner(**runs)
         self.sink = MemorySink()
+        self.at_base: TestReport | None = None
         self.step: SimulatedStep
         self.make_step = SimulatedStep
         self.person: Callable[[Gate], GateAnswer] | None = None
@@ -60,7 +62,9 @@ class Stand:
         self.step = self.make_step(replies, self.sink, sprint="sprint", story=story, person=self.person)
         told = Story(id=story, title="A value", acceptance_criteria=self.criteria, foundation=self.foundation)
         brief = StoryBrief(story=told, sprint="sprint", plan=self.given)
-        body = story_body(LIBRARY, self.workspace, self.runner)
+        older = OlderTests()
+        older.base = self.at_base
+        body = story_body(LIBRARY, self.workspace, self.runner, older=older)
         unread = {"review": {"enabled": False}}
         return await body(self.step, story_payload(brief, Policies.model_validate(unread | policies)))
 

@@ -1,19 +1,34 @@
 """Never a false done, never a false no: what decides whether a story is merged, and what is paid until then."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import Analysed
+from orchestrator.core.calls.spending import Amount
 from orchestrator.core.command import Choice, Gate, GateAnswer
 from orchestrator.core.event import Level
 from orchestrator.core.finding import closing_notes, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
-from orchestrator.core.suite import CaseResult, CommandResult, FailureInstruction, ReportedCase, RunProblem, TestReport
-from orchestrator.story.suite_loop import orders
+from orchestrator.core.suite import (
+    CaseResult,
+    CommandResult,
+    FailureInstruction,
+    ReportedCase,
+    RunProblem,
+    TestReport,
+    TestSuite,
+)
+from orchestrator.reports.report import stage_times
+from orchestrator.settings import BudgetSettings
+from orchestrator.sprint.budgets import Budgets
+from orchestrator.story.fail_before import hollow, results_hollow
+from orchestrator.story.suite_loop import fails_alike, orders
 from orchestrator.story.suite_runs import DEPENDS, flaky_findings
 from orchestrator.testing.simulated import report
+from tests.sprint.test_budgets import paid
 from tests.sprint.test_supervisor import Play
 from tests.story.test_story import A, Stand, codes, good, provider, statuses
 from tests.support import breakdown, delivery, reviewed, suite, suite_text, task
@@ -385,3 +400,162 @@ async def test_the_closing_line_says_what_green_does_not_show(case: Case) -> Non
     await sprint.run()
     (line,) = [event for event in sprint.sink.events if event.name == "story_finished"]
     assert (line.level, line.message) == case.right
+
+
+NO_NUMPY = "E   ModuleNotFoundError: No module named 'numpy'"
+NO_PANDAS = "E   ModuleNotFoundError: No module named 'pandas'"
+OLDER = ("test_old", "test_older")
+
+
+@table(
+    Case(
+        name="the same module is missing",
+        given=(report(failed=["test_us_1"], message=NO_NUMPY), report(failed=OLDER, message=NO_NUMPY)),
+        right=True,
+        seen="base: warn, and an analysis was bought in each story of the sprint",
+    ),
+    Case(
+        name="a build that failed at the base",
+        given=(TestReport(problem=RunProblem.BUILD_FAILED), TestReport(problem=RunProblem.BUILD_FAILED)),
+        right=True,
+        seen="environment.build of a project without its submodules",
+    ),
+    Case(
+        name="another module is missing",
+        given=(report(failed=["test_us_1"], message=NO_PANDAS), report(failed=OLDER, message=NO_NUMPY)),
+        right=False,
+        seen="the story's own fault",
+    ),
+    Case(
+        name="something passed at the base",
+        given=(
+            report(failed=["test_us_1"], message=NO_NUMPY),
+            report(passed=["test_c"], failed=OLDER, message=NO_NUMPY),
+        ),
+        right=False,
+        seen="an optional extra",
+    ),
+    Case(
+        name="something passes now",
+        given=(
+            report(passed=["test_b"], failed=["test_us_1"], message=NO_NUMPY),
+            report(failed=OLDER, message=NO_NUMPY),
+        ),
+        right=False,
+        seen="a story that mends the base",
+    ),
+    Case(
+        name="nothing says why",
+        given=(report(failed=["test_us_1"], message="no"), report(failed=OLDER, message="no")),
+        right=False,
+        seen="tests of a shell",
+    ),
+    Case(
+        name="the base has no tests",
+        given=(report(failed=["test_us_1"], message=NO_NUMPY), TestReport(problem=RunProblem.NO_TESTS)),
+        right=False,
+        seen="new projects",
+    ),
+    Case(
+        name="too slow at the base",
+        given=(TestReport(problem=RunProblem.TIMEOUT), TestReport(problem=RunProblem.TIMEOUT)),
+        right=False,
+        seen="a suite of an hour, and a story that loops",
+    ),
+)
+def test_a_story_fails_as_its_base_does_only_for_the_same_reason(case: Case) -> None:
+    assert fails_alike(*case.given) is case.right
+
+
+async def test_no_analysis_is_bought_where_the_story_fails_as_the_base_does(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[report(failed=["test_us_1"], message=NO_NUMPY)] * 3)
+    stand.at_base = report(failed=OLDER, message=NO_NUMPY)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "environment.base" in codes(outcome), outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+
+
+async def test_the_developer_is_asked_about_a_merge_only_where_there_is_another_side(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[run_of("test_us_1"), BASE])
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION, outcome.findings
+    assert "merge.vanished_tests" in codes(outcome)
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+
+
+async def test_runs_on_other_trees_and_of_all_tests_have_a_duration(tmp_path: Path) -> None:
+    took = {"duration_s": 2.0}
+    hollow_run = run_of("", "test_us_1").model_copy(update=took)
+    stand = Stand(tmp_path, base={OLD: "..."}, hollows=[hollow_run], wholes=[WHOLE.model_copy(update=took), BASE])
+    stand.criteria = ("it works",)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
+    (tests,) = [one.duration_s for one in stage_times(stand.sink.events, 10) if one.stage == "running tests"]
+    assert tests == 4.0
+
+
+@table(
+    Case(
+        name="a large prompt",
+        given=([900] * 3, 6000),
+        right=("", "too small for the next call"),
+        seen="one breakdown of 40,000 tokens paused a sprint whose other calls fitted",
+    ),
+    Case(
+        name="a usual call does not fit either",
+        given=([900] * 8, 1000),
+        right=("too small for the next call", ""),
+        seen="a budget that is nearly used up",
+    ),
+    Case(name="used up", given=([1000] * 8, 100), right=("is used up", ""), seen="the end of a budget"),
+    Case(name="before the first call", given=([], 9000), right=("", "too small"), seen="a map of a large project"),
+)
+async def test_a_large_prompt_without_room_stops_its_story_and_not_the_sprint(case: Case) -> None:
+    took, need = case.given
+    sprint, story = case.right
+    budgets = Budgets(BudgetSettings(tokens_per_sprint=8000))
+    budgets.of_sprint("S")
+    for number, tokens in enumerate(took):
+        budgets.add(paid(number, input_tokens=tokens, output_tokens=0))
+    async with budgets.reserved("S/A", "S", Amount(1, need)) as reservation:
+        assert reservation is None
+    assert sprint in budgets.over("S")
+    assert bool(budgets.over("S")) == bool(sprint)
+    assert story in budgets.over("S", Amount(1, need))
+
+
+NEWER = {
+    "shop.py": "def total[T](items: list[T]) -> T:\n    return sum(items)\n",
+    "cart.py": 'def size(items):\n    return f"{items["a"]}" + str(len(items))\n',
+    "stack.py": "class Stack[T]:\n    def push(self, one: T) -> T:\n        return one\n",
+}
+
+
+@table(
+    *(
+        Case(name=path, given=path, right=text, seen="projects of Python 3.12 and newer, told by 3.11")
+        for path, text in NEWER.items()
+    )
+)
+def test_a_file_in_newer_syntax_is_not_hollowed_at_wrong_places(case: Case) -> None:
+    made = hollow({case.given: case.right, "old.py": "def older():\n    return 1\n"})
+    readable = sys.version_info >= (3, 12)
+    assert (case.given in made.texts) == readable
+    assert "old.py" in made.texts
+    suite_of = TestSuite(
+        test_file=OWN,
+        test_content="import shop\nfrom cart import size\nfrom stack import Stack\nimport old\n\n"
+        "def test_a():\n    shop.total([1]), size({}), Stack().push(1)\n\n\ndef test_b():\n    old.older()\n",
+        expected_names=("test_a", "test_b"),
+    )
+    results = results_hollow(suite_of, run_of("test_a test_b"), made)
+    assert results == {"test_a": "passed" if readable else "not judged", "test_b": "passed"}

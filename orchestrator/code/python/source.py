@@ -177,6 +177,14 @@ def parse_python(text: str) -> ast.Module | None:
     return tree
 
 
+def is_rewritten(text: str) -> bool:
+    """Returns whether the tree of `parse_python` is that of newer syntax as older ones would write it.
+
+    Its nodes have other columns than the text.
+    """
+    return parse_python(text) is not None and _tree(text.removeprefix("\ufeff")) is None
+
+
 def _parsed(text: str) -> ast.Module | None:
     if strange_encoding(text):
         return None
