@@ -30,7 +30,6 @@ from orchestrator.storage.state_folder import StateFolder
 V = TypeVar("V", bound=Value)
 JOB, RESULTS = "job.json", "results"
 BACKLOGS = {"csv": "backlog.csv", "yaml": "backlog.yaml"}
-JOB_FILES = (JOB, f"{RESULTS}/*")
 """Files that a daemon keeps besides the record of an analysis, below its folder."""
 MAX_SHOWN = 4_000_000
 """Bytes of a file that is shown whole."""

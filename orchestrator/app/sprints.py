@@ -150,13 +150,9 @@ def make_sprint_record(
 def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
     backlog = str(options.backlog.absolute())
     if record.backlog != backlog:
-        told = f"was started with the backlog {record.backlog}; give it another id, or, if that was moved"
-        raise ConfigError(
-            f"sprint {record.sprint} {told}, `orchestrator backup` and `orchestrator restore --backlog FILE`"
-        )
+        raise ConfigError(f"sprint {record.sprint} was started with the backlog {record.backlog}; give it another id")
     if record.repo != str(repo):
-        told = f"was started in the repository {record.repo}; give it another id, or, if that was moved"
-        raise ConfigError(f"sprint {record.sprint} {told}, `backup` and `restore --repo DIR`")
+        raise ConfigError(f"sprint {record.sprint} was started in the repository {record.repo}; give it another id")
     if options.stories and set(options.stories) != set(record.requested):
         asked = ", ".join(record.requested) or "all its rows"
         raise ConfigError(

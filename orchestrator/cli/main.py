@@ -37,8 +37,6 @@ cancel    commands     Cancel a story or a whole sprint: it ends as cancelled, w
 retry     commands     Run again a story that ended without being done, and what it had blocked.
 reset     commands     Delete the branches of a story or a sprint and clear its cells.
 prune     maintenance  Delete what is kept of finished sprints and analyses.
-backup    maintenance  Back the state folder up into one file, also while sprints run in it.
-restore   maintenance  Restore a backup into an empty state folder.
 extract   answers      Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
 apply     apply        Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 analyse   analyse      Analyse a repository stage by stage.

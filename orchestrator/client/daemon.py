@@ -3,20 +3,17 @@
 import re
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
 from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
-from orchestrator.core.daemon import BackedUp, DoctorRow, Submitted
+from orchestrator.core.daemon import DoctorRow, Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.sprint import Pruned
-from orchestrator.maintenance.backup import receive
 from orchestrator.records.logs import LogQuery
-from orchestrator.settings import Environment
 from orchestrator.sprint.dry_run import DryRun
 
 R = TypeVar("R")
@@ -35,9 +32,9 @@ class Daemon:
 
     poll_s = 2.0
 
-    def __init__(self, client: DaemonClient, environment: Environment) -> None:
+    def __init__(self, client: DaemonClient) -> None:
         self.url, self.client = client.url, client
-        self._client, self._environment = client, environment
+        self._client = client
 
     def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
         """Returns a sprint; see `LocalFolder`."""
@@ -107,10 +104,6 @@ class Daemon:
         """Deletes what is too old or too much; see `LocalFolder`."""
         body = {"dry_run": dry_run, **limits}
         return self._value(Pruned, self._client.post("/prune", body, patience_s=LONG_S))
-
-    def backup(self, target: Path | IO[bytes]) -> BackedUp:
-        """Writes the archive that the daemon hands out; see `LocalFolder`."""
-        return receive(self._environment, self._client.parts("/backup", patience_s=LONG_S), target)
 
     def log(self, query: LogQuery, after: int) -> RemoteLog:
         """Returns its event log behind a number, to be closed."""

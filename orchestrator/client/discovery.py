@@ -89,4 +89,4 @@ def _connect(environment: Environment, url: str, *, own: bool) -> "Daemon":
     from orchestrator.client.http import DaemonClient
 
     kept = StateFolder.of(environment).token() if own else None
-    return Daemon(DaemonClient(url, environment.variables, own=own, kept=kept), environment)
+    return Daemon(DaemonClient(url, environment.variables, own=own, kept=kept))

@@ -95,17 +95,6 @@ class DaemonClient:
         kind = {"content-type": "application/octet-stream"}
         return self._json(method, path, params=query, content=content, headers=kind)
 
-    def parts(self, path: str, *, patience_s: float) -> Iterator[bytes]:
-        """Yields what lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
-        headers, patience = {"accept-encoding": "identity"}, httpx2.Timeout(patience_s, connect=10.0)
-        try:
-            with self._client.stream("GET", f"{self.url}{API}{path}", headers=headers, timeout=patience) as response:
-                if response.status_code != 200:
-                    raise self._refused(response, _body(response))
-                yield from response.iter_raw()
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            raise self._away(error) from error
-
     def events(
         self, query: Mapping[str, str], after: int, *, resumes: bool, follow: bool, opened: Callable[[], None]
     ) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
-from orchestrator.core.daemon import BackedUp
 from orchestrator.core.sprint import Pruned
 from orchestrator.records.sprint_reader import FollowedSprint, Reader
 from orchestrator.records.views import read_contract, sprint_json, status_json, story_json
@@ -88,9 +86,3 @@ class LocalFolder:
         from orchestrator.maintenance.retention import prune
 
         return asyncio.run(prune(self.environment, self._settings, dry_run=dry_run))
-
-    def backup(self, target: Path | IO[bytes]) -> BackedUp:
-        """Writes a backup of the state folder to a file or a stream."""
-        from orchestrator.maintenance.backup import backup
-
-        return asyncio.run(backup(self.environment, target))

@@ -1,14 +1,10 @@
 """What the daemon says of itself.
 
 What `doctor` looks at: one row per question about this machine.
-
-What a backup says of itself, and what became of making or restoring one.
 """
 
 from datetime import datetime
 from typing import Literal
-
-from pydantic import Field
 
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.finding import Finding
@@ -87,65 +83,3 @@ class DoctorRow(Value):
     """Whether a run can do with it. What a run needs only at times is said in `todo` and is no failure."""
     todo: str = ""
     """What a person does about it; not empty where `ok` is False."""
-
-
-FORMAT = 1
-"""Raised when an older version could not restore what a newer one writes."""
-HEADER, MANIFEST = "backup.json", "manifest.json"
-"""The first and the last member of the archive."""
-
-
-class SprintKept(Value):
-    """A sprint in a backup."""
-
-    sprint: str
-    going_on: bool
-    """Whether it was not finished: after a restore it goes on."""
-
-
-class BackupHeader(Value):
-    """backup.json."""
-
-    format: int = FORMAT
-    version: str
-    """Of the orchestrator that made it."""
-    created: datetime
-    """The moment that it shows."""
-    home: str
-    """The state folder it was, as paths in it say."""
-    real_home: str = ""
-    """The same with links resolved; empty in a backup of a version that did not tell."""
-    database: Literal["sqlite", "postgres"]
-    sprints: tuple[SprintKept, ...] = ()
-
-
-class FileSum(Value):
-    """One file of the archive."""
-
-    size: int
-    sha256: str
-
-
-class Manifest(Value):
-    """manifest.json: every other file of the archive."""
-
-    files: dict[str, FileSum] = Field(default_factory=dict)
-
-
-class BackedUp(Value):
-    """A backup that was made."""
-
-    header: BackupHeader
-    path: str | None
-    """None: it went to a stream."""
-    files: int
-    size_bytes: int
-    """Of the archive."""
-
-
-class Restored(Value):
-    """A backup that is the state folder now."""
-
-    header: BackupHeader
-    home: str
-    files: int

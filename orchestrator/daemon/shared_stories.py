@@ -107,7 +107,7 @@ class Sites:
         lock = await stack.enter_async_context(SprintLock(works.folder.lock(record.sprint)))
         source = Path(record.repo)
         if record.sprint in works.refused or not await asyncio.to_thread(source.exists):
-            # It may hold something better now; and the copy of a remote one is in no backup.
+            # It may hold something better now.
             await self._host.repository.now()
         if record.base:
             await asyncio.to_thread(expect_there, source)

@@ -1,6 +1,6 @@
 """The orchestrator's own bare repository: created file by file with our configuration, shared by all sprints.
 
-Also: the names of a sprint's branches in it, its files for a backup, and the cleanup of unneeded objects.
+Also: the names of a sprint's branches in it, and the cleanup of unneeded objects.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -330,18 +330,6 @@ def remove_locks(folder: Path) -> None:
         _remove(path)
 
 
-_HEAD = "# pack-refs with: sorted \n"
-
-
-@asynccontextmanager
-async def undisturbed(mirrors: list[Path]) -> AsyncIterator[None]:
-    """Prevents the removal of objects from these mirrors inside the block."""
-    async with AsyncExitStack() as stack:
-        for path in mirrors:
-            await stack.enter_async_context(_locked(path, fcntl.LOCK_SH))
-        yield
-
-
 def _open_lock(mirror: Path) -> int:
     """Opens the mirror's lock file: its users hold a shared lock, `tidy` an exclusive one."""
     return os.open(mirror.with_name(f"{mirror.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -360,29 +348,6 @@ async def _locked(mirror: Path, how: int) -> AsyncIterator[int | None]:
             yield fd
     finally:
         os.close(fd)
-
-
-async def refs_text(path: Path) -> str:
-    """Returns all refs in the format of the file `packed-refs`. Raises WorkspaceError."""
-    listed = await Mirror(path).git("for-each-ref", "--format=%(objectname) %(refname)")
-    return _HEAD + (f"{listed.text}\n" if listed.text else "")
-
-
-def object_files(path: Path) -> Iterator[Path]:
-    """Yields the files of a backup besides the refs: configuration, objects, complete packs.
-
-    While the mirror is `undisturbed` objects are only added, so reading them after the refs misses none. Blocks.
-    """
-    for name in ("HEAD", "config", "shallow", "info/attributes"):
-        if (path / name).is_file():
-            yield path / name
-    for folder, _, names in os.walk(path / "objects"):
-        packs = {name.rpartition(".")[0] for name in names if name.endswith(".pack")}
-        for name in names:
-            stem, dot, kind = name.rpartition(".")
-            half = name.startswith(("tmp_", ".tmp")) or kind == "lock"
-            if not half and (f"{dot}{kind}" != ".idx" or stem in packs):
-                yield Path(folder, name)
 
 
 KINDS = ("base", "heads", "sides")

@@ -1,9 +1,10 @@
 """Retention: finished sprints and analyses are pruned by age and by size, in steps that a kill may cut anywhere."""
 
 import asyncio
+import sqlite3
 import uuid
 from collections.abc import Collection
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +37,6 @@ from orchestrator.storage.event_store import EventPruner, EventStore
 from orchestrator.storage.event_table import usable
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
-from orchestrator.storage.snapshots import shrink
 from orchestrator.storage.state_folder import StateFolder
 
 KEPT = frozenset({"sprint.json", "analysis.json", JOB, "lock", ".trash"})
@@ -167,7 +167,7 @@ class _Pruner:
             if self._dry_run:
                 size -= freed
             else:
-                await asyncio.to_thread(self._shrink, always=True)
+                await asyncio.to_thread(self._shrink)
                 size = await asyncio.to_thread(disk_use, self._folder.home)
         return (whole if self._dry_run else size), size > limit
 
@@ -290,7 +290,8 @@ class _Pruner:
 
     async def _give_space_back(self) -> None:
         """Shrinks databases and mirrors; only then nothing of the pruned ones is left to do."""
-        await asyncio.to_thread(self._shrink, always=bool(self._marked))
+        if self._marked:
+            await asyncio.to_thread(self._shrink)
         repos = {past.record.repo for past in self._marked if isinstance(past.record, SprintRecord)}
         for mirror in {self._folder.mirror(Path(repo)) for repo in repos}:
             try:
@@ -302,9 +303,14 @@ class _Pruner:
             pruning = past.record.pruned.model_copy(update={"done": True})
             await asyncio.to_thread(self._save, past.record.model_copy(update={"pruned": pruning}))
 
-    def _shrink(self, *, always: bool) -> None:
+    def _shrink(self) -> None:
         for database in (self._folder.event_database, self._folder.engine_database):
-            shrink(database, always=always)
+            if database.is_file():
+                opened = closing(sqlite3.connect(database, isolation_level=None, timeout=10))
+                # Another process may hold the file for long: then the next prune gives the space back.
+                with opened as connection, suppress(sqlite3.OperationalError):
+                    connection.execute("VACUUM")
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _is_needed(self, mirror: Path) -> bool:
         """Returns whether a sprint of this mirror is not finished."""

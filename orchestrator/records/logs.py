@@ -94,7 +94,7 @@ class LocalLog:
             self._log.close()
 
     def _follow_another(self, tell: Tell) -> None:
-        """Follows what comes in another log: one that ends before `seen` is a restored backup or a new folder."""
+        """Follows what comes in another log: one that ends before `seen` is another folder's."""
         with self._reading() as log:
             head = log.head() if log else 0
         if head < self.seen:

@@ -329,7 +329,7 @@ class FollowedSprint:
             if record is not None and record != self._record:  # a story begins anew by an order, or all was pruned
                 self._begin(record)
         with open_log(self._environment, self._folder) as log:
-            if self._place and (log.head() if log else 0) < self._place:  # a backup was restored
+            if self._place and (log.head() if log else 0) < self._place:  # another log
                 self._begin(self._record)
             for place, logged in log.stored(self._record.sprint, self._place) if log else ():
                 self._place = place

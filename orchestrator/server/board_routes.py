@@ -213,7 +213,7 @@ async def _changes(service: Service, after: int, sprint: str | None, *, cards: b
     yield HEARTBEAT  # a proxy passes the head on with the first byte behind it
     while not feed.is_ending:
         found = await feed.page(place, sprint)
-        if found.place < place:  # a backup was restored: what the page shows is another log's
+        if found.place < place:  # another state folder: what the page shows is another log's
             yield b"event: reload\ndata: {}\n\n"
             return
         before, place = place, found.place

@@ -140,7 +140,7 @@ class Feed:
                 head = await self._in_thread(self._read_head)
             except ConfigError:
                 head, wait = self._head, AWAY_S
-            if head != self._head:  # a smaller one: a backup was restored, and what was known is another log's
+            if head != self._head:  # a smaller one: what was known is another log's
                 self._head = head
                 self._wake()
             with suppress(TimeoutError):  # the time is up
@@ -167,7 +167,7 @@ class Feed:
         if log is None:
             return Page((), after, False)
         head = log.head()  # first: what is recorded meanwhile lies behind it
-        if head < after:  # the number comes from a log that was there before a backup was restored
+        if head < after:  # the number comes from another log
             return Page((), head, False)
         found = list(islice(log.read(sprint, after), PAGE))
         cap = self._text_cap()

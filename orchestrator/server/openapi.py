@@ -25,7 +25,7 @@ BODIES: tuple[type[BaseModel], ...] = (
 )
 WHY: Mapping[int, str] = {
     401: "No token, or not the daemon's",
-    403: "The daemon has no token (--no-auth): not a direct request of its machine, or a backup",
+    403: "The daemon has no token (--no-auth): not a direct request of its machine",
     404: "There is no such sprint, story, backlog or analysis",
     408: "The body did not come in time",
     409: "It cannot be done as things are now",

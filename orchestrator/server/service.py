@@ -86,7 +86,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
-ALONE = ("backup", "doctor")
+ALONE = ("doctor",)
 MOST_FOLLOWED = 64
 """Sprints that are kept folded for pages: more than have open stories, whose questions are counted again and again."""
 THREADS = 4

@@ -30,8 +30,6 @@ V = TypeVar("V", bound=Value)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
 BASES_KEPT = 100
 """Tried base commits whose results are kept."""
-RESTORING = ".restoring"
-"""Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
 
 
 class Place(Value):
@@ -105,10 +103,8 @@ class StateFolder:
         """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
 
         Returns a warning when it was there and open to other users, which it is no more. Raises ConfigError when it
-        cannot be written or closed to them, or a backup is only half restored into it.
+        cannot be written or closed to them.
         """
-        if (self.home / RESTORING).exists():
-            raise ConfigError(f"a backup is being restored into {self.home}, or that was cut short: restore it again")
         try:
             warning = self.make_private()
             self.ignore()
@@ -145,7 +141,7 @@ class StateFolder:
             if Version(place.version).release[:2] > Version(__version__).release[:2]:
                 raise ConfigError(
                     f"version {place.version} has worked in {self.home}, and this one is {__version__}: use the newer "
-                    "one, or restore the backup from before the upgrade into an empty folder (docs/upgrading.md)"
+                    "one, or the state folder from before the upgrade (docs/upgrading.md)"
                 )
         return place
 

@@ -64,7 +64,7 @@ def test_settings_and_files_that_are_named_exist(name: str) -> None:
 
 def test_commands_that_are_named_exist() -> None:
     named = set(re.findall(r"\borchestrator ([a-z]+)\b", GUIDE))
-    assert {"serve", "submit", "logs", "backup"} <= named <= set(COMMANDS)
+    assert {"serve", "submit", "logs"} <= named <= set(COMMANDS)
     answers = re.search(r"`show`, (.*?) go to the daemon", GUIDE.replace("\n", " "))
     assert answers is not None
     assert set(re.findall(r"`(\w+)`", answers[1])) <= set(COMMANDS)

@@ -59,7 +59,6 @@ RUN = [
     Row("docs/task-plans.md", "orchestrator check", "planned"),
     Row("docs/analyse.md", "orchestrator analyse", "application"),
     Row("docs/maintenance.md", "orchestrator prune", "demo"),
-    Row("docs/maintenance.md", "orchestrator backup", "demo"),
     Row("docs/recordings.md", "orchestrator replay", "recorded"),
 ]
 

@@ -1,4 +1,4 @@
-"""Pruning, backing up and restoring a state folder whose log and engine are in Postgres."""
+"""Pruning a state folder whose log and engine are in Postgres."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,13 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from orchestrator.app.run import Run
-from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import Why
-from orchestrator.maintenance.backup import backup
-from orchestrator.maintenance.restore import restore
 from orchestrator.maintenance.retention import prune
 from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import Environment, Settings, load
@@ -48,36 +44,17 @@ def run(place: Path, home: Path, url: str) -> RunResult:
     return asyncio.run(Run(options, settings, environment, tell=told.append, listen=lambda _: None).go())
 
 
-def test_backed_up_restored_and_pruned(fresh_postgres: Callable[[], str], tmp_path: Path) -> None:
-    first, second = fresh_postgres(), fresh_postgres()
+def test_only_the_rows_of_the_pruned_sprint_go(fresh_postgres: Callable[[], str], tmp_path: Path) -> None:
+    second = fresh_postgres()
     team = Team()
     team.good("US-1")
     team.write(tmp_path / "team.jsonl")
     write_backlog(tmp_path / "backlog.csv", "US-1")
-    ran = run(tmp_path, tmp_path / "one", first)
-    before = rows(first)
+    run(tmp_path, tmp_path / "two", second)
+    before = rows(second)
     assert before["workflows"] == (1, "SUCCESS")
-
-    file = tmp_path / "backup"
-    done = asyncio.run(backup(configured(tmp_path / "one", first)[1], file))
-    assert (done.header.database, rows(first)) == ("postgres", before)
-    _, without = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "x")), tmp_path)
-    with pytest.raises(ConfigError, match="set DATABASE_URL"):
-        asyncio.run(restore(without, file))
-
-    given: Any = {"repos": [str(tmp_path / "repo")], "backlogs": [str(tmp_path / "backlog.csv")]}
-    asyncio.run(restore(configured(tmp_path / "two", second)[1], file, **given))
-    assert rows(second) == before
-    asyncio.run(restore(configured(tmp_path / "killed", second)[1], file, **given))  # as after a kill behind the commit
-    assert rows(second) == before
-    again = run(tmp_path, tmp_path / "two", second)
-    assert again.report == ran.report
-    assert (tmp_path / "two.calls").read_text() == "", "nothing is asked again"
     with psycopg.connect(second) as connection:
         connection.execute("INSERT INTO orchestrator_events (id, sprint, body) VALUES ('x', 'S9', '{}')")
-    with pytest.raises(ConfigError, match="holds sprints already"):
-        asyncio.run(restore(configured(tmp_path / "three", second)[1], file, **given))
-    assert [path.name for path in (tmp_path / "three").iterdir()] == ["daemon"]
 
     settings, environment = configured(tmp_path / "two", second)
     with psycopg.connect(second) as connection:

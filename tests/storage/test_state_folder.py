@@ -189,7 +189,7 @@ def test_a_newer_version_s_folder_is_refused_and_an_older_one_s_is_taken_over(tm
     of_newer = place.read_text().replace(f'"version": "{__version__}"', '"version": "999.10"')
     place.write_text(of_newer)
     for use in (folder.place, folder.make):
-        with pytest.raises(ConfigError, match=r"version 999\.10 has worked in .*restore the backup"):
+        with pytest.raises(ConfigError, match=r"version 999\.10 has worked in .*from before the upgrade"):
             use()
     assert place.read_text() == of_newer
     without = {name: value for name, value in json.loads(of_newer).items() if name != "version"}
