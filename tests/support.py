@@ -397,5 +397,5 @@ def full_disk() -> Iterator[None]:
 
 
 def copy_state(source: Path, target: Path) -> Path:
-    """A copy of a state folder, or of a folder with one in it, that works beside the original: it does not know it."""
-    return Path(shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("place.json")))
+    """A copy of a state folder, or of a folder with one in it, that works beside the original."""
+    return Path(shutil.copytree(source, target, symlinks=True))

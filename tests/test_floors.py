@@ -34,7 +34,6 @@ FLOORS = {
     "records": 6,
     "app": 7,
     "analysis": 8,
-    "telemetry": 8,
     "maintenance": 9,
     "board": 10,
     "client": 10,
@@ -48,7 +47,7 @@ INSIDE = {
     *("story", "personas", "sprint", "reports", "engine"),
 }
 """They reach the world through `core.ports` alone."""
-WORLD = {"files", "storage", "sandbox", "backlogs", "git", "providers", "environments", "test_runners", "telemetry"}
+WORLD = {"files", "storage", "sandbox", "backlogs", "git", "providers", "environments", "test_runners"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -30,7 +30,6 @@ IMPORTED = (
     "orchestrator.cli.main", *(f"orchestrator.cli.{name}" for name in ("logs", "run", "serve", "show", "status")),
     "orchestrator.app.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
     "orchestrator.daemon.serve", "orchestrator.server.app", "orchestrator.server.listen",
-    "orchestrator.telemetry.tracing",
 )  # fmt: skip
 """Nothing of these does anything when it is imported (tests/test_imports.py)."""
 REQUEST = 1 << 16

@@ -40,11 +40,11 @@ class AnalysisInput(Value):
     mock: bool = False
     """Whether stand-ins answer: a model resumes none of their analyses, and they none of a model's."""
 
-    def key(self, repo: Path, settings: Settings) -> str:
-        """Equal for inputs that ask for the same."""
+    def key(self, settings: Settings) -> str:
+        """Equal for inputs that ask for the same, of whatever repository."""
         held = settings.analysis.model_dump_json(include=SHOWN_BY)
         prompts = (prompt.model_dump_json(exclude={"file"}) for prompt in self.prompts)
-        parts = [str(repo), self.prd, self.profile, held, *prompts, *(["mock"] if self.mock else [])]
+        parts = [self.prd, self.profile, held, *prompts, *(["mock"] if self.mock else [])]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

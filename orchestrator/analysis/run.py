@@ -18,7 +18,6 @@ from orchestrator.analysis.plan_file import prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
 from orchestrator.analysis.tasks import World, aggregate
-from orchestrator.app.relocation import follow_move
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets, masks_of
 from orchestrator.app.team import prompt_library, schema_texts
@@ -233,7 +232,7 @@ def freeze(
         fallback=given.fallback,
         contract=settings.analysis.response_contract,
         mock=given.mock,
-        asked=given.key(repo, settings),
+        asked=given.key(settings),
         started_at=SystemClock().now(),
     )
     store.folder.save_packed(analysis, packed)
@@ -355,8 +354,6 @@ class Analysis:
     async def go(self) -> Written:
         """Returns the whole analysis. Raises UserError before anything is spent."""
         settings, environment, folder = self._settings, self._environment, self._store.folder
-        if moved := await follow_move(folder):
-            self._tell(f"warning: {moved}")
         given = await asyncio.to_thread(read_options, self._options, settings, environment)
         library = await asyncio.to_thread(prompt_library, settings, environment)
         provider = None
@@ -390,7 +387,7 @@ class Analysis:
         """Returns the analysis that this command resumes (then True), as it was frozen; else a new one."""
         options, folder = self._options, self._store.folder
         repo = options.repo.resolve()
-        known = self._store.resumable(options.analysis, repo, lambda place: given.key(place, self._settings))
+        known = self._store.resumable(options.analysis, repo, given.key(self._settings))
         packed = folder.packed(known.analysis) if known is not None else None
         self._outputs.check(known.wrote if known is not None else None)
         if known is not None and packed is not None:

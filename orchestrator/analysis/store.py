@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -36,10 +35,8 @@ MAX_SHOWN = 4_000_000
 MAX_TRIED = 100_000
 
 
-def _is_same(record: AnalysisRecord, repo: Path, asked: Callable[[Path], str]) -> bool:
-    # `asked` names the repository, which may have moved since.
-    moved = record.asked_in and record.repo == str(repo)
-    return record.asked == asked(Path(record.asked_in) if moved else repo)
+def _is_same(record: AnalysisRecord, repo: Path, asked: str) -> bool:
+    return record.repo == str(repo) and record.asked == asked
 
 
 class AnalysisJob(Value):
@@ -80,10 +77,9 @@ class AnalysisStore:
                     return one
         raise ConfigError(f"no id is free in {self.folder.home}; name one with --id")
 
-    def resumable(self, name: str | None, repo: Path, asked: Callable[[Path], str]) -> AnalysisRecord | None:
+    def resumable(self, name: str | None, repo: Path, asked: str) -> AnalysisRecord | None:
         """Returns the unfinished analysis of the command that asks for the same, or None for a new one.
 
-        `asked` returns the request's text with another path of the repository.
         Raises ConfigError for a `name` of an analysis of something else, of a daemon's, or of a finished one.
         """
         records = self.folder.analyses()

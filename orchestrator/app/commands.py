@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.app.relocation import follow_move
 from orchestrator.app.sprints import workspace_of
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
@@ -174,7 +173,7 @@ class SprintCommands:
         It is valid once recorded, even if this process dies.
         """
         comment = _kept(given.comment)
-        await follow_move(self._folder)
+        await asyncio.to_thread(self._folder.find_format)
         record = await asyncio.to_thread(self._record, sprint, story)
         order = Order(id=uuid.uuid4().hex[:12], verb=given.verb, story=story, by=given.by, comment=comment)
         if record.pruned is not None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from orchestrator.app.plan_files import add_plans, read_plans, read_project
 from orchestrator.app.recordings import save_recording
-from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, find_secrets, known_secrets, mask_backlog, masks_of
@@ -77,8 +76,6 @@ class Run:
     async def go(self) -> RunResult:
         """Runs the whole sprint. Raises UserError before anything is spent."""
         self._tell(f"settings: {self._environment.config_file or 'the packaged ones'}")
-        if moved := await follow_move(self._folder):
-            self._warn(moved)
         if self._options.record is not None:
             await asyncio.to_thread(expect_place, self._options.record)
         # Before anything else is looked at or made.

@@ -121,12 +121,13 @@ def execute(
     """Runs the sprint and prints how it ended. Returns the exit code. `again` is what resumes an interrupted one."""
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.app.run import Run
+    from orchestrator.engine.durable import send_traces
     from orchestrator.reports.report import exit_code
-    from orchestrator.telemetry.tracing import traced
 
     tell = say if as_json else printer.say
-    with printer, traced(environment, printer.event) as listen:
-        run = Run(options, settings, environment, tell=tell, listen=listen, begins=printer.begin)
+    send_traces(environment.variables)
+    with printer:
+        run = Run(options, settings, environment, tell=tell, listen=printer.event, begins=printer.begin)
         result = run_interruptible(run.go())
     if printer.closed and not as_json:
         say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")

@@ -100,22 +100,20 @@ async def _serve(
     # Imported here: the engine and the server take a second to import, and --help must not.
     from orchestrator.daemon.serve import Daemon
     from orchestrator.daemon.startup import make_folder_event
+    from orchestrator.engine.durable import send_traces
     from orchestrator.files.process import Watchdog
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import serve_http
     from orchestrator.server.metrics import Metrics
     from orchestrator.storage.log_stream import LogStream
-    from orchestrator.telemetry.tracing import open_traces
 
     environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
     metrics, stream = Metrics(), LogStream(STDOUT, settings.log, environment.variables)
-    traces = open_traces(environment, stream.event)
+    send_traces(environment.variables)
 
     def listen(event: Event) -> None:
         metrics.observe(event)
         stream.event(event)
-        if traces is not None:
-            traces.listen(event)
 
     if warning is not None:
         listen(make_folder_event(warning))
@@ -132,8 +130,6 @@ async def _serve(
         ):
             await daemon.run()
     finally:
-        if traces is not None:
-            await asyncio.to_thread(traces.close)
         await asyncio.to_thread(stream.close, FLUSH_S)
     return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
 

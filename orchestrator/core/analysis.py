@@ -194,8 +194,6 @@ class AnalysisRecord(Value):
     """True when prompts include the response contract."""
     asked: str = ""
     """The request as one text; the same command with the same text resumes it."""
-    asked_in: str = ""
-    """The repository's path in `asked`, if it has another place since; else empty."""
     generations: dict[str, int] = {}
     """Stage → how often it was started; absent means once."""
     wrote: dict[str, str] = {}

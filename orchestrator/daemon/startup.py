@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from orchestrator.app.relocation import follow_move
 from orchestrator.app.runners import sandbox_for
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets
@@ -41,7 +40,6 @@ async def open_daemon(
 ) -> tuple[SharedRepository, RoutedProvider, Equipment]:
     """Opens the state folder's lock, the providers, the lease and the works, on the stack. Raises UserError."""
     folder = StateFolder.of(environment)
-    moved = await follow_move(folder)
     if warning := await asyncio.to_thread(folder.make):
         listen(make_folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
@@ -62,8 +60,6 @@ async def open_daemon(
     secrets = await asyncio.to_thread(known_secrets, environment, repository.folder)
     works.sink.hide(secrets)
     await stack.enter_async_context(works)
-    if moved:
-        await works.emit("", "state_folder_moved", moved, "", level=Level.WARN)
     equipment = Equipment(
         works=works,
         environment=environment,

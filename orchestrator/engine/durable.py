@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
+from opentelemetry import trace
 
 from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.ports import Step
@@ -26,6 +27,24 @@ WORKFLOW_NAMES = (WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[Value]]
 """Body of a workflow: (step, frozen input) → its result. Deterministic between its steps."""
+
+
+def send_traces(variables: Mapping[str, str]) -> None:
+    """Sends dbos's spans of workflows and steps to the collector that OpenTelemetry's own variables name, if any.
+
+    Call it before secrets leave the environment of the process: the exporter reads its headers there.
+    """
+    if not any(variables.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "TRACES_ENDPOINT")):
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    own = {} if "OTEL_SERVICE_NAME" in variables else {SERVICE_NAME: "orchestrator"}
+    provider = TracerProvider(resource=Resource.create(own))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
 
 
 class DurableEngine:
@@ -184,7 +203,7 @@ class DurableEngine:
             "executor_id": self._executor_id,
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "CRITICAL",
-            "enable_otlp": False,
+            "enable_otlp": not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider),
             "max_executor_threads": 64,
             # Nothing here waits for messages, and a pooler between us and the server knows no LISTEN.
             "use_listen_notify": False,

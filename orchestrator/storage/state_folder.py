@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator import __version__
 from orchestrator.core.analysis import AnalysisRecord, Packed
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintRecord
@@ -28,20 +27,10 @@ if TYPE_CHECKING:
 V = TypeVar("V", bound=Value)
 # What `secrets.token_urlsafe` makes; 32 characters are 192 bits.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
+FORMAT = 1
+"""Of everything in the folder; a folder of another one is refused."""
 BASES_KEPT = 100
 """Tried base commits whose results are kept."""
-
-
-class Place(Value):
-    """place.json: where the state folder was when its paths were written. A copy has the same id at another place."""
-
-    id: str
-    home: str
-    """As it was configured."""
-    real: str
-    """The same with links resolved, as records name repositories."""
-    version: str = ""
-    """The version that worked here last; an older one is refused. Empty: one that did not write it."""
 
 
 class StateFolder:
@@ -103,17 +92,17 @@ class StateFolder:
         """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
 
         Returns a warning when it was there and open to other users, which it is no more. Raises ConfigError when it
-        cannot be written or closed to them.
+        cannot be written or closed to them, or is of another format.
         """
         try:
             warning = self.make_private()
             self.ignore()
-            if self.shared is None:
-                self._mark_version()
         except OSError as error:
             raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
         if not os.access(self.home, os.W_OK):
             raise ConfigError(f"cannot write to the state folder {self.home}")
+        if self.find_format() is None:
+            replace_content(self._format, f"{FORMAT}\n".encode())
         return warning
 
     def make_private(self) -> str | None:
@@ -128,40 +117,22 @@ class StateFolder:
             with open(ignore, "w", encoding="ascii", opener=private) as file:
                 file.write("*\n")
 
-    def place(self) -> Place | None:
-        """Returns where the folder was when its paths were written; None where that is not kept.
-
-        Raises ConfigError, also where a newer version has worked: what that recorded may mean something else here.
-        """
-        place = _read(self._place, Place)
-        if place is not None and place.version not in {"", __version__}:
-            from packaging.version import Version
-
-            # What is kept is the same in 0.2.0 and 0.2.1.
-            if Version(place.version).release[:2] > Version(__version__).release[:2]:
-                raise ConfigError(
-                    f"version {place.version} has worked in {self.home}, and this one is {__version__}: use the newer "
-                    "one, or the state folder from before the upgrade (docs/upgrading.md)"
-                )
-        return place
-
-    def save_place(self) -> None:
-        """Records that all paths in the folder are as it lies now. Raises OSError."""
-        before = self.place()
-        identity = before.id if before is not None else secrets.token_hex(8)
-        home, real = str(self.home), str(self.home.resolve())
-        self._save(self._place, Place(id=identity, home=home, real=real, version=__version__))
-
-    def _mark_version(self) -> None:
-        place = self.place()
-        if place is None:  # new, or of a release that did not write it
-            self.save_place()
-        elif place.version != __version__:
-            self._save(self._place, place.model_copy(update={"version": __version__}))
+    def find_format(self) -> int | None:
+        """Returns the folder's format; None for a new folder. Raises ConfigError for one of another format."""
+        try:
+            found = self._format.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+        if found != str(FORMAT):
+            raise ConfigError(
+                f"the state folder {self.home} is of format {found[:20]}, and this version works with {FORMAT}: "
+                "move it away to begin with a new one, or use the version that made it"
+            )
+        return FORMAT
 
     @property
-    def _place(self) -> Path:
-        return self.home / "place.json"
+    def _format(self) -> Path:
+        return self.home / "format"
 
     @property
     def engine_database(self) -> Path:
@@ -193,7 +164,7 @@ class StateFolder:
 
     def mirror(self, repo: Path) -> Path:
         """Returns the bare mirror of one repository."""
-        return self.home / "mirrors" / f"{_slug(repo)}.git"
+        return self.home / "mirrors" / f"{_slug(repo, self.home.parent)}.git"
 
     def sprint(self, sprint: str) -> Path:
         """Everything that belongs to one sprint alone."""
@@ -266,7 +237,7 @@ class StateFolder:
 
     def last_good(self, backlog: Path) -> Path:
         """Returns what a watched backlog last was when it could be taken over."""
-        return self.home / "daemon" / "backlogs" / f"{_slug(backlog)}.json"
+        return self.home / "daemon" / "backlogs" / f"{_slug(backlog, self.home.parent)}.json"
 
     def executor_id(self) -> str:
         """Who this folder's daemon is in a database that others may use too; made when it is not there yet. Blocks."""
@@ -278,7 +249,7 @@ class StateFolder:
 
     def sidecar(self, backlog: Path) -> Path:
         """Cells that could not be written into this backlog file."""
-        return self.home / "sidecars" / f"{_slug(backlog)}.json"
+        return self.home / "sidecars" / f"{_slug(backlog, self.home.parent)}.json"
 
     def records(self) -> list[SprintRecord]:
         """Returns all sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
@@ -288,7 +259,11 @@ class StateFolder:
 
     def record(self, sprint: str) -> SprintRecord | None:
         """One sprint's record, or None."""
-        return _read(self.sprint(sprint) / "sprint.json", SprintRecord)
+        found = _read(self.sprint(sprint) / "sprint.json", SprintRecord)
+        if found is None:
+            return None
+        paths = {"repo": str(self.home.parent / found.repo), "backlog": str(self.home.parent / found.backlog)}
+        return found.model_copy(update=paths)
 
     def record_stamp(self, sprint: str) -> object:
         """Returns what differs once a sprint's record was written again; None while there is none."""
@@ -299,8 +274,15 @@ class StateFolder:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def save(self, record: SprintRecord) -> None:
-        """Write a record whole or not at all."""
-        self._save(self.sprint(record.sprint) / "sprint.json", record, record.sprint)
+        """Write a record whole or not at all.
+
+        Paths below the folder around the state folder are kept relative to it, so that both can be moved together.
+        """
+        paths = {
+            "repo": _relative(record.repo, self.home.parent),
+            "backlog": _relative(record.backlog, self.home.parent),
+        }
+        self._save(self.sprint(record.sprint) / "sprint.json", record.model_copy(update=paths), record.sprint)
 
     def analysis(self, analysis: str) -> Path:
         """Everything that belongs to one analysis alone."""
@@ -310,11 +292,23 @@ class StateFolder:
         """Returns all analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
         self.refresh()
         found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
-        return sorted((record for record in found if record), key=lambda record: record.started_at)
+        at_home = [
+            one.model_copy(
+                update={
+                    "repo": str(self.home.parent / one.repo),
+                    "wrote": {str(self.home.parent / name): text for name, text in one.wrote.items()},
+                }
+            )
+            for one in found
+            if one is not None
+        ]
+        return sorted(at_home, key=lambda record: record.started_at)
 
     def save_analysis(self, record: AnalysisRecord) -> None:
-        """Write a record whole or not at all."""
-        self._save(self.analysis(record.analysis) / "analysis.json", record)
+        """Write a record whole or not at all; paths as `save` does."""
+        wrote = {_relative(name, self.home.parent): text for name, text in record.wrote.items()}
+        paths = {"repo": _relative(record.repo, self.home.parent), "wrote": wrote}
+        self._save(self.analysis(record.analysis) / "analysis.json", record.model_copy(update=paths))
 
     def base(self, key: str) -> TriedBase | None:
         """Returns what came of a base commit when it was tried; None where that is not kept, or cannot be read."""
@@ -369,14 +363,19 @@ def _read(path: Path, kind: type[V]) -> V | None:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        names = {SprintRecord: "sprint record", AnalysisRecord: "analysis", Place: "place of the state folder"}
+        names = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}
         what = names.get(kind, "packed repository")
         if isinstance(error, ValidationError) and all(one["type"] == "extra_forbidden" for one in error.errors()):
             raise ConfigError(f"{path} is of a newer version: use that one (docs/upgrading.md)") from error
         raise ConfigError(f"{path} holds no {what}; move it away to start again") from error
 
 
-def _slug(path: Path) -> str:
-    """Readable and unique for an absolute path."""
-    absolute = str(path.absolute())
-    return f"{path.name[:40] or 'root'}-{hashlib.sha256(absolute.encode()).hexdigest()[:10]}"
+def _relative(path: str, around: Path) -> str:
+    """Returns a path below `around` relative to it; any other as it is."""
+    return str(Path(path).relative_to(around)) if Path(path).is_relative_to(around) else path
+
+
+def _slug(path: Path, around: Path) -> str:
+    """Returns a readable and unique name for a path; the same one when `around` is moved with what is in it."""
+    place = _relative(str(path.absolute()), around)
+    return f"{path.name[:40] or 'root'}-{hashlib.sha256(place.encode()).hexdigest()[:10]}"

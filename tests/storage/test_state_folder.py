@@ -1,6 +1,5 @@
 """The state folder: records whole or not at all, paths that never meet, readable complaints."""
 
-import json
 import os
 import shutil
 import stat
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import __version__
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import minor
 from orchestrator.core.sprint import SprintRecord
@@ -179,23 +177,37 @@ def test_a_token_that_others_may_know_is_refused(fault: str, tmp_path: Path) -> 
     assert folder.make_token() != good
 
 
-def test_a_newer_version_s_folder_is_refused_and_an_older_one_s_is_taken_over(tmp_path: Path) -> None:
+def test_a_folder_of_another_format_is_refused_and_left_alone(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path / "home")
+    assert folder.find_format() is None
     folder.make()
-    place = folder.home / "place.json"
-    patched = f"{__version__.rpartition('.')[0]}.999"
-    place.write_text(place.read_text().replace(f'"version": "{__version__}"', f'"version": "{patched}"'))
     folder.make()
-    of_newer = place.read_text().replace(f'"version": "{__version__}"', '"version": "999.10"')
-    place.write_text(of_newer)
-    for use in (folder.place, folder.make):
-        with pytest.raises(ConfigError, match=r"version 999\.10 has worked in .*from before the upgrade"):
+    assert folder.find_format() == 1
+    (folder.home / "format").write_text("999\n")
+    for use in (folder.find_format, folder.make):
+        with pytest.raises(ConfigError, match=r"is of format 999, and this version works with 1"):
             use()
-    assert place.read_text() == of_newer
-    without = {name: value for name, value in json.loads(of_newer).items() if name != "version"}
-    place.write_text(json.dumps(without))  # of a release that did not write it
-    folder.make()
-    assert json.loads(place.read_text()) == without | {"version": __version__}
+    assert (folder.home / "format").read_text() == "999\n"
+
+
+def test_paths_below_the_folder_around_it_move_with_it(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "home").mkdir(parents=True)
+    folder = StateFolder(here / "home")
+    inside = record("SP-001").model_copy(update={"repo": str(here / "repo"), "backlog": str(here / "b.csv")})
+    outside = record("SP-002").model_copy(update={"repo": "/else/repo", "backlog": str(tmp_path / "b.csv")})
+    for one in (inside, outside):
+        folder.save(one)
+    assert folder.record("SP-001") == inside
+    here.rename(there)
+    moved = StateFolder(there / "home")
+    assert moved.record("SP-001") == inside.model_copy(
+        update={"repo": str(there / "repo"), "backlog": str(there / "b.csv")}
+    )
+    assert moved.record("SP-002") == outside
+    assert moved.mirror(there / "repo").name == folder.mirror(here / "repo").name
+    assert moved.sidecar(there / "b.csv").name == folder.sidecar(here / "b.csv").name
+    assert moved.mirror(there / "repo") != moved.mirror(there / "other" / "repo")
 
 
 def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
