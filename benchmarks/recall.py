@@ -1,4 +1,4 @@
-"""How many real faults are found: faults seeded into files of real projects, judged as `check --batch` judges.
+"""How many real faults are found: faults seeded into files of real projects, judged as `check` judges.
 
     make bench ARGS="recall CORPUS=DIR [FILES=4] [JOBS=1] [ONLY=NAME,…] [ROWS=FILE]"
 

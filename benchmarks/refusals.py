@@ -1,4 +1,4 @@
-"""How often real, human work is refused: files, commits and suites of real projects through `check --batch`.
+"""How often real, human work is refused: files, commits and suites of real projects through `check`.
 
     make bench ARGS="refusals CORPUS=DIR [FILES=40] [COMMITS=30] [SUITES=40] [JOBS=1] [SEED=1] [ONLY=NAME,…]
                      [MODES=fresh,…] [ROWS=FILE]"
@@ -33,7 +33,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.measure import Figure, Result
-from orchestrator.app.judge import judge_line
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judged_json
 from orchestrator.code.packages import dependencies_of
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
 from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, unsafe_reason
@@ -132,14 +132,18 @@ class Project:
             return None
 
     def judge(self, mode: str, what: str, kind: str, plan: Mapping[str, Any] | None = None, **request: Any) -> Case:
-        """One case, judged as a line of a batch is."""
-        if plan is not None:
-            self._plan.write_text(json.dumps(plan), encoding="utf-8")
-            request["breakdown"] = str(self._plan)
-        line = json.dumps({"id": what, "kind": kind, "repo": str(self.folder), "story": STORY, **request})
+        """One case, judged as `check` judges."""
+        text, file = request.pop("text", None), request.pop("file", "")
+        if text is None:
+            text = Path(file).read_text(encoding="utf-8")
+        if kind == "suite":
+            file = find_path_in(self.folder, file)
+        breakdown = json.dumps(plan) if plan is not None else None
+        options = CheckOptions(story=STORY, repo=self.folder, plan=breakdown, file=file, **request)
         started = time.process_time()
         try:
-            said, error = judge_line(line), ""
+            judged = check_any_plan(text, options)[1] if kind == "plan" else check(kind, text, options)
+            said, error = judged_json(judged), ""
         except Exception as crash:  # noqa: BLE001 - a crash is a result here, and the other cases are wanted too
             said, error = {}, f"{type(crash).__name__}: {crash}"
         ms = (time.process_time() - started) * 1000

@@ -9,9 +9,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.main import COMMANDS, app
-from orchestrator.core.case import Case, CaseSource, Seen
 from orchestrator.core.sprint import SprintRecord
-from orchestrator.storage.case_files import write_case
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_table import connected, prepare
 from orchestrator.storage.state_folder import StateFolder
@@ -114,15 +112,11 @@ def test_what_help_says_of_a_command_is_what_it_says_of_itself() -> None:
 def test_light_commands_load_no_engine_no_provider_and_the_grammar_at_hand_only(tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text('{"a": 1}')
     (tmp_path / "delivery.txt").write_text('{"files": [{"path": "a.go", "content": "package a\\n"}]}')
-    seen = Seen(status="ok", layer="strict", value={"a": 1})
-    source = CaseSource(sprint="S", story="A", persona="mike", purpose="breakdown", turn=1)
-    case = Case.model_construct(name="case", text='{"a": 1}', contract=None, seen=seen, source=source)
-    write_case(tmp_path / "cases", case, seen.model_dump())
     shown = loaded_by(["--help", "--version"], tmp_path)
     assert all(loaded.isdisjoint({"pydantic", "sqlalchemy", "dbos", "anthropic", "openai"}) for loaded in shown)
-    light = ["--help", "run --help", "extract answer.txt", "answers replay cases"]
+    light = ["--help", "run --help", "extract answer.txt"]
     loaded = loaded_by([*light, "check delivery delivery.txt --repo ."], tmp_path)
-    assert len(loaded) == 5
+    assert len(loaded) == 4
     assert loaded[1].isdisjoint({"tree_sitter", "sqlglot"})
     assert "orchestrator" in loaded[-1]
     assert loaded[-1].isdisjoint({"dbos", "anthropic", "openai"})

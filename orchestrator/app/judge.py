@@ -1,17 +1,12 @@
-"""`check`: answers judged by hand, against a folder that need be no repository; one, or many as lines of JSON."""
+"""`check`: answers judged by hand, against a folder that need be no repository."""
 
 import asyncio
-import json
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import ValidationError, field_validator
+from typing import Any
 
 from orchestrator.app.plan_files import find_obstacles, project_files, read_texts
 from orchestrator.app.plans import check_plan
@@ -20,11 +15,9 @@ from orchestrator.contract.freeze import worth_freezing
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import Delivery
-from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.paths import is_manifest, unsafe_reason
-from orchestrator.core.secrets import redacted
-from orchestrator.core.value import Value
 from orchestrator.environments.installed import read_environment
 from orchestrator.environments.node_layers import write_files
 from orchestrator.prompts.render import PromptLibrary, load_prompts
@@ -181,130 +174,3 @@ def judged_json(judged: Judged) -> dict[str, Any]:
         "severity": judged.severity.value,
         "findings": [finding.model_dump(mode="json") for finding in judged.findings],
     }
-
-
-class Request(Value):
-    """One line of the input."""
-
-    id: str | int
-    kind: Literal["delivery", "suite", "breakdown", "plan"]
-    file: str = ""
-    """Path of the text to judge; read unless `text` is given."""
-    text: str | None = None
-    repo: Path | None = None
-    """The folder whose files count as being there."""
-    context: tuple[str, ...] = ()
-    """As the option `--context`; nothing in it is as if it was not given."""
-    story: str | None = None
-    environment: str | None = None
-    """As the option `--environment`."""
-    breakdown: str | None = None
-    """The file with the story's breakdown, for a delivery."""
-
-    @field_validator("repo")
-    @classmethod
-    def _is_folder(cls, repo: Path | None) -> Path | None:
-        if repo is not None and not repo.is_dir():
-            raise ValueError(f"{repo} is no folder")
-        return repo
-
-
-class BadLine(UserError):
-    """A line of the input that cannot be judged; `field` is the one to change."""
-
-    def __init__(self, message: str, field: str | None = None, request: str | int | None = None) -> None:
-        super().__init__(message)
-        self.field, self.request = field, request
-
-
-def judge_line(line: str) -> dict[str, Any]:
-    """Returns what is printed for one line. Raises BadLine."""
-    request = _read(line)
-    text = _text(request)
-    plan = _file(request.breakdown, "breakdown") if request.breakdown is not None else None
-    started = time.perf_counter()
-    try:
-        judged = _judge(request, text, plan)
-    except UserError as error:
-        raise BadLine(error.message, request=request.id) from error
-    said = {"id": request.id, **judged, "ms": round((time.perf_counter() - started) * 1000, 1)}
-    return dict(redacted(said))
-
-
-def judge_lines(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Judges each line that is not blank; returns the results in the order of the lines, an error for a bad line.
-
-    A line whose judge crashes is an error of that line; all others are judged.
-    """
-    with ThreadPoolExecutor(1) as worker:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                judged = worker.submit(judge_line, line)
-                error = judged.exception()
-                yield judged.result() if error is None else _told(number, line, error)
-
-
-def _told(number: int, line: str, error: BaseException) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": None, "line": number, "field": None}
-    if isinstance(error, BadLine):
-        told |= {"id": error.request, "field": error.field}
-        what = error.message
-    else:
-        what = f"a defect of ours: {type(error).__name__}: {error}"
-    if told["id"] is None:
-        told["id"] = _id_in(line)
-    place = f"line {number}" + (f", `{told['field']}`" if told["field"] else "")
-    return {**told, "error": f"{place}: {what}"}
-
-
-def _id_in(line: str) -> str | int | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):  # a bad line has no id
-        return None
-    said = value.get("id") if isinstance(value, dict) else None
-    return said if isinstance(said, str | int) else None
-
-
-def _judge(request: Request, text: str, plan: str | None) -> dict[str, Any]:
-    options = CheckOptions(
-        story=request.story,
-        repo=request.repo,
-        context=request.context or None,
-        plan=plan,
-        environment=request.environment or "auto",
-        file=request.file,
-    )
-    if request.kind == "plan":
-        return judged_json(check_any_plan(text, options)[1])
-    if request.kind == "suite":
-        options = replace(options, file=find_path_in(request.repo, request.file))
-    return judged_json(check(request.kind, text, options))
-
-
-def _read(line: str) -> Request:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadLine(f"no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BadLine("no JSON object")
-    try:
-        request = Request.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadLine(first["msg"], ".".join(map(str, first["loc"])) or None) from error
-    if request.text is None and not request.file:
-        raise BadLine("`file` or `text` is needed", "text", request.id)
-    return request
-
-
-def _text(request: Request) -> str:
-    return request.text if request.text is not None else _file(request.file, "file")
-
-
-def _file(path: str, field: str) -> str:
-    try:
-        return Path(path).read_bytes().decode("utf-8")
-    except (OSError, ValueError) as error:
-        raise BadLine(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", field) from error

@@ -1,33 +1,29 @@
 """`check`: the checks of a run on one answer, for people and CI; no engine, provider or network."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judge_lines, judged_json
+from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judged_json
 from orchestrator.cli.common import (
     Context,
     Exit,
     FileArgument,
     command,
     command_group,
-    fail,
     print_json,
     read_text,
-    report_errors,
     safe,
     say,
     split_names,
 )
 from orchestrator.core.finding import blocking
-from orchestrator.core.value import escape_json
 from orchestrator.sprint.judge import NO_PLAN, Judged
 
 app = command_group()
-check_app = command_group(no_args_is_help=True)
+check_app = command_group(no_args_is_help=True, help="Check an answer as a run does.")
 app.add_typer(check_app, name="check")
 StoryOption = Annotated[
     str | None, typer.Option("--story", metavar="ID", help="The story's id; default: the one the answer names.")
@@ -57,40 +53,6 @@ EnvironmentOption = Annotated[
     ),
 ]
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
-
-
-@check_app.callback(invoke_without_command=True)
-@report_errors
-def check_options(
-    context: typer.Context,
-    batch: Annotated[
-        str | None, typer.Option("--batch", metavar="FILE|-", help="Check each line of JSON in FILE; see above.")
-    ] = None,
-) -> None:
-    """Check one answer or many of them as a run does; exit 1 if one fails.
-
-    --batch reads lines {"id", "kind": "delivery|suite|breakdown|plan", "file" or "text", "repo", "context": [],
-    "story", "environment", "breakdown"}; only id, kind and one of file and text are needed. Each line is answered
-    by {"id", "valid", "severity", "findings", "ms"}, a bad one by {"id", "line", "field", "error"}; exit 2 then.
-
-    Example: orchestrator check --batch answers.jsonl > judged.jsonl
-    """
-    if context.invoked_subcommand is not None:
-        if batch is not None:
-            fail("--batch takes no command: each line names its kind")
-        return
-    if batch is None:
-        # Typer would end with 0 here.
-        print(context.get_help())
-        raise typer.Exit(Exit.USAGE)
-    bad = refused = count = 0
-    for judged in judge_lines(read_text(batch).split("\n")):
-        print(escape_json(json.dumps(judged, ensure_ascii=False)), flush=True)
-        count += 1
-        bad += "error" in judged
-        refused += not judged.get("valid", True)
-    say(f"{count} judged, {refused} not valid, {bad} could not be judged")
-    raise typer.Exit(Exit.USAGE if bad else Exit.NOT_DONE if refused else Exit.GOOD)
 
 
 @command(check_app, "breakdown", "url", "config", "overrides")

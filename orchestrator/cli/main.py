@@ -37,12 +37,11 @@ cancel    commands     Cancel a story or a whole sprint: it ends as cancelled, w
 retry     commands     Run again a story that ended without being done, and what it had blocked.
 reset     commands     Delete the branches of a story or a sprint and clear its cells.
 prune     maintenance  Delete what is kept of finished sprints and analyses.
-extract   answers      Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
+extract   extract      Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
 apply     apply        Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 analyse   analyse      Analyse a repository stage by stage.
-check     check        Check one answer or many of them as a run does; exit 1 if one fails.
+check     check        Check an answer as a run does.
 replay    replay       Run a recorded sprint again without a model and show what changed.
-answers   answers      Keep answers of models as cases, and replay them with a newer version.
 """
 COMMANDS = {name: (module, told) for name, module, told in (line.split(None, 2) for line in _TABLE.split("\n")[1:-1])}
 """Command → the module here whose `app` has it, and the beginning of its help, in the order of --help."""

@@ -50,19 +50,6 @@ async def open_repository(folder: Path) -> Repository:
     return found.model_copy(update={"created": created, "warnings": warnings})
 
 
-async def holds_commit(folder: Path, commit: str) -> bool:
-    """Returns whether `folder` is a repository with this commit; "": whether it is a repository. Nothing is created."""
-    try:
-        if not await asyncio.to_thread(folder.is_dir):
-            return False
-        repository = await _discover(await asyncio.to_thread(folder.resolve))
-        if commit:
-            await _ask(repository, "cat-file", "-e", f"{commit}^{{commit}}")
-    except (RepositoryError, OSError):
-        return False
-    return True
-
-
 def is_there(folder: Path) -> bool:
     """Returns whether a folder holds anything: of another one `open_repository` would make a repository. Blocks.
 

@@ -302,7 +302,7 @@ def _ended(request: Request, last: _Answer[T]) -> Asked[T]:
 
 def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], Finding]:
     """Returns which error it is that no value came, and what it comes to for a person."""
-    fix = "read what came (`answers export`); a higher limit, another model, a smaller story may help: reset it then"
+    fix = "read what came (on the story's page); a higher limit, another model, a smaller story may help: reset it then"
     if heard.cut_off:
         return AnswerTruncated, major("answer.truncated", f"{asked}, and the last answer was cut off", fix=fix)
     if heard.unreadable:

@@ -3,13 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
-from orchestrator.answers import Extraction
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.command import Choice
 from orchestrator.core.daemon import DoctorRow
-from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import SprintReport, StoryReport
 from orchestrator.core.value import Value
 
@@ -165,38 +164,3 @@ class Examined(Value):
     ok: bool
     """True when nothing prevents a run."""
     rows: tuple[DoctorRow, ...]
-
-
-class ExtractBody(Value):
-    """A model's text, and the schema of the answer in it."""
-
-    text: str
-    contract: Annotated[str, Field(max_length=64)] | None = None
-    """Stem of a schema in contracts/: breakdown, delivery, suite …"""
-
-
-class Extracted(Extraction):
-    """The value in a text, or why there is none."""
-
-
-class CheckBody(Value):
-    """An answer to be judged by the checks of a run, without a repository."""
-
-    text: str
-    story: Id | None = None
-    context: Annotated[tuple[str, ...], Field(max_length=1000)] | None = None
-    """Files of the task; of an action plan, what was shown in full before."""
-    breakdown: str | None = None
-    """Of a delivery: the story's breakdown, whose contract is held against it."""
-    file: Annotated[str, Field(max_length=400)] = ""
-    """Name of the file that the text came from; a suite's source is known by it."""
-
-
-class Checked(Value):
-    """Result of the checks."""
-
-    valid: bool
-    severity: Severity
-    findings: tuple[Finding, ...]
-    kind: str | None = None
-    """Of a plan: which of both it is."""

@@ -11,14 +11,11 @@ from pydantic.json_schema import models_json_schema
 from orchestrator import __version__
 from orchestrator.core.analysis import AnalysisRequest
 from orchestrator.core.command import AnswerBody, OrderBody, PruneBody, ReplanBody
-from orchestrator.server.models import CheckBody, ExtractBody
 from orchestrator.server.problems import Problem
 
 BODIES: tuple[type[BaseModel], ...] = (
     AnalysisRequest,
     AnswerBody,
-    CheckBody,
-    ExtractBody,
     OrderBody,
     PruneBody,
     ReplanBody,
@@ -46,7 +43,6 @@ TAGS = (
     ("analyses", "The daemon's repository, read stage by stage"),
     ("events", "The log, as it is recorded"),
     ("keeping", "The state folder, and what the daemon's machine has"),
-    ("answers", "Answers of models, read and judged by hand"),
 )
 
 

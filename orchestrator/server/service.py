@@ -141,7 +141,6 @@ class Service:
     def __init__(self, served: "Daemon | Viewer", metrics: Metrics) -> None:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
-        self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
         self.alone = {name: asyncio.Lock() for name in ALONE}
         """Work that only one request at a time may do; others are refused meanwhile."""
         self.secrets = secrets_of(served.environment.variables)
@@ -170,20 +169,14 @@ class Service:
         """Runs what blocks in one of our threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *args, **kwargs))
 
-    async def answer(
-        self, build: Callable[[], Any], status: int = HTTPStatus.OK, *, exact: bool = False, alone: bool = False
-    ) -> Response:
-        """Returns what `build` returns as JSON, both in a thread; without what looks like a secret unless `exact`.
-
-        `alone`: one at a time, for what only computes; more of it side by side would be no faster, and slow the work.
-        """
+    async def answer(self, build: Callable[[], Any], status: int = HTTPStatus.OK, *, exact: bool = False) -> Response:
+        """Returns what `build` returns as JSON, both in a thread; without what looks like a secret unless `exact`."""
 
         def body() -> bytes:
             value = build()
             return dump_json(value if exact else redacted(value, self.secrets))
 
-        pool = self._alone if alone else self._pool
-        return Response(await asyncio.get_running_loop().run_in_executor(pool, body), status, media_type=JSON)
+        return Response(await asyncio.get_running_loop().run_in_executor(self._pool, body), status, media_type=JSON)
 
     def end(self) -> None:
         """Ends all streams; no new one begins."""
@@ -193,8 +186,7 @@ class Service:
         """Ends everything that was started; a text that is still being read by then is not waited for."""
         await self.readiness.close()
         await self.feed.close()
-        for pool in (self._pool, self._alone):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def get_service(app: FastAPI) -> Service:

@@ -142,8 +142,6 @@ class ServeSettings(Section):
     """Port that is listened on; the variable PORT goes first; 0: a free one."""
     body_limit_kb: int = Field(default=8192, ge=1)
     """Largest request body."""
-    answer_limit_kb: int = Field(default=1024, ge=1)
-    """Largest body of a request that has a model's text read or judged; several times what a model can answer."""
     heartbeat_s: float = Field(default=15.0, gt=0)
     """Seconds between two signs of life on a stream of events that has nothing to tell."""
     watchdog_s: float = Field(default=60.0, ge=0)

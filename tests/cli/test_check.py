@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.app.judge import CheckOptions, check, judged_json
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import ActionPlan, Create, Execute
 from tests.answers.action_plan_text import render_plan
@@ -60,17 +61,12 @@ def run(*args: str, stdin: str | None = None) -> tuple[int, dict[str, Any]]:
 
 
 def judged(folder: str, project: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Name, rule and judgement of each example of a folder, all of them from one batch."""
-    lines = []
+    """Name, rule and judgement of each example of a folder."""
     for path in examples(folder):
         kind = path.name.split(".")[0]
         context = task_files(path) if kind == "delivery" else None
-        line = {"id": path.stem, "kind": kind, "file": str(path), "story": STORY, "repo": str(project)}
-        lines.append(json.dumps(line | {"context": list(context or ())}) + "\n")
-    done = CliRunner().invoke(app, ["check", "--batch", "-"], input="".join(lines))
-    assert (done.exit_code, done.stdout.count("\n")) == (folder == "refused", len(lines)), done.output
-    for path, line in zip(examples(folder), done.stdout.splitlines(), strict=True):
-        yield path.stem, code_of(path), json.loads(line)
+        options = CheckOptions(story=STORY, repo=project, context=tuple(context or ()) or None, file=str(path))
+        yield path.stem, code_of(path), judged_json(check(kind, path.read_text(encoding="utf-8"), options))
 
 
 @pytest.fixture(scope="module")
@@ -190,36 +186,3 @@ def test_people_read_what_to_do() -> None:
     assert done.exit_code == 1
     assert "to do: Take one of these dependencies out." in done.stdout
     assert "not valid; ok, " in done.stderr
-
-
-def test_a_batch_answers_every_line_and_names_what_is_wrong_with_a_bad_one(tmp_path: Path) -> None:
-    suite = "from shop.prices import X\n\n\ndef test_a():\n    assert X == 1\n"
-    good = json.dumps(delivery("US-1", 1, {"shop/prices.py": "X = 1\n"}))
-    lines = [
-        {"id": 1, "kind": "delivery", "text": good, "repo": str(tmp_path), "context": []},
-        {"id": "b", "kind": "delivery", "text": good.replace("X = 1", "X = (")},
-        {"id": "c", "kind": "suite", "file": "tests/test_a.py", "text": suite},
-        {"id": "d", "kind": "breakdown", "text": json.dumps(PLAN), "story": "US-1"},
-        {"id": "e", "kind": "plan", "text": "no plan"},
-        {"id": "f", "kind": "delivry", "text": ""},
-        {"id": "g", "kind": "suite", "file": "nowhere.py"},
-        {"id": "h", "kind": "delivery", "text": good, "contxt": []},
-        {"id": "i", "kind": "delivery", "text": good, "repo": str(tmp_path / "nowhere")},
-        {"id": "j", "kind": "delivery"},
-    ]
-    file = tmp_path / "lines.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + "\nno JSON\n[]\n")
-    done = CliRunner().invoke(app, ["check", "--batch", str(file)])
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.exit_code == 2
-    assert "12 judged, 2 not valid, 7 could not be judged" in done.stderr
-    assert [(one["id"], one["valid"], one["severity"]) for one in said[:5]] == [
-        (1, True, "none"), ("b", False, "major"), ("c", True, "none"), ("d", True, "none"), ("e", False, "critical"),
-    ]  # fmt: skip
-    assert said[1]["findings"][0]["code"] == "delivery.syntax"
-    assert all(one["ms"] > 0 for one in said[:5])
-    assert [(one["id"], one["line"], one["field"]) for one in said[5:]] == [
-        ("f", 6, "kind"), ("g", 7, "file"), ("h", 8, "contxt"), ("i", 9, "repo"), ("j", 10, "text"),
-        (None, 12, None), (None, 13, None),
-    ]  # fmt: skip
-    assert said[5]["error"].startswith("line 6, `kind`: ")

@@ -54,7 +54,6 @@ RUN = [
     Row("docs/outcomes.md", "orchestrator show", "demo"),
     Row("docs/check-answers.md", "orchestrator extract", "answers"),
     Row("docs/check-answers.md", "orchestrator check", "answers"),
-    Row("docs/check-answers.md", "orchestrator answers", "demo"),
     Row("docs/action-plans.md", "orchestrator check", "planned"),
     Row("docs/task-plans.md", "orchestrator check", "planned"),
     Row("docs/analyse.md", "orchestrator analyse", "application"),

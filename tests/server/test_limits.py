@@ -1,7 +1,6 @@
 """What a client may do to a connection: large, slow, malformed and unusual requests."""
 
 import asyncio
-import json
 import socket
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -23,17 +22,12 @@ def home(tmp_path: Path) -> Path:
 
 LIMIT = 64 * 1024
 UPGRADE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
-POST = b"POST /api/v1/extract HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+POST = b"POST /api/v1/prune HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture
 def small(home: Path) -> Stand:
     return Stand(home, f"serve.body_limit_kb={LIMIT // 1024}")
-
-
-@pytest.fixture
-def short(home: Path) -> Stand:
-    return Stand(home, "serve.answer_limit_kb=1")
 
 
 def chunked(body: bytes, size: int = 4096) -> bytes:
@@ -42,7 +36,7 @@ def chunked(body: bytes, size: int = 4096) -> bytes:
 
 
 def body_of(size: int) -> bytes:
-    return json.dumps({"text": "x" * (size - len('{"text": ""}'))}).encode()
+    return b'{"dry_run": true' + b" " * (size - len('{"dry_run": true}')) + b"}"
 
 
 async def test_a_body_is_as_large_as_it_may_be(small: Stand) -> None:
@@ -79,15 +73,6 @@ async def test_a_body_is_as_large_as_it_may_be(small: Stand) -> None:
         ):
             answer = await daemon.raw(sent)
             assert answer.split(b" ", 2)[1:2] == [status], (sent[-80:], answer[:200])
-
-
-async def test_a_text_that_is_to_be_read_has_a_limit_of_its_own(short: Stand) -> None:
-    async with running(short) as daemon:
-        for path in ("/api/v1/extract", "/api/v1/check/plan"):
-            refused = await daemon.client.post(path, json={"text": "x" * 1024})
-            assert (refused.status_code, "serve.answer_limit_kb" in refused.json()["error"]) == (413, True)
-        other = await daemon.client.put("/api/v1/backlogs/b?format=csv", content=b"x" * 2000)
-        assert other.status_code not in {404, 413}
 
 
 async def test_a_body_that_does_not_end_is_nobodys(small: Stand) -> None:

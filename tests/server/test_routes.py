@@ -75,11 +75,10 @@ WRONG = [
     ("PUT", "/api/v1/backlogs/.hidden", 422, "neither starts nor ends with a dot"),
     ("PUT", "/api/v1/backlogs/a?format=exe", 422, "query.format"),
     ("DELETE", "/api/v1/backlogs/a", 404, "no backlog a was handed in"),
-    ("POST", "/api/v1/check/everything", 422, "path.kind"),
     ("PATCH", "/api/v1/backlogs/a", 405, "DELETE, PUT"),
     ("OPTIONS", SPRINT, 405, "GET, HEAD"),
     ("TRACE", "/healthz", 405, "GET, HEAD"),
-    ("BREW", "/api/v1/extract", 405, "POST"),
+    ("BREW", "/api/v1/prune", 405, "POST"),
 ]
 
 
@@ -99,21 +98,18 @@ async def test_what_is_asked_wrongly_is_told_in_one_sentence(stand: Stand) -> No
 
 BODIES: list[tuple[bytes, int]] = [
     (b"", 422),
-    (b"{", 422),
-    (b"null", 422),
+    (b"x", 422),
     (b"[]", 422),
-    (b'{"text": 1}', 422),
-    (b'{"text": NaN}', 422),
-    (b'{"text": "\xff\xfe"}', 422),
-    (b'{"text": "\\ud800"}', 422),
-    (b'{"text": "x", "more": 1}', 422),
-    (b'{"text": "x", "contract": "../../etc/passwd"}', 404),
-    (b'{"text": "x", "contract": "' + b"c" * 5000 + b'"}', 422),
+    (b"null", 422),
+    (b'"x"', 422),
+    (b'{"dry_run": true}', 200),
+    (b'{"dry_run": "true"}', 422),
+    (b'{"dry_run": true, "more": 1}', 422),
+    (b'{"dry_run": true, "days": NaN}', 422),
+    (b'{"dry_run": true, "days": ' + b"9" * 5000 + b"}", 422),
+    (b'{"dry_run": true, "\xff": 1}', 422),
     (b"[" * 200_000, 422),
-    (b'{"text": ' + b"9" * 5000 + b"}", 422),
-    (b'{"text": "\\u0000{\\"a\\": 1}"}', 200),
-    (b'{"text": "{\\"a\\": NaN, \\"b\\": 1e999}"}', 200),
-    (b'\xef\xbb\xbf{"text": "x"}', 422),
+    (b'\xef\xbb\xbf{"dry_run": true}', 422),
 ]
 
 
@@ -121,36 +117,15 @@ async def test_bodies_that_are_none(stand: Stand) -> None:
     async with running(stand) as daemon:
         for body, status in BODIES:
             answer = await daemon.client.post(
-                "/api/v1/extract", content=body, headers={"content-type": "application/json; charset=utf-8"}
+                "/api/v1/prune", content=body, headers={"content-type": "application/json; charset=utf-8"}
             )
             assert answer.status_code == status, (body[:40], answer.text)
             json.loads(answer.text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
         for kind in ("text/plain", "application/x-www-form-urlencoded", "", "application/jsonx"):
             answer = await daemon.client.post(
-                "/api/v1/extract", content=b'{"text": "x"}', headers={"content-type": kind}
+                "/api/v1/prune", content=b'{"dry_run": true}', headers={"content-type": kind}
             )
             assert answer.status_code == 415
-
-
-async def test_answers_are_judged_as_by_the_commands(stand: Stand) -> None:
-    plan = json.dumps(breakdown("US-1", ["a.py"]))
-    async with running(stand) as daemon:
-
-        async def post(path: str, **body: Any) -> Any:
-            answer = await daemon.client.post(f"/api/v1/{path}", json=body)
-            assert answer.status_code == 200, answer.text
-            return answer.json()
-
-        cut = await post("extract", text=plan[:-5], contract="breakdown")
-        assert (cut["status"], cut["complete"]) == ("truncated", False)
-        assert (await post("extract", text=plan))["value"] == json.loads(plan)
-        good = await post("check/breakdown", text=plan, story="US-1")
-        assert (good["valid"], "kind" in good) == (True, False)
-        assert (await post("check/plan", text="no plan"))["kind"] == "no plan"
-        suite = await post("check/suite", text="def f():\n    assert 1\n", file="tests/test_a.py")
-        assert {finding["code"] for finding in suite["findings"]} >= {"suite.no_tests"}
-        wrong = await daemon.client.post("/api/v1/check/delivery", json={"text": "x", "context": ["../../etc/passwd"]})
-        assert (wrong.status_code, "names no file" in wrong.json()["error"]) == (422, True)
 
 
 async def test_backlogs_are_handed_in_replaced_and_withdrawn(stand: Stand) -> None:
