@@ -48,7 +48,6 @@ MEANS = {
     "event_log_waits": "the event log's database has gone away, or is back; shown only, for nothing can be stored",
     "disk_full": "a story waits, with what it has and what it has paid for, for disk space",
     "analysis_continued": "a process resumes an analysis of a repository",
-    "analysis_ended": "an analysis that the daemon was asked for has ended, and how",
     "analysis_started": "a process begins an analysis of a repository",
     "codebase_packed": "what the prompts of an analysis show of the repository",
     "prompts_picked": "a model has picked the stages of an analysis, or nothing that could be used",

@@ -2,14 +2,14 @@
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered, stage_prompts
+from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered
 from orchestrator.app.plan_files import project_files
-from orchestrator.core.analysis import AnalysisRequest, Packed, StagePrompt
+from orchestrator.core.analysis import Packed, StagePrompt
 from orchestrator.core.errors import ConfigError, RepositoryError
 from orchestrator.core.secrets import Masks
 from orchestrator.core.value import Value
@@ -57,46 +57,21 @@ def read_options(options: AnalyseOptions, settings: Settings, environment: Envir
         raise RepositoryError(f"{repo} is the inside of a repository: name a folder with its files checked out")
     if options.profile is not None and options.stages:
         raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
-    request = AnalysisRequest.model_construct(profile=options.profile, stages=options.stages)
-    own = load_stage_prompts(options.prompts) if options.prompts is not None else None
-    own_name = options.prompts.resolve().name if options.prompts is not None else ""
-    given = _input(request, options.prd, own, own_name, settings, environment)
-    return given.model_copy(update={"mock": options.mock})
-
-
-def read_request(request: AnalysisRequest, settings: Settings, environment: Environment) -> AnalysisInput:
-    """Checks what a daemon is asked for. Raises ConfigError. Blocks."""
-    if request.profile is not None and request.stages:
-        raise ConfigError("`profile` and `stages` both say which prompts are asked; give one of them")
-    own = stage_prompts({Path(name): text for name, text in request.prompts.items()}) if request.prompts else None
-    return _input(request, None, own, "prompts", settings, environment)
-
-
-def _input(
-    request: AnalysisRequest,
-    prd_path: Path | None,
-    own: Mapping[str, StagePrompt] | None,
-    own_name: str,
-    settings: Settings,
-    environment: Environment,
-) -> AnalysisInput:
     base, configured = environment.base_dir, settings.analysis.prompts
-    if own is None and configured:
-        own, own_name = load_stage_prompts(base / configured), (base / configured).resolve().name
-    if request.prd is not None:
-        prd, prd_file = _checked_prd(request.prd, "that was sent"), "PRD.md"
-    else:
-        if prd_path is None and settings.project.vision:
-            prd_path = base / settings.project.vision
-        prd, prd_file = (_read_prd(prd_path), str(prd_path)) if prd_path is not None else ("", "")
-    library = Library(_packaged_prompts(settings, environment), own or {}, own_name if own else "")
-    chosen = choose(library, settings.analysis, profile=request.profile, stages=request.stages)
+    own_folder = options.prompts or (base / configured if configured else None)
+    own = load_stage_prompts(own_folder) if own_folder is not None else {}
+    prd_path = options.prd or (base / settings.project.vision if settings.project.vision else None)
+    prd, prd_file = (_read_prd(prd_path), str(prd_path)) if prd_path is not None else ("", "")
+    own_name = own_folder.resolve().name if own_folder is not None and own else ""
+    library = Library(_packaged_prompts(settings, environment), own, own_name)
+    chosen = choose(library, settings.analysis, profile=options.profile, stages=options.stages)
     return AnalysisInput(
         prd=prd,
         prd_file=prd_file,
         profile=chosen.profile,
         prompts=offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts,
         fallback=tuple(prompt.id for prompt in chosen.prompts),
+        mock=options.mock,
     )
 
 
@@ -113,11 +88,10 @@ def packed_repository(
     """Its files, without secrets and `excluded`, in the budget that the PRD leaves. Blocks. Raises ConfigError."""
     repo, home = repo.resolve(), environment.home.resolve()
     own = {path.resolve() for path in excluded}
-    is_checkout = home in repo.parents  # which the daemon has made to be read
     sources = []
-    for path in asyncio.run(project_files(repo, settings.analysis.ignore, tracked=False, alone=is_checkout)):
+    for path in asyncio.run(project_files(repo, settings.analysis.ignore, tracked=False)):
         place = repo / path
-        if place not in own and (is_checkout or home not in place.parents):
+        if place not in own and home not in place.parents:
             with suppress(OSError):  # it is gone by now
                 sources.append(Source(path, place.lstat().st_size))
     if not sources:
@@ -135,14 +109,11 @@ def _read_prd(path: Path) -> str:
     if len(data) > MAX_PRD:
         raise ConfigError(f"the PRD {path} is longer than {MAX_PRD} bytes")
     try:
-        return _checked_prd(data.decode("utf-8-sig"), str(path))
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"the PRD {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-
-
-def _checked_prd(text: str, which: str) -> str:
     if not text.strip():
-        raise ConfigError(f"the PRD {which} is empty")
+        raise ConfigError(f"the PRD {path} is empty")
     return text
 
 

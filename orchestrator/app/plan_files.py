@@ -40,17 +40,14 @@ LEFT_OUT = (
 """Left out of any project unless git has them, in the syntax of .gitignore."""
 
 
-async def project_files(
-    folder: Path, ignore: Sequence[str] = (), *, tracked: bool = True, alone: bool = False
-) -> tuple[str, ...]:
+async def project_files(folder: Path, ignore: Sequence[str] = (), *, tracked: bool = True) -> tuple[str, ...]:
     """Returns the sorted relative paths of the project's files and links.
 
     They are those that git has, and others that no rule leaves out; of a folder that is no repository all that are not
     LEFT_OUT. Without `tracked` the rules count wherever they stand, also for files that git has, and links stay out.
-    `ignore` are more patterns, which count most. `alone`: a repository around the folder says nothing about it. Raises
-    ConfigError when the folder cannot be read.
+    `ignore` are more patterns, which count most. Raises ConfigError when the folder cannot be read.
     """
-    top, rules = await asyncio.to_thread(_rules_of, folder, tracked, alone)
+    top, rules = await asyncio.to_thread(_rules_of, folder, tracked)
     rules += [f"--exclude={pattern}" for pattern in ignore]
     rules += ["--exclude-standard"] if top is not None or not tracked else []
     asked = ["ls-files", "-z", "--others", *rules]
@@ -74,7 +71,7 @@ async def project_files(
     return tuple(sorted(names))
 
 
-def _rules_of(folder: Path, tracked: bool, alone: bool) -> tuple[Path | None, list[str]]:
+def _rules_of(folder: Path, tracked: bool) -> tuple[Path | None, list[str]]:
     """Returns the top of the repository around the folder, and options with the rules that stand in none of its
     .gitignore files. Raises ConfigError."""
     try:
@@ -82,7 +79,7 @@ def _rules_of(folder: Path, tracked: bool, alone: bool) -> tuple[Path | None, li
     except OSError as error:
         raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
     place, rules = folder.resolve(), [f"--exclude={pattern}" for pattern in LEFT_OUT]
-    around = () if alone else (place,) if tracked else (place, *place.parents)
+    around = (place,) if tracked else (place, *place.parents)
     top = next((one for one in around if (one / ".git").exists()), None)
     own = top / ".git" / "info" / "exclude" if top is not None else None
     return top, [*rules, f"--exclude-from={own}"] if own is not None and own.is_file() else rules

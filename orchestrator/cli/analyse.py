@@ -1,8 +1,7 @@
-"""`analyse`: an improvement plan and a backlog of a repository, made here or by a daemon."""
+"""`analyse`: an improvement plan and a backlog of a repository, stage by stage."""
 
 import shlex
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,27 +11,13 @@ from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say, split_names
 from orchestrator.cli.console import make_printer
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, run_interruptible
-from orchestrator.client.daemon import Daemon
-from orchestrator.client.discovery import HERE, connect_named
-from orchestrator.core.analysis import (
-    AnalysisRequest,
-    AnalysisStatus,
-    AnalysisView,
-    ImprovementPlan,
-    StageStatus,
-    TaskPriority,
-)
-from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.core.analysis import ImprovementPlan, StageStatus, TaskPriority
 from orchestrator.core.value import counted
-from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import AnalyseOptions
 
 if TYPE_CHECKING:
     from orchestrator.analysis.files import Written
     from orchestrator.analysis.stages import AnalysisEstimate
-
-POLL_S = 1.0  # between two checks of a daemon's analysis
-_FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
 RepoArgument = Annotated[
     Path | None, typer.Argument(metavar="REPO", help="The folder to read; it is not changed; default: this one.")
@@ -58,7 +43,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, call
 app = command_group()
 
 
-@command(app, "analyse")
+@command(app, "analyse", "url")
 def analyse_command(
     context: Context,
     repo: RepoArgument = None,
@@ -80,11 +65,9 @@ def analyse_command(
 ) -> int:
     """Analyse a repository stage by stage: a prioritised improvement plan, and a backlog for `run`.
 
-    Without REPO a named daemon (--url, ORCHESTRATOR_URL) analyses its own repository; the files are written here.
-
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
-    url, as_json = context.url, context.as_json
+    as_json = context.as_json
     if mock and (triage or provider or script or call_log):
         fail("--mock asks no model: leave out --triage, --provider, --script and --call-log")
     # A mock has nobody to pick prompts, whatever the settings say.
@@ -98,10 +81,6 @@ def analyse_command(
         to_backlog=to_backlog, replace=replace, analysis=analysis, script=script, call_log=call_log, mock=mock,
         provider="scripted" if mock else provider,
     )  # fmt: skip
-    here = {"REPO": repo, "--dry-run": dry_run or None, "--mock": mock or None, "--provider": provider}
-    if _is_for_daemon(environment, url, {**here, "--script": script, "--call-log": call_log}):
-        return _analyse_there(options, settings, environment, url, triage=triage, as_json=as_json)
-
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.analysis.run import Analysis
 
@@ -139,107 +118,18 @@ def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
     )
 
 
-def _is_for_daemon(environment: Environment, url: str | None, here: Mapping[str, object]) -> bool:
-    """Returns whether a named daemon reads its repository; `here`: options that say that this machine is meant.
-
-    Raises ConfigError when the same command line says both.
-    """
-    if (url or environment.url) in {None, HERE}:
-        return False
-    mine = [name for name, value in here.items() if value is not None]
-    if mine and url is not None:
-        raise ConfigError(f"a daemon reads its own repository, in its own way: {mine[0]} goes with --url {HERE}")
-    return not mine
-
-
-def _analyse_there(
-    options: AnalyseOptions,
-    settings: Settings,
-    environment: Environment,
-    url: str | None,
-    *,
-    triage: bool,
-    as_json: bool,
-) -> int:
-    """Begins it, or finds the one of this id at work; waits for its end, writes its files. Returns the exit code."""
-    # Imported here: they bring git, locks and databases, and --help needs none of them.
-    from orchestrator.analysis.files import Outputs, write_plan
-    from orchestrator.app.team import prompt_library
-
-    daemon, outputs = connect_named(environment, url), Outputs.of(options)
-    assert daemon is not None
-    outputs.check()
-    name = _begin(daemon, _request(options, triage=triage))
-    try:
-        shown = _wait(daemon, name)
-    except KeyboardInterrupt:
-        say(f"it goes on there; the same command with --id {name} waits for it")
-        return Exit.INTERRUPTED
-    if shown.plan is None:
-        why = shown.why or (f"it is too long: {', '.join(shown.too_long)}" if shown.too_long else str(shown.status))
-        raise ConfigError(f"analysis {name} of {daemon.url} has no plan: {why}")
-    written = write_plan(outputs, shown.plan, settings, prompt_library(settings, environment))
-    return _report(written, say if as_json else print, as_json=as_json, there=True)
-
-
-def _request(options: AnalyseOptions, *, triage: bool) -> AnalysisRequest:
-    """Returns the same with texts in place of files. Raises ConfigError."""
-    try:
-        prd = options.prd.read_text(encoding="utf-8-sig") if options.prd is not None else None
-        files = sorted(options.prompts.glob("*.md")) if options.prompts is not None else []
-        prompts = {path.name: path.read_text(encoding="utf-8-sig") for path in files}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"what the daemon is to be given cannot be read: {error}") from error
-    if options.prompts is not None and not prompts:
-        raise ConfigError(f"there is no prompt in {options.prompts}: a prompt is a Markdown file")
-    backlog = _FORMS.get(options.to_backlog.suffix.lower()) if options.to_backlog is not None else None
-    asked = {
-        "profile": options.profile, "stages": options.stages, "triage": triage or None, "prd": prd, "prompts": prompts,
-        "backlog": backlog, "analysis": options.analysis,
-    }  # fmt: skip
-    try:
-        return AnalysisRequest.model_validate(asked)
-    except ValueError as error:
-        raise ConfigError("a prompt's file name, the PRD or an id is longer or other than a daemon takes") from error
-
-
-def _begin(daemon: Daemon, request: AnalysisRequest) -> str:
-    """Returns its id."""
-    if request.analysis is not None:
-        try:
-            if daemon.analysis(request.analysis).status is AnalysisStatus.RUNNING:
-                return request.analysis
-        except UnknownName:
-            pass
-    state = daemon.analyse(request)
-    say(f"analysis {state.analysis} of {state.repo} begins at {daemon.url}")
-    return state.analysis
-
-
-def _wait(daemon: Daemon, name: str) -> AnalysisView:
-    known: set[str] = set()
-    while True:
-        shown = daemon.follow_analysis(name, say)
-        for stage in [stage for stage in shown.stages if stage not in known]:
-            say(f"{stage}: {shown.stages[stage].replace('_', ' ')}")
-            known.add(stage)
-        if shown.status is not AnalysisStatus.RUNNING:
-            return shown
-        time.sleep(POLL_S)
-
-
-def _report(written: "Written", tell: Callable[[str], None], *, as_json: bool, there: bool = False) -> int:
-    """Says what it came to, and with `as_json` prints plan.json. Returns the exit code. `there`: a daemon made it."""
+def _report(written: "Written", tell: Callable[[str], None], *, as_json: bool) -> int:
+    """Says what it came to, and with `as_json` prints plan.json. Returns the exit code."""
     from orchestrator.analysis.files import is_whole
 
     if as_json:
         print_json(written.plan.model_dump(mode="json"))
-    for line in _summary(written, there):
+    for line in _summary(written):
         tell(line)
     return Exit.GOOD if is_whole(written.plan) else Exit.NOT_DONE
 
 
-def _summary(written: "Written", there: bool) -> Iterator[str]:
+def _summary(written: "Written") -> Iterator[str]:
     plan = written.plan
     yield ""
     yield f"Analysis {plan.analysis}, {plan.profile}"
@@ -256,8 +146,7 @@ def _summary(written: "Written", there: bool) -> Iterator[str]:
     yield _totals(plan)
     yield f"Plan: {written.plan_path} (and plan.json beside it)"
     if written.backlog_path is not None:
-        words = ["submit", "--dry-run"] if there else ["run", "--repo", plan.repo, "--dry-run"]
-        command = shlex.join(["orchestrator", words[0], str(written.backlog_path), *words[1:]])
+        command = shlex.join(["orchestrator", "run", str(written.backlog_path), "--repo", plan.repo, "--dry-run"])
         yield f"Backlog: {written.backlog_path}; `{command}` shows what it comes to"
 
 

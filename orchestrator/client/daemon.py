@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
-from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import DoctorRow, Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
@@ -123,19 +122,6 @@ class Daemon:
         answer = self._client.get("/doctor", {"sandbox": "true" if sandbox else "false"}, patience_s=LONG_S)
         rows = self._object(answer, "rows")["rows"]
         return [self._value(DoctorRow, row) for row in rows if isinstance(rows, list)]
-
-    def analyse(self, asked: AnalysisRequest) -> AnalysisState:
-        """Starts an analysis of its repository."""
-        said = asked.model_dump(mode="json", exclude_defaults=True)
-        return self._value(AnalysisState, self._client.post("/analyses", said))
-
-    def analysis(self, name: str) -> AnalysisView:
-        """Returns the state of an analysis, with its result once there is one."""
-        return self._value(AnalysisView, self._client.get(f"/analyses/{_part(name)}"))
-
-    def follow_analysis(self, name: str, tell: Callable[[str], None]) -> AnalysisView:
-        """Returns the same; waits for a daemon that is away."""
-        return self._when_there(lambda: self.analysis(name), tell, time.sleep)
 
     def _when_there(self, ask: Callable[[], R], tell: Callable[[str], None], pause: Callable[[float], None]) -> R:
         wait = 0.0

@@ -22,7 +22,6 @@ from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorErro
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.daemon.analyses import Analyses
 from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.shared_stories import SharedStories, Sites
@@ -34,7 +33,6 @@ from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.maintenance.doctor import examine_settings
 from orchestrator.maintenance.retention import prune
-from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
@@ -118,7 +116,6 @@ class Daemon:
         self._replaced: list[RoutedProvider] = []
         """Those of settings before: calls under way end on the connections that they began on."""
         self._planner = Planner(options, environment, self._folder, self._clock)
-        self.analyses = Analyses(self)
         self._pruning = asyncio.Lock()
 
     repository: SharedRepository
@@ -139,7 +136,6 @@ class Daemon:
             if self.works.claims is not None:
                 self._shared = await stack.enter_async_context(self._share(self.works.claims))
             stack.push_async_callback(self._fleet.end)
-            stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
         self._phase = "ready"
         self._opened.set()
@@ -164,7 +160,6 @@ class Daemon:
 
     async def run(self) -> None:
         """Works until `stop`; then nothing new begins and what is at work gets its grace."""
-        self.analyses.resume()
         pruning = asyncio.create_task(self._prune_regularly(), name="pruning")
         try:
             while not self._stopping.is_set():
@@ -186,7 +181,6 @@ class Daemon:
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
         await run_within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
         cut = await self.works.drain(grace, self._hurry)
-        await self.analyses.close()
         # Waits until sprints have stopped in an orderly way, unless the log cannot be written.
         await (run_within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         if self._shared is not None:
@@ -220,8 +214,6 @@ class Daemon:
     async def _tick(self) -> None:
         """Looks at what there is, reaps what ended, begins what can begin. Raises what a sprint failed of."""
         await self._fleet.reap()
-        if self._folder.shared is not None:  # one whose daemon has gone
-            self.analyses.resume()
         if self._shared is not None:
             self._shared.expect_alive()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
@@ -402,9 +394,7 @@ class Daemon:
         try:
             settings = await asyncio.to_thread(self._load)
             repository = await asyncio.to_thread(open_shared_repository, settings, self.environment)
-            provider = await asyncio.to_thread(
-                open_providers, self._options, settings, self.environment, self._clock, also=NAME
-            )
+            provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
         except UserError as error:
             told = f"the settings are refused, those before stay: {error.message}"
             await self.emit("settings_refused", told, level=Level.ERROR)

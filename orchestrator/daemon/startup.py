@@ -16,7 +16,6 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.suite import Tier
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.records.histories import event_url
 from orchestrator.sandbox.command_runner import remove_old_scratch
@@ -44,7 +43,7 @@ async def open_daemon(
         listen(make_folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
     repository = await asyncio.to_thread(open_shared_repository, settings, environment)
-    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock(), also=NAME)
+    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock())
     stack.push_async_callback(provider.close)
     forget_secrets()
     await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))

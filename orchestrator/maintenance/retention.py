@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from orchestrator.analysis.store import JOB, AnalysisStore
 from orchestrator.core.analysis import AnalysisRecord
 from orchestrator.core.errors import RepositoryError, SprintLocked, WorkspaceError
 from orchestrator.core.event import Event
@@ -39,7 +38,7 @@ from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock, holder
 from orchestrator.storage.state_folder import StateFolder
 
-KEPT = frozenset({"sprint.json", "analysis.json", JOB, "lock", ".trash"})
+KEPT = frozenset({"sprint.json", "analysis.json", "lock", ".trash"})
 """Files that stay in the folder of a pruned sprint or analysis; its trash is emptied."""
 TREES = ("worktrees", "environments")
 """Files that a finished sprint does not need."""
@@ -284,8 +283,6 @@ class _Pruner:
         self._folder.forget(self._folder.replies / past.name)
         for place in (self._folder.replies / past.name, self._folder.edits(past.name)):
             discard(place, past.place / ".trash")
-        if past.kind == "analysis":
-            AnalysisStore(self._environment).strip(past.name)
         sweep_folder(past.place, KEPT)
 
     async def _give_space_back(self) -> None:

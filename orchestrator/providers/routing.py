@@ -14,7 +14,7 @@ from orchestrator.core.ports import Clock, Provider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
 from orchestrator.providers.scripted import CallLog, Script, ScriptedProvider, load_script
-from orchestrator.providers.seats import Seat, Seats, all_seats, default_seat, persona_seat
+from orchestrator.providers.seats import Seat, Seats, all_seats, persona_seat
 from orchestrator.settings import Environment, PriceSettings, Settings, WireStructured
 from orchestrator.settings.options import AnalyseOptions, ModelOptions
 from orchestrator.settings.prices import find_price
@@ -189,22 +189,14 @@ def open_providers(
     clock: Clock,
     *,
     alone: str | None = None,
-    also: str | None = None,
 ) -> RoutedProvider:
     """The providers in use: a sprint's, or that of the persona that works `alone`. Blocks, for seconds with a real one.
-    `also` is a persona beside the sprint's that has a seat where its key is there (see `require_seat`).
 
     Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address; and
     for a budget in money that some model's calls would not count in.
     """
     seats = _seats(options, settings, alone)
     used = seats.all
-    if also is not None:
-        seat = persona_seat(settings, also, seats.default, options.provider)
-        seats = seats._replace(usual={**seats.usual, also: seat})
-        script = options.script or settings.provider.script
-        if script if seat.provider == "scripted" else not key_problem(seat, environment):
-            used.add(seat)
     _expect_use_of_script(options, seats.default, used)
     _expect_prices(settings, used)
     log = CallLog(options.call_log, clock) if options.call_log else None
@@ -298,13 +290,6 @@ def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
         if variables.get(one.key, "").strip():
             keys.setdefault(one.key, name)
     return {name: key for key, name in keys.items()}
-
-
-def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:
-    """Raises ConfigError when the provider of `persona` lacks a model, a key or a usable address."""
-    seat = persona_seat(settings, persona, default_seat(settings, forced), forced)
-    if seat.provider != "scripted" and (problem := key_problem(seat, environment)):
-        raise ConfigError(problem)
 
 
 def key_problem(seat: Seat, environment: Environment) -> str:

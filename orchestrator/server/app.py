@@ -7,7 +7,6 @@ from fastapi import FastAPI
 
 from orchestrator import __version__
 from orchestrator.server import (
-    analysis_routes,
     board_routes,
     daemon_routes,
     events,
@@ -64,7 +63,6 @@ def make_routes() -> FastAPI:
         daemon_routes.router,
         sprint_routes.router,
         sprint_routes.orders,
-        analysis_routes.router,
         events.router,
         maintenance_routes.router,
         board_routes.router,

@@ -137,7 +137,7 @@ async def dry_run(
         except ConfigError as error:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
 
-    return await service.answer(told, alone=True)
+    return await service.answer(told)
 
 
 @router.delete(

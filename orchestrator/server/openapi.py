@@ -9,12 +9,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from orchestrator import __version__
-from orchestrator.core.analysis import AnalysisRequest
 from orchestrator.core.command import AnswerBody, OrderBody, PruneBody, ReplanBody
 from orchestrator.server.problems import Problem
 
 BODIES: tuple[type[BaseModel], ...] = (
-    AnalysisRequest,
     AnswerBody,
     OrderBody,
     PruneBody,
@@ -23,7 +21,7 @@ BODIES: tuple[type[BaseModel], ...] = (
 WHY: Mapping[int, str] = {
     401: "No token, or not the daemon's",
     403: "The daemon has no token (--no-auth): not a direct request of its machine",
-    404: "There is no such sprint, story, backlog or analysis",
+    404: "There is no such sprint, story or backlog",
     408: "The body did not come in time",
     409: "It cannot be done as things are now",
     413: "The body is too large",
@@ -40,7 +38,6 @@ TAGS = (
     ("daemon", "The daemon and the backlogs that it watches"),
     ("sprints", "What the record says of sprints and stories"),
     ("orders", "What people order and answer"),
-    ("analyses", "The daemon's repository, read stage by stage"),
     ("events", "The log, as it is recorded"),
     ("keeping", "The state folder, and what the daemon's machine has"),
 )

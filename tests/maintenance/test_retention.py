@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.analysis.store import AnalysisJob, AnalysisStore
-from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisStatus, Packed
+from orchestrator.core.analysis import AnalysisRecord, Packed
 from orchestrator.core.sprint import Pruned, Why
 from orchestrator.maintenance.retention import prune
 from orchestrator.settings import load
@@ -208,17 +207,10 @@ def test_an_ended_analysis_goes_too_and_one_that_may_go_on_stays(place: Path) ->
         folder.save_analysis(record)
         folder.save_packed(name, Packed(text="x"))
         (folder.replies / name / "stage").mkdir(parents=True)
-    jobs = AnalysisStore(load(None, (), plain_environment(ORCHESTRATOR_HOME=str(place / "state")), place)[1])
-    asked = AnalysisRequest(prd="# Shelf")
-    jobs.save(
-        AnalysisJob(analysis="AN-001", asked=asked, repo="/x", status=AnalysisStatus.DONE, begun_at=datetime.now(UTC))
-    )
     assert [(one.name, one.kind) for one in look(place).gone] == [("S1", "sprint"), ("AN-001", "analysis")]
     kept, going_on = folder.analyses()
     assert (kept.pruned is not None and kept.pruned.done, going_on.pruned) == (True, None)
     assert (folder.packed("AN-001"), (folder.replies / "AN-001").exists()) == (None, False)
-    job, shown = jobs.job("AN-001"), jobs.view("AN-001")
-    assert (job and job.asked, shown.begun_by, shown.files) == (AnalysisRequest(), "serve", ())
     assert (folder.packed("AN-002"), (folder.replies / "AN-002").exists()) == (Packed(text="x"), True)
     assert rows(folder.event_database, "SELECT id FROM orchestrator_events WHERE sprint = 'AN-001'") == [
         ("AN-001:analysis_pruned",)

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.files.process import SystemClock
-from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers, require_seat
+from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers
 from orchestrator.providers.seats import all_seats, formats_of, policies_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
@@ -99,9 +99,6 @@ def test_the_analyst_has_a_seat_that_no_sprint_needs(tmp_path: Path) -> None:
     assert str(open_providers(RunOptions(backlog=tmp_path), settings, environment, clock)) == "scripted"
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         open_providers(RunOptions(backlog=tmp_path), settings, environment, clock, alone="analyst")
-    open_providers(RunOptions(backlog=tmp_path), settings, environment, clock, also="analyst")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        require_seat(settings, environment, "analyst", None)
     taken, _ = load(None, ["review.reviewers=[analyst]"], plain_environment(), tmp_path)
     with pytest.raises(ConfigError, match="another persona"):
         seats_of(taken)

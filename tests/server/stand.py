@@ -12,11 +12,9 @@ from typing import Any
 
 import httpx2
 
-from orchestrator.analysis.store import AnalysisJob, AnalysisStore
-from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked, UnknownName
+from orchestrator.core.errors import BacklogError, ConfigError, UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
 from orchestrator.core.sprint import Pruned
@@ -35,37 +33,6 @@ TOKEN = "a-rather-long-token-of-a-test-1"
 SECRET = "sk-ant-api03-abcdefghijklmnop1"
 
 
-class Desk:
-    """Takes analyses in, and leaves them there."""
-
-    def __init__(self, stand: "Stand") -> None:
-        self.jobs = AnalysisStore(stand.environment)
-
-    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
-        return await asyncio.to_thread(self._begin, asked)
-
-    async def cancel(self, analysis: str) -> AnalysisState:
-        return await asyncio.to_thread(self._cancel, analysis)
-
-    def _begin(self, asked: AnalysisRequest) -> AnalysisState:
-        if asked.profile == "nix":
-            raise ConfigError("there is no profile nix")
-        if self.jobs.unfinished():
-            raise SprintLocked("an analysis is at work: one at a time", pid=1)
-        self.jobs.save(AnalysisJob(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
-        return self.jobs.state(self.jobs.unfinished()[0])
-
-    def _cancel(self, analysis: str) -> AnalysisState:
-        job = self.jobs.job(analysis)
-        if job is None:
-            raise UnknownName(f"this daemon was asked for no analysis {analysis}")
-        if job.status is not AnalysisStatus.RUNNING:
-            raise SprintLocked(f"analysis {analysis} is not at work", pid=1)
-        job = job.model_copy(update={"status": AnalysisStatus.CANCELLED, "ended_at": NOON})
-        self.jobs.save(job)
-        return self.jobs.state(job)
-
-
 class Stand:
     """As much of the daemon as the routes ask, over a state folder."""
 
@@ -79,7 +46,6 @@ class Stand:
         self.hangs: asyncio.Event | None = None
         self.handed_in: dict[str, bytes] = {}
         self.faulty = ""
-        self.analyses = Desk(self)
 
     def state(self) -> DaemonState:
         backlogs = [
