@@ -14,7 +14,6 @@ def main() -> None:
         # Until the daemon takes them over: exit 0, as its platform takes any other exit code for a crash.
         signal.signal(signal.SIGTERM, _end)
         signal.signal(signal.SIGINT, _end)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         from orchestrator.cli.main import main as program
     except KeyboardInterrupt:

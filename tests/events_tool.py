@@ -89,8 +89,6 @@ MEANS = {
     "past_pruned": "what the daemon has removed of finished sprints",
     "pruning_failed": "the daemon could not remove what is too old; it tries again",
     "service_away": "a call waits for a service that answers nobody; it asks again until it is answered",
-    "settings_taken": "the daemon has read its settings again",
-    "settings_refused": "the daemon could not take over its settings; those before stay",
     "sprint_ended": "every story of a sprint of the daemon has its outcome; the report is written",
     "story_given_back": "a daemon cannot run another one's story now",
     "sprint_waits": "the daemon cannot work on a sprint or a backlog now and tries again",
@@ -137,7 +135,6 @@ MEANS = {
     "task_unchanged": "a task's files came as they are on the branch, so nothing was committed",
     "task_finished": "how far a task has come",
     "tests_finished": "the story's suite has run",
-    "budget_changed": "other settings were read, and a sprint may spend more or less from now on",
     "turn_failed": "a request failed for good, or a budget is used up",
     "schema_left_out": "the schema of an answer was to hold and did not: refused, not possible, not kept to; told once "
     "per persona and schema in a process",

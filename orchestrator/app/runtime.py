@@ -218,7 +218,11 @@ class Works:
         if self.claims is not None:
             lanes = SharedTurns(self._lanes, self.claims)
         self.calls = CallsUnderWay()
-        self.budgets = Budgets(settings.budget, self.clock.now)
+
+        def price(prompt: Prompt) -> PriceSettings | None:
+            return find_price(settings.prices, provider.model_of(prompt))
+
+        self.budgets = Budgets(settings.budget, self.clock.now, price)
         self.turns = TurnTaker(provider, settings, lanes, self.budgets)
         self.commands = CapacityLimiter(settings.concurrency.commands)
         """Suites and commands run inside."""
@@ -229,7 +233,6 @@ class Works:
         self.gates = GateKeeper(self.sink, self.clock, self._given_back)
         self.switchboard = Switchboard(self.sink, self._given_back)
         self.budgets.on_change = self.switchboard.look_again
-        self._price_calls(settings, provider)
         self._paid = PaidElsewhere(self.sink, self.budgets, always=self.claims is not None)
         self.engine = self._engine()
         self.hold = ""
@@ -302,22 +305,6 @@ class Works:
     def dismiss(self, sprint: str) -> None:
         """Removes the sprint's place; workflows that the engine still resumes wait for the next one."""
         self._places.pop(sprint, None)
-
-    def change(self, settings: Settings, provider: RoutedProvider) -> None:
-        """Uses these settings for everything that starts from now on."""
-        # Other settings may make a base usable.
-        self.refused.clear()
-        self.slots.resize(settings.concurrency.stories)
-        self._lanes.total_tokens = settings.concurrency.turns
-        self.commands.total_tokens = settings.concurrency.commands
-        self._price_calls(settings, provider)
-        self.turns.change(provider, settings)
-
-    def _price_calls(self, settings: Settings, provider: RoutedProvider) -> None:
-        def price(prompt: Prompt) -> PriceSettings | None:
-            return find_price(settings.prices, provider.model_of(prompt))
-
-        self.budgets.change(settings.budget, price)
 
     @asynccontextmanager
     async def _given_back(self, workflow_id: str) -> AsyncIterator[None]:

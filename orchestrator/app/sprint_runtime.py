@@ -20,7 +20,7 @@ from orchestrator.app.team import plan_body, story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
 from orchestrator.core.calls.exchange import GivenPlan
-from orchestrator.core.calls.spending import BudgetState, sprint_budgets, told
+from orchestrator.core.calls.spending import BudgetState, sprint_budgets
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.history import FINISHED, StoryHistory
@@ -202,11 +202,6 @@ class Site:
             await self.base.recall(self.settings)
             self._works.admit(self.record.sprint, self)
 
-    def change(self, settings: Settings) -> None:
-        """Uses the settings from now on."""
-        self.settings = settings
-        self.board.allow()
-
     async def is_current(self, workflow_id: str) -> bool:
         """See Place. A story that has its outcome, as one that was cancelled, is not resumed; nor is an earlier
         generation of one that was reset, or the reading of a plan that was replaced."""
@@ -252,7 +247,6 @@ class SprintDriver:
             changed=self._take_record,
         )  # fmt: skip
         self._supervisor: Supervisor | None = None
-        self._budget: dict[str, float] = {}
         """What was told of it."""
         self._briefs = self._make_briefs()
 
@@ -282,20 +276,6 @@ class SprintDriver:
     def spent(self) -> tuple[BudgetState, ...]:
         """Returns what is spent, and of which budget."""
         return sprint_budgets(self.site.spending.total, limits(self.site.settings.budget, SPRINT))
-
-    async def report_budget(self) -> None:
-        """Reports what the sprint may spend, if that was told otherwise before."""
-        budget = limits(self.site.settings.budget, SPRINT)
-        if budget != self._budget:
-            self._budget = budget
-            may = ", ".join(told(unit, most) for unit, most in budget.items()) or "without limit"
-            sprint = self.site.record.sprint
-            await self._works.emit(sprint, "budget_changed", f"sprint {sprint} may spend: {may}", budget=budget)
-
-    def change(self, settings: Settings) -> None:
-        """Applies the settings to budgets and to stories that start from now on."""
-        self.site.change(settings)
-        self._briefs = self._make_briefs()
 
     async def drive(self, warn: Callable[[str], object], *, stays: bool = False, waits: bool = False) -> str | None:
         """Works until every story has its outcome, or the sprint rests (with `stays`: until it resumes and ends, with
@@ -368,10 +348,9 @@ class SprintDriver:
         count = counted(len(record.story_ids), "story", "stories")
         message = f"sprint {record.sprint} {begins}: {count}, provider {equipment.provider_told}"
         stories = list(record.story_ids)
-        self._budget = limits(self.site.settings.budget, SPRINT)
         await self._works.emit(
             record.sprint, name, message,
-            version=__version__, base=record.base, stories=stories, budget=self._budget,
+            version=__version__, base=record.base, stories=stories, budget=limits(self.site.settings.budget, SPRINT),
         )  # fmt: skip
         level = Level.WARN if facts.tier is Tier.PLAIN else Level.INFO
         sandbox = facts.model_dump(mode="json")

@@ -5,8 +5,8 @@ import json
 import re
 import signal
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +15,9 @@ import typer
 from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, say
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption, run_interruptible
-from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
-from orchestrator.settings import Environment, Settings, forget_secrets, is_stream
+from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.settings.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -63,12 +63,11 @@ def serve_command(
     """Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
 
     Prints one JSON line per event. SIGTERM: running calls may end within shutdown.grace_s, exit 0; a second SIGTERM
-    stops at once. SIGHUP reads the settings again. Exit 70: the event loop stood still.
+    stops at once. Settings count from the next start on. Exit 70: the event loop stood still.
 
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
-    config, words = context.config, [*context.overrides, *_overrides(repo, push_to, host, port)]
-    settings, environment = load_settings(config, words)
+    settings, environment = load_settings(context.config, [*context.overrides, *_overrides(repo, push_to, host, port)])
     if port is not None:
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(
@@ -76,12 +75,7 @@ def serve_command(
         no_auth=no_auth,
     )  # fmt: skip
 
-    def again() -> Settings:
-        if config is not None and is_stream(config):
-            raise ConfigError(f"the configuration came through {config}, which cannot be read again: name a file")
-        return load_settings(config, words, environment.variables)[0]
-
-    return asyncio.run(_serve(options, settings, environment, again))
+    return asyncio.run(_serve(options, settings, environment))
 
 
 def _overrides(repo: str | None, push_to: str | None, host: str | None, port: int | None) -> Iterator[str]:
@@ -94,9 +88,7 @@ def _overrides(repo: str | None, push_to: str | None, host: str | None, port: in
             yield f"serve.{name}={json.dumps(value)}"
 
 
-async def _serve(
-    options: ServeOptions, settings: Settings, environment: Environment, again: Callable[[], Settings]
-) -> int:
+async def _serve(options: ServeOptions, settings: Settings, environment: Environment) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
     from orchestrator.daemon.serve import Daemon
     from orchestrator.daemon.startup import make_folder_event
@@ -117,9 +109,7 @@ async def _serve(
 
     if warning is not None:
         listen(make_folder_event(warning))
-    daemon = Daemon(
-        options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
-    )
+    daemon = Daemon(options, settings, environment, listen=listen)
     try:
         async with (
             _signals(daemon),
@@ -149,32 +139,16 @@ def _with_auth(options: ServeOptions, settings: Settings, environment: Environme
 
 @asynccontextmanager
 async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
-    """Stops it on SIGTERM and SIGINT, at once on a second one; reads the settings again on SIGHUP."""
+    """Stops it on SIGTERM and SIGINT, at once on a second one."""
     loop = asyncio.get_running_loop()
-    reloads: set[asyncio.Task[None]] = set()
-
-    async def reload() -> None:
-        with suppress(UserError):  # told as an event; those before stay
-            await daemon.reload()
-
-    def hang_up() -> None:
-        task = loop.create_task(reload(), name="reload")
-        reloads.add(task)
-        task.add_done_callback(reloads.discard)
-
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.stop)
-    loop.add_signal_handler(signal.SIGHUP, hang_up)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-        for number in (signal.SIGTERM, signal.SIGHUP):  # it is ending
-            signal.signal(number, signal.SIG_IGN)
-        for task in reloads:  # nothing is there any more that could take settings over, or tell of it
-            task.cancel()
-        await asyncio.gather(*reloads, return_exceptions=True)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is ending
 
 
 @command(app, "board", "url", "as_json")

@@ -1,1 +1,1 @@
-"""The daemon: watch backlogs, start sprints, reload, shut down."""
+"""The daemon: watch backlogs, start sprints, shut down."""

@@ -77,10 +77,6 @@ class Watched:
         """Returns whether the current content was judged; `content` is then up to date."""
         return self._signature() == self._judged
 
-    def look_again(self) -> None:
-        """Judges what stands there again, as other settings may read it otherwise."""
-        self._judged = None
-
     def _read(self, settings: Settings, now: datetime) -> News | None:
         self._unread = False
         try:

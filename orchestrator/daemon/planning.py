@@ -97,11 +97,6 @@ class Planner:
             for watched in self.watched
         )
 
-    def judge_again(self) -> None:
-        """Reads all backlogs again, as other settings may read them otherwise."""
-        for watched in self.watched:
-            watched.look_again()
-
     def _find(self, settings: Settings) -> None:
         named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
         # A folder without backlogs is none, unless it stands where a backlog was.

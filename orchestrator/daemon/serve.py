@@ -1,12 +1,11 @@
-"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, applies commands, reloads its settings and
+"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, applies commands and
 stops cleanly."""
 
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, mask_backlog, masks_of
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, UserError, says_full
+from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, says_full
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.core.story import BacklogContent
@@ -26,14 +25,13 @@ from orchestrator.daemon.backlog_watcher import News, submit, withdraw
 from orchestrator.daemon.planning import Planner
 from orchestrator.daemon.shared_stories import SharedStories, Sites
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
-from orchestrator.daemon.startup import open_daemon, open_shared_repository
+from orchestrator.daemon.startup import open_daemon
 from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import short_of_disk
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.maintenance.doctor import examine_settings
 from orchestrator.maintenance.retention import prune
-from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder
@@ -61,30 +59,10 @@ async def run_within(work: Coroutine[Any, Any, object], since: asyncio.Event | N
         task.result()
 
 
-LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.dir", "log.format")
-"""Settings that are read only when the daemon starts."""
-
-
-def compare_settings(before: Settings, after: Settings) -> tuple[list[str], list[str]]:
-    """Returns the dotted names whose values differ, and those of them that count from the next start on."""
-    old, new = dict(_leaves(before.model_dump(mode="json"))), dict(_leaves(after.model_dump(mode="json")))
-    changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    return changed, [name for name in changed if name.startswith(LATER)]
-
-
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in tree.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
 class Daemon:
     """Use as an async context manager; `run` then works until `stop`.
 
-    `listen` gets every event as it is recorded; `load` reads the settings again (raises ConfigError); `configure` gets
-    those that were taken over.
+    `listen` gets every event as it is recorded.
     """
 
     def __init__(
@@ -94,8 +72,6 @@ class Daemon:
         environment: Environment,
         *,
         listen: Callable[[Event], None],
-        load: Callable[[], Settings],
-        configure: Callable[[Settings], None] = lambda _settings: None,
     ) -> None:
         self.settings, self.environment = settings, environment
         self._options, self._listen = options, listen
@@ -105,29 +81,23 @@ class Daemon:
         self._phase: Phase = "starting"
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._opened, self._reloading = asyncio.Event(), asyncio.Lock()
         self._wake = asyncio.Event()
         self._stack = AsyncExitStack()
         self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._sites = Sites(self)
         self._shared: SharedStories | None = None
-        self._load, self._configure = load, configure
-        self._replaced: list[RoutedProvider] = []
-        """Those of settings before: calls under way end on the connections that they began on."""
         self._planner = Planner(options, environment, self._folder, self._clock)
         self._pruning = asyncio.Lock()
 
     repository: SharedRepository
-    _provider: RoutedProvider
     equipment: Equipment
     works: Works
 
     async def __aenter__(self) -> "Daemon":
         """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._close_providers)
-            self.repository, self._provider, self.equipment = await open_daemon(
+            self.repository, self.equipment = await open_daemon(
                 stack, self._options, self.settings, self.environment, self._listen
             )
             self.works = self.equipment.works
@@ -138,7 +108,6 @@ class Daemon:
             stack.push_async_callback(self._fleet.end)
             self._stack = stack.pop_all()
         self._phase = "ready"
-        self._opened.set()
         await self.emit(
             "daemon_ready", "the daemon is ready", version=__version__, pid=os.getpid(), executor_id=executor_id
         )
@@ -282,12 +251,6 @@ class Daemon:
             self.works.hold = hold
             self.works.switchboard.look_again()
 
-    async def _close_providers(self) -> None:
-        for provider in self._replaced:
-            await provider.close()
-        if self._opened.is_set():  # else its opener closes it
-            await self._provider.close()
-
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
         """Records something that concerns the daemon and no sprint."""
         await self.works.emit("", name, message, "", level=level, **data)
@@ -383,41 +346,3 @@ class Daemon:
     async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
         """Returns what `doctor` says where the daemon is."""
         return await examine_settings(self.settings, self.environment, sandbox=sandbox)
-
-    async def reload(self) -> str:
-        """Reads the settings again. Returns what changed. Raises ConfigError: those before stay."""
-        async with self._reloading:  # of two, the one that was asked for last reads last
-            return await self._reload()
-
-    async def _reload(self) -> str:
-        await self._opened.wait()
-        try:
-            settings = await asyncio.to_thread(self._load)
-            repository = await asyncio.to_thread(open_shared_repository, settings, self.environment)
-            provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
-        except UserError as error:
-            told = f"the settings are refused, those before stay: {error.message}"
-            await self.emit("settings_refused", told, level=Level.ERROR)
-            raise
-        changed, later = compare_settings(self.settings, settings)
-        told = "the settings are as they were"
-        if changed:
-            now = ", ".join(name for name in changed if name not in later) or "nothing"
-            told = f"the settings are read again: {now} from now on"
-            told += f"; with the next start: {', '.join(later)}" if later else ""
-        self.repository = repository
-        self._take(settings, provider)
-        await self.emit("settings_taken", told, changed=changed, later=later)
-        await self._fleet.report_budgets()
-        self.wake()
-        return told
-
-    def _take(self, settings: Settings, provider: RoutedProvider) -> None:
-        replaced, self.settings, self._provider = self._provider, settings, provider
-        self.equipment = replace(self.equipment, provider_told=str(provider))
-        self.works.change(settings, provider)
-        self._replaced.append(replaced)
-        self._configure(settings)
-        self._sites.change(settings)
-        self._fleet.change(settings)
-        self._planner.judge_again()

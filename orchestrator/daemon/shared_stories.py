@@ -79,8 +79,6 @@ class Sites:
                     place = await self._open(record, stack)
                     place.stack = stack.pop_all()
                 self._places[name] = place
-                if place.site.settings != self._host.settings:  # they were read again while it was opened
-                    place.site.change(self._host.settings)
             place.users += 1
         try:
             yield place
@@ -95,11 +93,6 @@ class Sites:
     def place(self, sprint: str) -> Place | None:
         """Returns the sprint if it is open."""
         return self._places.get(sprint)
-
-    def change(self, settings: Settings) -> None:
-        """Uses these for everything that begins from now on."""
-        for place in self._places.values():
-            place.site.change(settings)
 
     async def _open(self, record: SprintRecord, stack: AsyncExitStack) -> Place:
         equipment, settings = self._host.equipment, self._host.settings

@@ -23,7 +23,6 @@ from orchestrator.git.repositories import SharedRepository
 from orchestrator.records.histories import read_histories
 from orchestrator.records.sprint_reader import save_report
 from orchestrator.reports.report import exit_code
-from orchestrator.settings import Settings
 
 
 class ServedSprint:
@@ -33,11 +32,6 @@ class ServedSprint:
         self.record, self._content = record, content
         self._host, self._sites, self._works = host, sites, host.equipment.works
         self.driver: SprintDriver | None = None
-
-    def change(self, settings: Settings) -> None:
-        """Uses these for everything that begins from now on."""
-        if self.driver is not None:
-            self.driver.change(settings)
 
     async def drive(self) -> None:
         """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
@@ -222,18 +216,6 @@ class Fleet:
     def goes(self, what: str) -> None:
         """Records that it could be worked on."""
         self._waiting.pop(what, None)
-
-    def change(self, settings: Settings) -> None:
-        """Uses these for everything that begins from now on; tries again what could not be worked on."""
-        self._waiting.clear()
-        for served in self.served:
-            served.change(settings)
-
-    async def report_budgets(self) -> None:
-        """Reports what each sprint may spend, where that has changed."""
-        for served in self.served:
-            if served.driver is not None:
-                await served.driver.report_budget()
 
     async def end(self) -> None:
         """Cancels what is at work; the next start resumes it."""

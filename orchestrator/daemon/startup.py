@@ -16,7 +16,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.suite import Tier
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.providers.routing import RoutedProvider, open_providers
+from orchestrator.providers.routing import open_providers
 from orchestrator.records.histories import event_url
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.sandbox.tier import Sandbox
@@ -36,7 +36,7 @@ async def open_daemon(
     settings: Settings,
     environment: Environment,
     listen: Callable[[Event], None],
-) -> tuple[SharedRepository, RoutedProvider, Equipment]:
+) -> tuple[SharedRepository, Equipment]:
     """Opens the state folder's lock, the providers, the lease and the works, on the stack. Raises UserError."""
     folder = StateFolder.of(environment)
     if warning := await asyncio.to_thread(folder.make):
@@ -68,7 +68,7 @@ async def open_daemon(
         provider=options.provider,
         provider_told=str(provider),
     )
-    return repository, provider, equipment
+    return repository, equipment
 
 
 def add_token(environment: Environment) -> tuple[Environment, str | None]:

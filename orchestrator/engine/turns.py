@@ -141,10 +141,6 @@ class TurnTaker:
     ) -> None:
         """`budgets` are those of the process; None: of the settings, for workflows of no sprint."""
         self._slots, self._budgets = slots, budgets or Budgets(settings.budget)
-        self.change(provider, settings)
-
-    def change(self, provider: Provider, settings: Settings) -> None:
-        """Settings for calls that start from now on; running calls keep theirs."""
         self._provider = provider
         self._policy = settings.provider
         self._backoff = wait_exponential(

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
-from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.story import id_problem
 from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.server.access import AUTHORIZED
 from orchestrator.server.metrics import CONTENT_TYPE
-from orchestrator.server.models import Health, Id, Readiness, Reloaded
+from orchestrator.server.models import Health, Id, Readiness
 from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, describe, list_refusals, make_document
 from orchestrator.server.problems import JSON, Refused, dump_json
 from orchestrator.server.service import ServiceDep
@@ -76,16 +76,6 @@ async def daemon(service: ServiceDep) -> Response:
     """Its phase, backlogs, sprints, and how much is at work."""
     state = service.daemon.state()
     return await service.answer(lambda: state.model_dump(mode="json"))
-
-
-@router.post("/daemon/reload", **describe("reload", "Read the configuration again", Reloaded, *GUARDED, 408, 413, 422))
-async def reload(service: ServiceDep) -> Response:
-    """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
-    try:
-        message = await service.daemon.reload()
-    except UserError as error:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
-    return await service.answer(lambda: {"message": message})
 
 
 @router.get("/backlogs", **describe("backlogs", "The backlogs that are watched", list[BacklogState], *GUARDED))

@@ -32,12 +32,6 @@ class Readiness(Value):
     """Sprint that is paused or cannot be worked on now → why; without a token it is not there."""
 
 
-class Reloaded(Value):
-    """Result of reloading the configuration."""
-
-    message: str
-
-
 class Waiting(Value):
     """A story that waits for a person."""
 

@@ -120,7 +120,15 @@ class _Day:
 class Budgets:
     """The budgets of everything in a process."""
 
-    def __init__(self, budget: BudgetSettings, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        budget: BudgetSettings,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        price: Callable[[Prompt], PriceSettings | None] = lambda _prompt: None,
+    ) -> None:
+        """`price` returns that of the model that a prompt goes to."""
+        self._budget, self._price = budget, price
+        self._limited = {scope for scope in (SPRINT, DAY) if limits(budget, scope)}
         self._now, self._day = now, _Day(now().date())
         self._sprints: dict[str, Spending] = {}
         self._reserved: list[Reservation] = []
@@ -130,14 +138,6 @@ class Budgets:
         self._moved = asyncio.Event()
         self.on_change: Callable[[], None] = lambda: None
         """Is called when a budget may be used up, or is so no longer."""
-        self.change(budget, lambda _prompt: None)
-
-    def change(self, budget: BudgetSettings, price: Callable[[Prompt], PriceSettings | None]) -> None:
-        """Uses these limits from now on. `price` returns that of the model that a prompt goes to."""
-        self._budget, self._price = budget, price
-        self._limited = {scope for scope in (SPRINT, DAY) if limits(budget, scope)}
-        self._refused.clear()
-        self._move(changed=True)
 
     @property
     def limits_days(self) -> bool:

@@ -31,11 +31,6 @@ class Slots:
         finally:
             self._watching.remove(changed)
 
-    def resize(self, at_once: int) -> None:
-        """Changes the number of slots; running stories keep theirs."""
-        self._at_once = at_once
-        self._hand_out()
-
     @property
     def at_work(self) -> int:
         """Number of stories with a slot."""

@@ -62,7 +62,7 @@ class Field:
             backlogs=(self.backlog,), provider="scripted",
             script=self.folder / "team.jsonl", call_log=self.folder / "calls.jsonl",
         )  # fmt: skip
-        daemon = Daemon(options, settings, environment, listen=self.events.append, load=lambda: self.settings()[0])
+        daemon = Daemon(options, settings, environment, listen=self.events.append)
         async with daemon:
             task = asyncio.create_task(daemon.run())
             try:
@@ -153,9 +153,8 @@ class Rooms(Green):
 OLD_TESTS = {"tests/test_old.py": "def test_old():\n    assert True is not None\n"}
 
 
-@pytest.mark.parametrize("mended_by", ["repository", "configuration"])
-async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
-    field: Field, monkeypatch: pytest.MonkeyPatch, mended_by: str
+async def test_a_sprint_whose_base_cannot_be_run_waits_until_its_repository_changes(
+    field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sprint_runtime, "project_runner", lambda *_args, **_kwargs: Rooms())
     monkeypatch.setattr(sprint_registry, "AGAIN_S", 0.1)
@@ -171,12 +170,8 @@ async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
         assert (state.phase, "the dependencies could not be installed" in state.reason) == ("paused", True)
         assert not any((await daemon.readiness()).values())
         assert field.calls() == []
-        if mended_by == "repository":
-            await asyncio.to_thread(git, repo, "rm", "--quiet", "broken")
-            await asyncio.to_thread(git, repo, "commit", "--quiet", "--message", "Mended")
-        else:
-            field.overrides.append("environment.base=warn")
-            await daemon.reload()
+        await asyncio.to_thread(git, repo, "rm", "--quiet", "broken")
+        await asyncio.to_thread(git, repo, "commit", "--quiet", "--message", "Mended")
         await field.until(lambda: field.named("sprint_ended"))
     assert field.report("SP-001") == {"US-001": "done"}
     assert len(field.named("base_begun")) == 2
@@ -291,8 +286,7 @@ async def test_a_story_is_cancelled_inside_a_call_and_run_anew_when_asked_while_
         field.team = Team()
         for story in ("US-001", "US-003"):
             field.team.good(story)
-        field.script_again()
-        await daemon.reload()
+    async with field.daemon():
         assert (await field.order(Verb.RETRY, story="US-001")).done
         refused = await field.order(Verb.RETRY, story="US-002")
         assert not refused.done
@@ -381,14 +375,10 @@ async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(
         await field.until(lambda: daemon.state().sprints and daemon.state().sprints[0].reason)
         await asyncio.sleep(0.3)
         assert len(field.calls()) == 2
-        field.overrides.append("nonsense=1")
-        with pytest.raises(ConfigError, match="nonsense"):
-            await daemon.reload()
-        field.overrides[-1] = "budget.calls_per_sprint=9"
-        assert "budget.calls_per_sprint" in await daemon.reload()
+    field.overrides.append("budget.calls_per_sprint=9")
+    async with field.daemon():
         await field.until(lambda: field.named("sprint_ended"))
     assert len(field.named("sprint_paused")) == 1
-    assert [event.message for event in field.named("budget_changed")] == ["sprint SP-001 may spend: 9 calls"]
     assert field.report("SP-001") == {"US-001": "done"}
     view = await asyncio.to_thread(Reader(field.settings()[1]).sprint, None)
     assert view.report.totals["budgets"] == [one.model_dump() for one in view.budgets]
@@ -603,20 +593,4 @@ async def test_a_repository_that_is_gone_is_waited_for_and_not_made_anew(field: 
         assert not repo.exists()
         away.rename(repo)
         assert (await field.order(Verb.RETRY, story="US-001")).done
-        await daemon.reload()
         await field.until(lambda: field.report("SP-001") == {"US-001": "done"})
-
-
-async def test_settings_read_again_before_all_is_open_are_taken_over_then(field: Field) -> None:
-    field.rows()
-    settings, environment = field.settings()
-    options = ServeOptions(backlogs=(), provider="scripted", script=field.folder / "team.jsonl", call_log=None)
-    field.script_again()
-    daemon = Daemon(options, settings, environment, listen=field.events.append, load=lambda: field.settings()[0])
-    field.overrides.append("concurrency.stories=1")
-    early = [asyncio.create_task(daemon.reload()) for _ in range(3)]
-    await asyncio.sleep(0)
-    async with daemon:
-        told = await asyncio.gather(*early)
-        assert "concurrency.stories" in told[0]
-        assert daemon.settings.concurrency.stories == 1

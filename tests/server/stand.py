@@ -14,7 +14,7 @@ import httpx2
 
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import BacklogError, ConfigError, UnknownName
+from orchestrator.core.errors import BacklogError, UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
 from orchestrator.core.sprint import Pruned
@@ -92,11 +92,6 @@ class Stand:
             await self.hangs.wait()
         happened = "tried" if sandbox else "looked at"
         return [DoctorRow(name="git", group="programs", expected="git", happened=happened, ok=False, todo="get it")]
-
-    async def reload(self) -> str:
-        if self.faulty:
-            raise ConfigError(self.faulty)
-        return "nothing changed"
 
 
 @dataclass

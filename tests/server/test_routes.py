@@ -141,10 +141,6 @@ async def test_backlogs_are_handed_in_replaced_and_withdrawn(stand: Stand) -> No
         assert [one["name"] for one in await get(daemon, "/api/v1/backlogs")] == ["team-a"]
         assert (await daemon.client.delete(path)).status_code == 204
         assert (await daemon.client.delete(path)).status_code == 404
-        assert (await daemon.client.post("/api/v1/daemon/reload")).json() == {"message": "nothing changed"}
-        stand.faulty = "unknown configuration name sreve"
-        refused = await daemon.client.post("/api/v1/daemon/reload")
-        assert (refused.status_code, refused.json()["error"]) == (422, stand.faulty)
 
 
 async def test_orders_are_carried_out_or_refused_in_the_same_words(stand: Stand) -> None:
@@ -170,16 +166,16 @@ async def test_orders_are_carried_out_or_refused_in_the_same_words(stand: Stand)
 async def test_a_defect_of_ours_tells_nothing_to_strangers(
     stand: Stand, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails() -> str:
+    async def fails(*_limits: object, **_options: object) -> str:
         raise RuntimeError(f"the key {SECRET} broke")
 
-    monkeypatch.setattr(stand, "reload", fails)
+    monkeypatch.setattr(stand, "prune", fails)
     async with running(stand) as daemon:
-        answer = await daemon.client.post("/api/v1/daemon/reload")
+        answer = await daemon.client.post("/api/v1/prune", json={})
         assert (answer.status_code, set(answer.json())) == (500, {"error", "findings"})
         assert "key" not in answer.text
         assert (await daemon.client.get("/healthz")).status_code == 200
-    assert "POST '/api/v1/daemon/reload' failed" in caplog.text
+    assert "POST '/api/v1/prune' failed" in caplog.text
 
 
 @pytest.fixture
