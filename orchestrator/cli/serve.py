@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import signal
+import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 app = command_group()
 # A URL, or git's short form `user@host:path`; everything else is a path.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
-STDOUT = 1  # its descriptor, which `LogStream` writes to in a thread
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
 
@@ -63,7 +63,7 @@ def serve_command(
     """Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
 
     Prints one JSON line per event. SIGTERM: running calls may end within shutdown.grace_s, exit 0; a second SIGTERM
-    stops at once. Settings count from the next start on. Exit 70: the event loop stood still.
+    stops at once. Settings count from the next start on. Exit 70: another daemon took its place.
 
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
@@ -93,14 +93,13 @@ async def _serve(options: ServeOptions, settings: Settings, environment: Environ
     from orchestrator.daemon.serve import Daemon
     from orchestrator.daemon.startup import make_folder_event
     from orchestrator.engine.durable import send_traces
-    from orchestrator.files.process import Watchdog
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import serve_http
     from orchestrator.server.metrics import Metrics
     from orchestrator.storage.log_stream import LogStream
 
     environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
-    metrics, stream = Metrics(), LogStream(STDOUT, settings.log, environment.variables)
+    metrics, stream = Metrics(), LogStream(sys.stdout, settings.log, environment.variables)
     send_traces(environment.variables)
 
     def listen(event: Event) -> None:
@@ -113,7 +112,6 @@ async def _serve(options: ServeOptions, settings: Settings, environment: Environ
     try:
         async with (
             _signals(daemon),
-            Watchdog(settings.serve.watchdog_s),
             daemon,
             serve_http(build_app(daemon, metrics), settings, environment) as address,
             daemon.announced(address.url),

@@ -388,8 +388,6 @@ class LogSettings(Section):
     level: Literal["debug", "info", "warn", "error"] = "info"
     text_cap: int = Field(default=2000, ge=100)
     """Characters of model text in one log line."""
-    lines_per_s: int = Field(default=400, ge=1)
-    """Lines that the daemon prints per second at most; what is held back is counted, and told."""
 
 
 class Settings(Section):

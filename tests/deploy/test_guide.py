@@ -80,7 +80,6 @@ def test_its_numbers_are_those_of_the_files() -> None:
     settings, deploy = load(None, (), {})[0], railway()["deploy"]
     assert f"`drainingSeconds` ({deploy['drainingSeconds']} s)" in GUIDE
     assert f"`shutdown.grace_s` ({settings.shutdown.grace_s:g} s)" in GUIDE
-    assert f"`log.lines_per_s` ({settings.log.lines_per_s})" in GUIDE
     assert f"`commands.memory_mb` ({settings.commands.memory_mb})" in GUIDE
     assert f"`{deploy['restartPolicyType']}` with {deploy['restartPolicyMaxRetries']} tries" in GUIDE
     assert f"`overlapSeconds` {deploy['overlapSeconds']})" in GUIDE
