@@ -45,7 +45,6 @@ MEANS = {
     "analysis_pruned": "everything but the record of an analysis was removed",
     "sprint_pruned": "everything but record, report and result branch of a sprint was removed; its earlier events too",
     "event_log_waits": "the event log's database has gone away, or is back; shown only, for nothing can be stored",
-    "disk_full": "a story waits, with what it has and what it has paid for, for disk space",
     "analysis_continued": "a process resumes an analysis of a repository",
     "analysis_started": "a process begins an analysis of a repository",
     "codebase_packed": "what the prompts of an analysis show of the repository",

@@ -102,7 +102,7 @@ class AnalysisRun:
         masks = await asyncio.to_thread(masks_of, works.folder, self._secrets)
         self.bodies = {ANALYSIS_WORKFLOW_NAME: self._body(record, packed, masks)}
         self._current = frozenset((_triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)))
-        with works.switchboard.following(Board(name, lambda: works.hold, takes_slots=False)):
+        with works.switchboard.following(Board(name, takes_slots=False)):
             works.admit(name, self)
             try:
                 record, triaged = await self._triage(record)

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from anyio import CapacityLimiter
 
 from orchestrator.core.calls.exchange import Prompt
-from orchestrator.core.errors import ConfigError, EventLogAway
+from orchestrator.core.errors import ConfigError, EventLogAway, says_full
 from orchestrator.core.event import Event, Level
 from orchestrator.core.history import SPENT
 from orchestrator.core.ports import Clock, Step
@@ -26,8 +26,8 @@ from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
 from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import POLL_S, GateKeeper
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.files.disk import DiskWatch
-from orchestrator.files.process import SystemClock, collecting_rarely
+from orchestrator.files.disk import is_full
+from orchestrator.files.process import FULL, SystemClock, collecting_rarely, end_at_once
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, PriceSettings, Settings
@@ -235,8 +235,6 @@ class Works:
         self.budgets.on_change = self.switchboard.look_again
         self._paid = PaidElsewhere(self.sink, self.budgets, always=self.claims is not None)
         self.engine = self._engine()
-        self.hold = ""
-        """Why no sprint of this process may make a paid call now; "" when they may."""
         self.bases: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Lock per key of a base commit, held while the commit is tried."""
         self.refused: dict[str, tuple[object, str]] = {}
@@ -358,6 +356,11 @@ class Works:
         if self.lease.is_shared:
             await asyncio.to_thread(self.lease.expect_held, sprint)
 
+    async def _expect_room(self, error: BaseException | None) -> None:
+        places = self.folder.home, Path(tempfile.gettempdir())
+        if (error is not None and says_full(error)) or await asyncio.to_thread(is_full, *places):
+            end_at_once(f"there is no room on the disk of {places[0]} or {places[1]}: free some, and start again", FULL)
+
     def _engine(self) -> DurableEngine:
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
@@ -372,7 +375,7 @@ class Works:
                 clock=self.clock,
                 tickets=self.switchboard.ticket,
                 expect_held=self._expect_held,
-                is_full=DiskWatch(self.folder.home, Path(tempfile.gettempdir())).is_full,
+                expect_room=self._expect_room,
             ),
             is_current=self._is_current,
         )

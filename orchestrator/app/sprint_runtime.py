@@ -159,7 +159,7 @@ class Site:
         }
         self.base = SprintBase(works, record.sprint, workspace, runner, older)
         self.spending = Spending()
-        self.board = Board(record.sprint, lambda: works.hold or works.budgets.over(record.sprint))
+        self.board = Board(record.sprint, lambda: works.budgets.over(record.sprint))
         self._following = works.switchboard.following(self.board)
         self._ended: set[str] = set()
         self._admitted = False

@@ -78,6 +78,7 @@ class Exit(IntEnum):
     USAGE = 2
     TRUNCATED = 3
     REFUSED = 4
+    FULL = 75
     INTERRUPTED = 130
 
 

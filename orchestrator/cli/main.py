@@ -116,15 +116,15 @@ def main(program: Callable[[], object] = app) -> None:
         if isinstance(error, OrchestratorError):
             _end(f"error: {error.message}")
         if says_full(error):  # of a disk
-            _end(f"error: nothing can be written: {error}")
+            _end(f"error: nothing can be written: {error}; free some room, and the same command goes on", 75)
         # The innermost place says most about a defect.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         _end(f"internal error, please report it: {type(error).__name__}: {error} ({place})")
 
 
-def _end(message: str) -> NoReturn:
-    from orchestrator.cli.common import Exit, say
+def _end(message: str, code: int = 1) -> NoReturn:
+    from orchestrator.cli.common import say
 
     say(message)
-    sys.exit(Exit.NOT_DONE)
+    sys.exit(code)

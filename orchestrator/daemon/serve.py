@@ -17,7 +17,7 @@ from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, mask_backlog, masks_of
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
-from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError, says_full
+from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
 from orchestrator.core.story import BacklogContent
@@ -27,7 +27,7 @@ from orchestrator.daemon.shared_stories import SharedStories, Sites
 from orchestrator.daemon.sprint_registry import NOT_NOW, Fleet
 from orchestrator.daemon.startup import open_daemon
 from orchestrator.files.atomic_file import replace_content
-from orchestrator.files.disk import short_of_disk
+from orchestrator.files.disk import is_full
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.maintenance.doctor import examine_settings
@@ -120,7 +120,7 @@ class Daemon:
 
     def _share(self, claims: StoryClaims) -> SharedStories:
         def is_open() -> bool:
-            return self._phase == "ready" and not self._stopping.is_set() and not self.works.hold
+            return self._phase == "ready" and not self._stopping.is_set()
 
         shared = SharedStories(self.works, claims, self, self._sites, is_open)
         shared.led = lambda: self._fleet.at_work
@@ -132,12 +132,7 @@ class Daemon:
         pruning = asyncio.create_task(self._prune_regularly(), name="pruning")
         try:
             while not self._stopping.is_set():
-                try:
-                    await run_within(self._tick(), self._stopping)
-                except OSError as error:  # without room for a lock or a record nothing begins, and all else goes on
-                    if not says_full(error):
-                        raise
-                    await self._look_at_disk()
+                await run_within(self._tick(), self._stopping)
                 await self._nap()
         finally:
             beside = [pruning] if self._beginning is None else [pruning, self._beginning]
@@ -187,7 +182,6 @@ class Daemon:
             self._shared.expect_alive()
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
-        await self._look_at_disk()
         for sprint, why in self._planner.broken.items():
             await self._fleet.waits(sprint, why)
         try:
@@ -199,7 +193,7 @@ class Daemon:
         ):
             if self._fleet.is_free(record.sprint):
                 await self._begin(record)
-        if not self.works.hold and (self._beginning is None or self._beginning.done()):
+        if self._beginning is None or self._beginning.done():
             if self._beginning is not None:
                 self._beginning.result()
             # Beside the ticks: a remote repository may keep it waiting.
@@ -244,12 +238,6 @@ class Daemon:
             await self.emit("backlog_refused", told, level=Level.ERROR, backlog=str(path), problems=problems)
         else:
             await self.emit("backlog_taken", f"the backlog {path} is taken over", backlog=str(path))
-
-    async def _look_at_disk(self) -> None:
-        hold = await self._short_of_disk()
-        if bool(hold) != bool(self.works.hold):  # how much is free differs at each look
-            self.works.hold = hold
-            self.works.switchboard.look_again()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
         """Records something that concerns the daemon and no sprint."""
@@ -301,10 +289,8 @@ class Daemon:
         except ConfigError as error:
             database = error.message
         engine = "" if self._phase == "ready" else f"the daemon is {self._phase}"
-        return {"database": database, "engine": engine, "disk": await self._short_of_disk()}
-
-    async def _short_of_disk(self) -> str:
-        return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
+        disk = f"{self._folder.home} is on a full disk" if await asyncio.to_thread(is_full, self._folder.home) else ""
+        return {"database": database, "engine": engine, "disk": disk}
 
     async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
         """Watches a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""

@@ -19,7 +19,7 @@ from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step_results import Results, pack, unpack
-from orchestrator.engine.turns import IsFull, TurnTaker, final, never, nobody_told, passing, spent, with_room
+from orchestrator.engine.turns import TurnTaker, final, nobody_told, passing, spent
 
 T = TypeVar("T")
 
@@ -48,7 +48,8 @@ class Services:
     sink: EventSink
     clock: Clock
     tickets: Tickets = OPEN
-    is_full: IsFull = never
+    expect_room: Callable[[BaseException | None], Awaitable[None]] = nobody_told
+    """Ends the process where the disk is full: an error says so, or a look does."""
     calls: CallsUnderWay = field(default_factory=CallsUnderWay)
     expect_held: Callable[[str], Awaitable[None]] = nobody_told
     """Raises where another process has taken the sprint over."""
@@ -87,12 +88,15 @@ class DurableStep:
             try:
                 async with self._ticket.at_work():
                     with listening(announcer):
-                        for_room = partial(self._wait_for_room, number)
-                        value = await with_room(lambda: work(name_of_step), for_room, self._services.is_full)
+                        value = await work(name_of_step)
             except OrchestratorError as error:
+                await self._services.expect_room(error)
                 return {"error": pack(error)}
             except OSError as error:
+                await self._services.expect_room(error)
                 return {"error": pack(_disk_error(name, error))}
+            # Programs that cannot write fail in ways of their own, and tests with them: none of that counts.
+            await self._services.expect_room(None)
             return {"value": adapter.dump_python(value, mode="json")}
 
         result = await self._record(name, recorded)
@@ -116,7 +120,7 @@ class DurableStep:
                     prompt.key, self._services.sink, f"{self._workflow_id}:call:{step}", self._here
                 ):
                     reply = await self._services.turns.take(
-                        self._journal, step, prompt, self._ticket, partial(self._wait_for_room, step),
+                        self._journal, step, prompt, self._ticket,
                         partial(self._tell_retries, prompt),
                         partial(self._wait_for_service, step, persona),
                         partial(self._services.expect_held, self._sprint),
@@ -127,6 +131,7 @@ class DurableStep:
                 retried = len(failed) - (error.kind not in {BudgetExceeded.kind, "outage"})
                 return {"error": pack(error), "failed_calls": failed, "retried": max(0, retried)}
             except OSError as error:
+                await self._services.expect_room(error)
                 return {"error": pack(_disk_error("reply journal", error))}
             return {"value": reply.model_dump(mode="json", exclude={"reasoning"})}
 
@@ -181,11 +186,6 @@ class DurableStep:
         # The engine looks first: of a workflow that was cancelled meanwhile no further step begins.
         recorded = await step.run_async({"name": name}, stored)
         return made[-1] if made else await self._results.load(recorded)
-
-    async def _wait_for_room(self, step: int, what: str) -> None:
-        """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
-        message = f"{self._story} waits for disk space: {what}"
-        await self._emit("disk_full", message, f"disk_full:{step}", level=Level.ERROR)
 
     async def _wait_for_service(self, step: int, persona: str, what: str) -> None:
         """Told once per turn, in the same way."""

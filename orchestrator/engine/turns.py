@@ -1,6 +1,6 @@
 """One persona turn: the journal first, then the provider under the transport policy (decisions.md#paid-replies).
 
-A full disk is waited for: it ends no story, and costs nothing that was paid for.
+While the disk is full a paid reply is held in memory until it can be written.
 """
 
 import asyncio
@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
-from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -37,17 +36,10 @@ from orchestrator.settings import Settings
 from orchestrator.sprint.budgets import Budgets, Reservation
 
 T = TypeVar("T")
-Full = Callable[[str], Awaitable[None]]
-"""Is told what could not be done."""
-IsFull = Callable[[], Awaitable[bool]]
-"""Returns whether the disk is full."""
 PATIENCE_S = 3600.0
 """Limit of the wait: a person has to notice and free disk space."""
+PAUSE_S = 1.0
 _NOBODY_HOLDS = Ticket(None, "", "", "")
-WATCH_S = 0.5
-"""Between two looks at the disk during a work."""
-# The last one repeats: a person frees disk space within minutes, or within the hour.
-_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
@@ -63,70 +55,20 @@ async def nothing_expected() -> None:
     """For a story that no other process can take."""
 
 
-async def never() -> bool:
-    """For what says by itself that there was no room."""
-    return False
+async def kept(write: Callable[[], object]) -> None:
+    """Writes into the journal, again and again while the disk is full: what is written was paid for.
 
-
-async def with_room(
-    work: Callable[[], Awaitable[T]], full: Full, is_full: IsFull = never, patience_s: float = PATIENCE_S
-) -> T:
-    """Returns what `work` returns; it is done again, as after a crash, once there is room on the disk.
-
-    Where none was left meanwhile, neither an error nor a result counts: programs that cannot write fail in ways of
-    their own, and tests with them. Room that is there again at the end counts as missing once only: the work may be
-    what takes it. `full` is awaited when that happens first. After the patience what came last counts.
+    The first try is made at once. Raises OSError after `PATIENCE_S`, and at once for anything but a full disk.
     """
-    until, told = time.monotonic() + patience_s, False  # told: and so done again
+    until = time.monotonic() + PATIENCE_S
     while True:
-        why, watch = "", _Watch(is_full)
         try:
-            result = await work()
-        except (OSError, OrchestratorError) as error:
-            if time.monotonic() >= until or not (says_full(error) or (watch.lacked and not told) or await is_full()):
-                raise
-            why = str(error)
-        else:
-            if time.monotonic() >= until or not ((watch.lacked and not told) or await is_full()):
-                return result
-        finally:
-            await watch.end()
-        if not told:
-            await full(why or "nothing can be written")
-            told = True
-        await _room(is_full, until)
-
-
-class _Watch:
-    """Someone may make room before a program that could not write ends."""
-
-    def __init__(self, is_full: IsFull) -> None:
-        self._is_full, self.lacked = is_full, False
-        # Most works are over before the first look: a timer costs them less than a task.
-        self._timer = asyncio.get_running_loop().call_later(WATCH_S, self._begin)
-        self._looking: asyncio.Task[None] | None = None
-
-    def _begin(self) -> None:
-        self._looking = asyncio.create_task(self._look(), name="watch the disk")
-
-    async def _look(self) -> None:
-        while not self.lacked:
-            self.lacked = await self._is_full()
-            await asyncio.sleep(WATCH_S)
-
-    async def end(self) -> None:
-        """Looks no more."""
-        self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-
-
-async def _room(is_full: IsFull, until: float) -> None:
-    for pause in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
-        await asyncio.sleep(pause)
-        if time.monotonic() >= until or not await is_full():
+            write()
             return
+        except OSError as error:
+            if not says_full(error) or time.monotonic() >= until:
+                raise
+        await asyncio.sleep(PAUSE_S)
 
 
 class TurnTaker:
@@ -158,14 +100,13 @@ class TurnTaker:
         step: int,
         prompt: Prompt,
         ticket: Ticket = _NOBODY_HOLDS,
-        full: Full = nobody_told,
         retried: Retried = nobody_told,
         away: Away = nobody_told,
         expect_held: Callable[[], Awaitable[None]] = nothing_expected,
     ) -> Reply:
         """Returns the journalled reply of this step, or a new one; no call starts before the `ticket` is clear.
 
-        Waits while the disk is full, and reports that to `full`; reports failed calls to `retried` before each retry.
+        Reports failed calls to `retried` before each retry.
         Waits while its service is away, and reports why to `away`.
         `expect_held` is awaited before each call and raises where the story is no longer this process's.
 
@@ -174,7 +115,7 @@ class TurnTaker:
         known = journal.reply(step)
         if known is not None:
             return known
-        await with_room(partial(asyncio.to_thread, journal.keep_prompt, step, prompt), full)
+        await asyncio.to_thread(journal.keep_prompt, step, prompt)
         failures = _counting(journal, step)
         if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
             # The turn had ended before the step that holds it was recorded.
@@ -193,7 +134,7 @@ class TurnTaker:
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket, full, away, expect_held)
+            return await retrying(self._call, journal, step, prompt, ticket, away, expect_held)
         except TransientProviderError as error:
             raise self._final(_counting(journal, step)) from error
 
@@ -215,7 +156,6 @@ class TurnTaker:
         step: int,
         prompt: Prompt,
         ticket: Ticket,
-        full: Full,
         away: Away,
         expect_held: Callable[[], Awaitable[None]],
     ) -> Reply:
@@ -241,7 +181,7 @@ class TurnTaker:
                 try:
                     async with ticket.at_work():
                         await expect_held()
-                        return await self._ask(journal, step, prompt, full, reservation)
+                        return await self._ask(journal, step, prompt, reservation)
                 except CallWithdrawn:
                     continue
                 except ServiceAway as error:
@@ -291,9 +231,7 @@ class TurnTaker:
             code = "budget.tokens" if unit == "tokens" else "budget.usd" if unit == "usd" else "budget.calls"
             raise BudgetExceeded(message, provider_name=self._provider.name, code=code)
 
-    async def _ask(
-        self, journal: TurnJournal, step: int, prompt: Prompt, full: Full, reservation: Reservation
-    ) -> Reply:
+    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, reservation: Reservation) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
         try:
             reply = await self._provider.complete(numbered)
@@ -306,7 +244,7 @@ class TurnTaker:
                 raise
             came = error.came if isinstance(error, StreamBroken) else None
             if came is not None and _holds_whole_parts(came):
-                return await self._record(journal, step, numbered, came, full, reservation)
+                return await self._record(journal, step, numbered, came, reservation)
             failure = FailedCall(
                 turn=numbered.turn,
                 kind=error.kind,
@@ -321,18 +259,18 @@ class TurnTaker:
             )
             if came is not None:
                 reservation.settle(amount_of(failure))
-            await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
+            await kept(partial(journal.record_failure, step, numbered, failure))
             await _share(journal)
             raise
-        return await self._record(journal, step, numbered, reply, full, reservation)
+        return await self._record(journal, step, numbered, reply, reservation)
 
     async def _record(
-        self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, full: Full, reservation: Reservation
+        self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, reservation: Reservation
     ) -> Reply:
         """Nothing is waited for between the provider's return and the first try to write: the reply is paid for."""
         reservation.settle(amount_of(reply))
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
-        await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
+        await kept(partial(journal.record_reply, step, numbered, reply))
         await _share(journal)
         return reply
 
@@ -381,13 +319,6 @@ def _holds_whole_parts(came: Reply) -> bool:
 async def _share(journal: TurnJournal) -> None:
     if journal.is_shared:
         await asyncio.to_thread(journal.share)
-
-
-def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    async def written() -> None:
-        write()
-
-    return written
 
 
 def spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
-STUCK = 70
-"""Exit code (EX_SOFTWARE)."""
+REPLACED, FULL = 70, 75
+"""Exit codes (EX_SOFTWARE, EX_TEMPFAIL): another process has taken our place; there is no room on a disk."""
 
 
-def end_at_once(why: str) -> None:
-    """Ends this process with a last log line and exit code 70: it must do nothing more, or cannot."""
+def end_at_once(why: str, code: int = REPLACED) -> None:
+    """Ends this process with a last log line: it must do nothing more, or cannot."""
     line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
     told = json.dumps({**line, "message": f"{why}: the process ends itself", "event": "process_ended"})
     with suppress(OSError):  # stdout may be closed
         os.write(1, f"{told}\n".encode())
-    os._exit(STUCK)
+    os._exit(code)
 
 
 NEW_OBJECTS = 5_000

@@ -76,9 +76,7 @@ def open_remote_commits(settings: Settings, environment: Environment) -> RemoteC
     named = settings.state.remote
     if named is None:
         return None
-    remotes = RemoteRepositories(
-        environment.home / "repositories", environment.variables, settings.remote, keep_free_mb=0
-    )
+    remotes = RemoteRepositories(environment.home / "repositories", environment.variables, settings.remote)
     if is_address(named):
         return RemoteCommits(remote_address(named), remotes)
     path = environment.base_dir / Path(named).expanduser()

@@ -50,15 +50,13 @@ class _Head:
 class RemoteRepositories:
     """Copies of remote repositories in `folder`; the credentials are in `variables`.
 
-    A fetch leaves `keep_free_mb` of the disk free. Every method raises RepositoryError, or its subclass
-    RepositoryUnreachable after `settings.max_attempts` failed connections; no message contains a secret.
+    Every method raises RepositoryError, or its subclass RepositoryUnreachable after `settings.max_attempts` failed
+    connections; no message contains a secret.
     """
 
-    def __init__(
-        self, folder: Path, variables: Mapping[str, str], settings: RemoteSettings, *, keep_free_mb: int = 0
-    ) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str], settings: RemoteSettings) -> None:
         self.folder, self._variables = folder.absolute(), variables
-        self._settings, self._keep_free_mb = settings, keep_free_mb
+        self._settings = settings
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def path(self, address: RemoteAddress) -> Path:
@@ -231,13 +229,9 @@ class RemoteRepositories:
             await asyncio.wait({doing})
 
     def _require_room(self, address: RemoteAddress, repository: Path) -> None:
-        limit, free = self._settings.max_mb, self._keep_free_mb
+        limit = self._settings.max_mb
         if sum(map(_size, repository.glob("objects/pack/*"))) > limit * _MB:
             raise _TooMuch(f"{address} is larger than remote.max_mb ({limit} MB)")
-        if shutil.disk_usage(repository).free < free * _MB:
-            raise _TooMuch(
-                f"{address}: getting it would leave less than serve.min_disk_mb ({free} MB) of the disk free"
-            )
 
 
 class _TooMuch(RepositoryError):

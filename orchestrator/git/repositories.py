@@ -37,7 +37,6 @@ class SharedRepository:
             environment.home / "repositories",
             environment.variables,
             settings.remote,
-            keep_free_mb=settings.serve.min_disk_mb,
         )
 
     def __str__(self) -> str:

@@ -144,8 +144,6 @@ class ServeSettings(Section):
     """Largest request body."""
     heartbeat_s: float = Field(default=15.0, gt=0)
     """Seconds between two signs of life on a stream of events that has nothing to tell."""
-    min_disk_mb: int = Field(default=200, ge=0)
-    """Free space on the state folder's disk below which the daemon is not ready and begins no story."""
 
 
 class RemoteSettings(Section):

@@ -42,6 +42,8 @@ class LogStream:
 
 
 class _Listener(QueueListener):
+    queue: Queue[logging.LogRecord | None]
+
     def enqueue_sentinel(self) -> None:
         """Part of logging. Waits where no place is free."""
         self.queue.put(None)

@@ -109,7 +109,6 @@ def test_one_whose_disk_is_full_goes_on_with_what_another_one_held_once_there_is
     with small_disk(tmp_path / "disk", DISK_MB) as disk:
         assert disk is not None
         first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "disk/second", postgres)
-        second.settings = ("serve.min_disk_mb=1",)
         lost = first.start()
         first.wait_for(lambda: first.journalled("NFR-001") >= 1, lost)
         other = second.start()
@@ -117,8 +116,9 @@ def test_one_whose_disk_is_full_goes_on_with_what_another_one_held_once_there_is
         disk.fill()
         first.vanish(lost)
         time.sleep(25)  # until it has tried
-        assert other.poll() is None, other.communicate()
         disk.empty()
+        if other.poll() is not None:  # a full disk ends it, and its platform starts it again
+            other = second.start()
         assert second.until_done(other).code == 0
         assert second.aftermath(0) == undisturbed
 
@@ -135,7 +135,6 @@ class FailingMachine:
         self.machine.loader = self.clock.loader
         self.machine.variables |= self.clock.variables
         self.machine.is_one_clock = False
-        self.machine.settings = ("serve.min_disk_mb=1",)
         self.mend: Callable[[], None] | None = None
         """Ends the fault that it has."""
         self.mended_at = 0.0

@@ -5,6 +5,8 @@ import contextlib
 import errno
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -43,7 +45,7 @@ from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.reply_journal import ReplyJournal
-from tests.support import full_disk
+from tests.support import full_disk, plain_environment
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 PROMPT = Prompt(
@@ -424,23 +426,28 @@ async def test_a_failure_of_the_surroundings_in_a_step_is_told_as_that(tmp_path:
     assert outcome.findings[0].message == "checkout: Permission denied"
 
 
-async def test_a_step_is_done_again_when_there_is_room_and_told_of_once(tmp_path: Path) -> None:
-    tried: list[str] = []
+FULL_ONCE = """
+import asyncio, errno, os, sys
+from pathlib import Path
+from orchestrator.app import runtime
+from tests.support import ALL_PASS, Team, play, write_backlog
 
-    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
-        async def work(step_id: str) -> str:
-            tried.append(step_id)
-            if len(tried) < 3:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return "whole"
+runtime.is_full = lambda *_places: sys.argv[2] == "full"
+folder, team = Path(sys.argv[1]), Team()
+team.good("US-1")
+print(play(folder, team, write_backlog(folder / "backlog.csv", "US-1"), ALL_PASS, sprint="S1").status("US-1"))
+"""
 
-        return done(await step.step("checkout", work, str))
 
-    assert (await House(tmp_path, Counting()).run(story, "A"))[0].findings[0].message == "whole"
-    assert tried == ["SP-001/A/1"] * 3
-    told = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
-    assert [(event.name, event.id) for event in told] == [("disk_full", "SP-001/A:disk_full:1")]
-    assert told[0].message == "A waits for disk space: [Errno 28] No space left on device"
+def test_what_was_done_on_a_full_disk_ends_the_process_and_counts_for_nothing(tmp_path: Path) -> None:
+    def run(how: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", FULL_ONCE, str(tmp_path), how]
+        return subprocess.run(command, env=plain_environment(), capture_output=True, text=True, check=False, timeout=90)
+
+    full = run("full")
+    assert (full.returncode, "there is no room on the disk" in full.stdout) == (75, True), full.stderr
+    again = run("free")
+    assert (again.returncode, again.stdout.splitlines()[-1]) == (0, "done"), again.stderr
 
 
 async def test_the_engine_waits_for_room_for_its_own_database(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.files import disk
-from orchestrator.files.disk import DiskWatch, is_full
+from orchestrator.files.disk import is_full
 
 MB = 2**20
 
@@ -24,21 +23,3 @@ def test_a_disk_is_full(monkeypatch: pytest.MonkeyPatch, total: int, free: int, 
     monkeypatch.setattr(shutil, "disk_usage", lambda place: disks[str(place)])
     assert is_full(Path("there"), Path("here")) is full
     assert not is_full(Path("there"))
-
-
-async def test_a_look_holds_for_no_longer_than_the_room_could_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    free, looks = [9 * MB, 7 * MB, 10**9 * MB], []
-
-    def look(place: Path) -> SimpleNamespace:
-        looks.append(place)
-        return SimpleNamespace(total=10**10 * MB, free=free[0])
-
-    monkeypatch.setattr(shutil, "disk_usage", look)
-    monkeypatch.setattr(disk, "LOOK_S", 3600.0)
-    watch = DiskWatch(Path("here"))
-    for full in (False, True, False):  # a megabyte lasts no time
-        assert await watch.is_full() is full
-        free.pop(0) if len(free) > 1 else None
-    seen = len(looks)
-    assert not await watch.is_full()
-    assert len(looks) == seen
