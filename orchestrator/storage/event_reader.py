@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import Event
-from orchestrator.core.history import FINISHED, Logged, event_of
+from orchestrator.core.history import Logged, event_of
 from orchestrator.storage.event_file import SQLITE, EventFile, Rows
 
 HIGHEST = 2**63 - 1  # what a database takes as a sequence number
@@ -115,11 +115,6 @@ class EventReader:
         """Returns the events that are about the sprint itself and none of its stories, in order."""
         query = "SELECT body FROM orchestrator_events WHERE sprint = :sprint AND story IS NULL ORDER BY seq"
         return [event_of(body) for (body,) in self._look(query, sprint=sprint)]
-
-    def endings(self, sprint: str) -> list[Event]:
-        """Returns the events with which stories of the sprint ended, in every generation, in order."""
-        query = "SELECT body FROM orchestrator_events WHERE sprint = :sprint AND id LIKE :mark ORDER BY seq"
-        return [event_of(body) for (body,) in self._look(query, sprint=sprint, mark=f"%:{FINISHED}")]
 
     def _look(self, query: str, **given: Any) -> Rows:
         """Returns what the query finds; nothing when there is no log yet."""
