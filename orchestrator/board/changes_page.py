@@ -1,16 +1,16 @@
 """The page of the changes of a story, or of one of its tasks, with the comments of the reviews that read them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.board.calls import StoryCalls
 from orchestrator.board.deliveries import list_deliveries, list_reviews
-from orchestrator.board.diffs import LARGEST, build_files
+from orchestrator.board.diffs import MOST_CHARS, draw_patch
 from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.secrets import redact
-from orchestrator.git.changed_files import Range, find_task_range, list_commits, read_changed_files, read_patch
+from orchestrator.git.changed_files import Range, find_task_range, list_commits, read_patch
 from orchestrator.git.mirror import Mirror, SprintRefs
 from orchestrator.records.sprint_reader import Reader, SprintView
 
@@ -43,24 +43,14 @@ class StoryChanges:
         values: dict[str, Any] = await self._in_thread(self._frame, view)
         try:
             mirror, between = await self._find_range(view)
-            changed = await read_changed_files(mirror, between, limit=LARGEST, path=asked.file)
+            patch = await read_patch(mirror, between, asked.file)
         except WorkspaceError as error:
             return {**values, "why": error.message}
-        if asked.file and not changed:
+        if asked.file and not patch:
             raise self._unknown_file()
-        comments: dict[str, list[Mapping[str, Any]]] = {}
-        for one in values["comments"]:
-            comments.setdefault(one["file"], []).append(one)
-        files = await self._in_thread(build_files, changed, comments, alone=bool(asked.file))
-        shown = {one["path"] for one in files}
-        return {
-            **values,
-            "files": files,
-            "more_files": len(changed) - len(files),
-            "comments": [] if asked.file else [one for one in values["comments"] if one["file"] not in shown],
-            "base": between.base,
-            "head": between.head,
-        }
+        drawn = await self._in_thread(draw_patch, patch)
+        is_cut = len(patch) > MOST_CHARS
+        return {**values, "patch": drawn, "is_cut": is_cut, "base": between.base, "head": between.head}
 
     async def patch(self, secrets: Iterable[str]) -> str:
         """Returns the same as git's patch, without what looks like a secret and these. Raises UnknownName for what is
@@ -116,9 +106,10 @@ class StoryChanges:
                 for review in reviews
                 if review["commit"] in read
                 for one in review["comments"]
+                if asked.file in {"", one["file"]}
             ],
-            "files": [],
-            "more_files": 0,
+            "patch": "",
+            "is_cut": False,
             "base": "",
             "head": "",
         }

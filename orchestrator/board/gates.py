@@ -10,15 +10,14 @@ from typing import Any
 
 from orchestrator.app.sprints import workspace_of
 from orchestrator.board.deliveries import show_finding
-from orchestrator.board.diffs import build_files
+from orchestrator.board.diffs import draw_patch
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
-from orchestrator.core.delivery import Conflict, Sides
+from orchestrator.core.delivery import Sides
 from orchestrator.core.errors import ContractViolation, WorkspaceError
 from orchestrator.core.finding import Finding
 from orchestrator.core.history import StoryHistory, conflict_of
-from orchestrator.git.changed_files import ChangedFile, Hunk
 from orchestrator.records.sprint_reader import SprintView, find_history
 from orchestrator.records.views import (
     begun_by,
@@ -47,7 +46,6 @@ WARNINGS = {
 MERGE_WARNING = (
     "The story ends unmerged and needs attention; what depends on it is blocked. Its work stays on its branch."
 )
-REGULAR = "100644"
 DESIGN = ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes")
 """Fields of a plan that hold free words or data, in the order of their headings."""
 PLAN_PARTS = ("dependencies", "acceptance_tests", "tests_to_change", "todos", "architectural_conflict", *DESIGN)
@@ -282,30 +280,19 @@ def _contract(plan: Breakdown, branch: Branch) -> dict[str, Any]:
 def _diff(before: str, after: str) -> list[dict[str, str]]:
     """Returns the lines of a unified diff, each with what it is."""
     kinds = {"+": "added", "-": "removed", "@": "place"}
-    lines = [*difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")][2:]
-    return [{"kind": kinds.get(line[:1], "same"), "text": line} for line in lines]
+    return [{"kind": kinds.get(line[:1], "same"), "text": line} for line in _patch(before, after).splitlines()]
+
+
+def _patch(before: str, after: str) -> str:
+    """Returns a unified diff without its head."""
+    return "\n".join([*difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")][2:])
 
 
 def _sides(sides: Sides) -> dict[str, Any]:
     return {
         "merged": [{"story": one.story, "subjects": [*one.subjects]} for one in sides.merged],
         "unreadable": [*sides.unreadable],
-        "files": build_files([_changed(one) for one in sides.conflicts], {}),
+        "files": [{"path": one.path, "patch": draw_patch(_patch(one.result, one.story))} for one in sides.conflicts],
         "result_diff": sides.result_diff,
         "story_diff": sides.story_diff,
     }
-
-
-def _changed(one: Conflict) -> ChangedFile:
-    ours, theirs = (text.removesuffix("\n").split("\n") for text in (one.result, one.story))
-    compared = difflib.SequenceMatcher(None, ours, theirs)
-    hunks = [
-        Hunk(ours_from, ours_to - ours_from, theirs_from, theirs_to - theirs_from)
-        for kind, ours_from, ours_to, theirs_from, theirs_to in compared.get_opcodes()
-        if kind != "equal"
-    ]
-    old, new = one.result.encode(), one.story.encode()
-    return ChangedFile(
-        path=one.path, old_path=one.path, old_mode=REGULAR, new_mode=REGULAR, size=max(len(old), len(new)), old=old,
-        new=new, hunks=tuple(hunks),
-    )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from orchestrator.board.diffs import mark_code
 from orchestrator.core.value import draw_controls
 from orchestrator.reports.path import span
 
@@ -28,7 +27,7 @@ def _environment() -> Environment:
         auto_reload=False,
         finalize=_drawn,
     )
-    environment.filters |= {"code": mark_code, "cut": cut, "money": money, "number": number, "seconds": seconds}
+    environment.filters |= {"cut": cut, "money": money, "number": number, "seconds": seconds}
     environment.globals["version"] = _static_version()
     return environment
 

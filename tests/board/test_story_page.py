@@ -166,22 +166,21 @@ def test_the_costs_of_the_stages_and_of_the_calls_are_those_of_the_story(pages: 
         assert pages.call("GOOD", address.rpartition("/")[2])
 
 
-def test_comments_stand_at_the_lines_that_were_read(pages: Pages) -> None:
+def test_comments_stand_above_the_changes_that_were_read(pages: Pages) -> None:
     story = pages.story("GOOD")
-    address = html.unescape(re.findall(r'href="([^"]*)#line-[^"]*"', story)[0])
-    asked = dict(re.findall(r"(task|until)=([^&#]*)", address))
+    address = html.unescape(re.findall(r'href="([^"]*/diff[?]task=[^"]*&amp;until=[^"]*)"', story)[0])
+    asked = dict(re.findall(r"(task|until|file)=([^&#]*)", address))
     values, page = pages.diff("GOOD", **asked)
-    (file,) = values["files"]
-    kinds = [(row["kind"], row.get("line") or row["new"].get("text")) for row in file["rows"]]
-    assert kinds == [("new", "def value():"), ("new", "    return 3"), ("comment", 2)]
-    assert 'id="line-good.py-2"' in page
+    assert "+    return 3" in html.unescape(re.sub("<[^>]*>", "", page))
+    assert [(one["file"], one["line"]) for one in values["comments"]] == [("good.py", 2)]
+    assert "good.py:2" in page
     assert [one["reviewed"] for one in values["versions"]] == ["sent back", "approved", "approved"]
     values, _ = pages.diff("GOOD", task="T-GOOD-01")
-    assert [row["new"]["text"] for row in values["files"][0]["rows"]] == ["def value():", "    return 1"]
+    assert "return 1" in values["patch"]
     values, _ = pages.diff("GOOD")
-    assert [one["path"] for one in values["files"]] == ["good.py", "more.py", "tests/test_good.py"]
+    assert [name in values["patch"] for name in ("good.py", "more.py", "tests/test_good.py")] == [True] * 3
     values, page = pages.diff("LATER")
-    assert values["files"] == []
+    assert values["patch"] == ""
     assert "no branch" in page
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,4 +51,5 @@ def test_nobody_waits_for_a_reader_who_is_stuck_or_has_gone() -> None:
     assert time.monotonic() - begun < 5
     os.close(reader)
     stream.close(10)
-    out.close()
+    with suppress(BrokenPipeError):  # what is buffered is for nobody
+        out.close()
