@@ -5,7 +5,7 @@ import json
 import pytest
 
 from orchestrator.answers import Status, extract
-from orchestrator.app.cases import schema_of
+from orchestrator.cli.extract import schema_of
 from orchestrator.code.check import stands_for_code
 from tests.world.case import Case, table
 
