@@ -3,12 +3,13 @@
 import asyncio
 import html
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from orchestrator.board.diffs import MOST_CHARS, draw_patch
+from orchestrator.board.diffs import draw_patch, is_long
 from orchestrator.board.templates import read_static, render
 from orchestrator.core.delivery import CommitNote, FileChange
 from orchestrator.core.errors import WorkspaceError
@@ -83,7 +84,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
 
 async def as_html(patch: str) -> str:
     drawn = await asyncio.to_thread(draw_patch, patch)
-    return await asyncio.to_thread(render, "diff.html", {**FRAME, "patch": drawn, "is_cut": len(patch) > MOST_CHARS})
+    return await asyncio.to_thread(render, "diff.html", {**FRAME, "patch": drawn, "is_cut": is_long(patch)})
 
 
 async def test_a_tasks_changes_are_those_of_its_commits_also_between_two_deliveries(
@@ -124,6 +125,13 @@ async def test_a_page_stays_small_and_says_what_it_leaves_out(story: Story) -> N
     page = await as_html(await story.patch("T-1"))
     assert len(page) < 1_000_000
     assert "all of it as text" in page
+
+
+@pytest.mark.parametrize("text", ["z" * 600_000, "<" * 600_000, "+\n" * 300_000, "\r" * 300_000, " \t" * 300_000])
+def test_any_text_is_drawn_at_once_and_short(text: str) -> None:
+    begun = time.process_time()
+    assert len(draw_patch(text)) < 900_000
+    assert time.process_time() - begun < 5
 
 
 def test_colours_change_no_letter() -> None:
