@@ -85,7 +85,7 @@ def test_findings_that_the_message_does_not_hold_are_listed_with_what_to_do() ->
 
 
 def test_codes_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [code.value for code in Exit] == [0, 1, 2, 3, 4, 130]
+    assert [code.value for code in Exit] == [0, 1, 2, 3, 4, 75, 130]
     print_json({"text": "ü"})
     out = capsys.readouterr().out
     assert json.loads(out) == {"text": "ü"}

@@ -104,7 +104,7 @@ async def test_a_body_has_to_come_in_time() -> None:
     async def app(*_: object) -> None:
         raise AssertionError("it was asked")
 
-    limit = BodyLimit(app, limit=lambda: 10, body_s=0.01)
+    limit = BodyLimit(app, limit=lambda _path: (10, "a.setting"), body_s=0.01)
     await limit({"type": "http", "method": "PUT", "path": "/", "headers": []}, never, send)  # type: ignore[arg-type]
     assert said[0]["status"] == 408
 
