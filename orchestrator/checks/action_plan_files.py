@@ -202,8 +202,8 @@ class Walked:
 
         What the plan takes away counts still: files are written before others are gone.
         """
-        paths = {*self.world.paths, *(name for name, text in self.changes.items() if text is not None)}
-        above = next((up for up in parents(path) if up in paths), None)
+        there = (up for up in parents(path) if up in self.world.paths or self.changes.get(up) is not None)
+        above = next(there, None)
         if above is not None:
             return f"`{above}` is a file, no folder"
         if path in self.world.folders or any(name.startswith(f"{path}/") for name in self.changes):

@@ -3,6 +3,7 @@
 import ast
 import html
 import inspect
+import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
@@ -70,6 +71,11 @@ def listed(names: Collection[str], most: int) -> str:
     """Returns the first `most` names for people, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join([*names][:most]) + more
+
+
+def each_once(values: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the different ones of these JSON objects, in order."""
+    return [*{json.dumps(one, sort_keys=True): one for one in reversed([*values])}.values()][::-1]
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
