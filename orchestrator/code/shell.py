@@ -7,11 +7,10 @@ import configparser
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from posixpath import basename, splitext
 
-from orchestrator.code.data import load_yaml
+from orchestrator.core.parsers import parse_toml, parse_yaml
 
 _COMPOUND = re.compile(
     r"(?:^|[;&|(])\s*(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|\{|\}|\[\[)(?=[\s;]|$)"
@@ -173,7 +172,7 @@ def _exec_form(line: str) -> str:
 
 def _compose(text: str) -> Iterator[str]:
     try:
-        data = load_yaml(text)
+        data = parse_yaml(text)
     except (ValueError, RecursionError):
         return
     services = data.get("services") if isinstance(data, dict) else None
@@ -277,7 +276,7 @@ def _node_settings(text: str) -> Mapping[str, str]:
 
 
 def _from_toml(text: str) -> Mapping[str, object]:
-    section = dict(tomllib.loads(text.removeprefix("\ufeff")).get("tool", {}).get("pytest", {}))
+    section = dict(parse_toml(text.removeprefix("\ufeff")).get("tool", {}).get("pytest", {}))
     return section | dict(section.pop("ini_options", {}))
 
 

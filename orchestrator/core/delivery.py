@@ -4,7 +4,6 @@ The words of the review format stand in `system_prompts/shared/review_format.md`
 """
 
 import json
-import tomllib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -14,6 +13,7 @@ from orchestrator.core.action_plan import Execute
 from orchestrator.core.breakdown import Task
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.finding import Finding, Severity, blocking
+from orchestrator.core.parsers import parse_json, parse_toml
 from orchestrator.core.paths import LOCKS, RepoPath
 from orchestrator.core.value import Value
 
@@ -92,10 +92,10 @@ def _asked(path: str, text: str) -> object:
     """Returns a manifest's requirements; the whole text when they cannot be read."""
     with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
         if basename(path) == "package.json":
-            told = json.loads(text)
+            told = parse_json(text)
             return [told.get(key) or {} for key in _OF_PACKAGE]
         if basename(path) == "pyproject.toml":
-            told = tomllib.loads(text)
+            told = parse_toml(text)
             tools = told.get("tool", {})
             return [
                 told.get("project"),

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import tomllib
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.core.event import activity
+from orchestrator.core.parsers import parse_toml
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
@@ -99,7 +99,7 @@ def build_system(root: Path) -> BuildSystem | None:
     names = root_files(root)
     text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
     try:
-        data = tomllib.loads(text or "")
+        data = parse_toml(text or "")
         table, project = data.get("build-system"), data.get("project", {})
         if table is not None:
             backend = table.get("build-backend", "setuptools.build_meta:__legacy__")
