@@ -4,13 +4,12 @@ Also what a manifest sets for pytest.
 """
 
 import configparser
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from posixpath import basename, splitext
 
-from orchestrator.core.parsers import parse_toml, parse_yaml
+from orchestrator.core.parsers import parse_json, parse_toml, parse_yaml
 
 _COMPOUND = re.compile(
     r"(?:^|[;&|(])\s*(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|\{|\}|\[\[)(?=[\s;]|$)"
@@ -165,7 +164,7 @@ def _docker(text: str) -> str:
 def _exec_form(line: str) -> str:
     """`["sh", "-c", "x y"]` as a shell would be given it."""
     try:
-        return shlex.join(map(str, json.loads(line)))
+        return shlex.join(map(str, parse_json(line)))
     except (ValueError, TypeError, RecursionError):
         return line
 

@@ -16,8 +16,8 @@ MAX_CHARS = 16_000_000
 _MAX_DEPTH = 40
 _MAX_PARTS = 100_000
 """Parts of dotted keys in one TOML text: each of them is a table."""
-_MAX_EVENTS = 300_000
-"""Events of one YAML text: for each a node is made that takes a kilobyte."""
+_MAX_EVENTS = 500_000
+"""Events of one YAML text: for each a node is made, of some hundred bytes."""
 _MAX_MERGED = 10_000
 """Pairs that `<<` may bring into one map."""
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""

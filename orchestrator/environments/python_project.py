@@ -21,7 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.core.event import activity
-from orchestrator.core.parsers import parse_toml
+from orchestrator.core.parsers import parse_json, parse_toml
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
@@ -243,7 +243,7 @@ def _write(path: Path, text: str) -> None:
 def _answer(scratch: Path) -> object:
     """Returns a wheel's name, or a list of further requirements; None for none. A build may leave anything here."""
     with suppress(ValueError, RecursionError):  # a build may leave anything here
-        return json.loads(read_text(scratch, "answer.json") or "")
+        return parse_json(read_text(scratch, "answer.json") or "")
     return None
 
 

@@ -8,7 +8,6 @@ npm's settings of this machine: its user's `.npmrc`, as variables, and what they
 
 import base64
 import html
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.parsers import parse_json
 from orchestrator.core.value import Value
 
 REGISTRY = "https://registry.npmjs.org/"
@@ -203,7 +203,7 @@ def archives_in(page: bytes, address: str) -> Iterator[tuple[Place, str]]:
 
 def _links(text: str) -> Iterator[str]:
     try:
-        held = json.loads(text)
+        held = parse_json(text)
     except (ValueError, RecursionError):
         yield from _HREF.findall(text)
         return
