@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from orchestrator.code.parsers import parse_yaml
 from orchestrator.core.analysis import AnalysisRecord, Packed, StagePrompt, StageResult, StageStatus
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Where, major
-from orchestrator.core.parsers import parse_yaml
 from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value, suggest
 from orchestrator.prompts.analysis import HISTORY_TOKENS

@@ -13,7 +13,7 @@ from xml.parsers import expat
 import yaml
 
 from orchestrator.code.grammar import MOST, Problem, Token, problem_at, unbalanced
-from orchestrator.core.parsers import TooLarge, parse_json, parse_toml, yaml_events
+from orchestrator.code.parsers import TooLarge, parse_json, parse_toml, yaml_events
 
 _TEMPLATE = re.compile(r"(^|[:\-\[,]\s)[ \t]*(\{\{|\{%|<%)|\{%.*%\}|<%.*%>", re.MULTILINE)
 """Where a template puts in what it makes: what the file will be cannot be known here."""

@@ -4,12 +4,13 @@ Also what a manifest sets for pytest.
 """
 
 import configparser
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from posixpath import basename, splitext
 
-from orchestrator.core.parsers import parse_json, parse_toml, parse_yaml
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 
 _COMPOUND = re.compile(
     r"(?:^|[;&|(])\s*(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|\{|\}|\[\[)(?=[\s;]|$)"
@@ -225,7 +226,7 @@ def _built_in(name: str, text: str) -> dict[str, str]:
     """Plugins of pytest and `.pth` files that the texts of a build name."""
     if name == "pyproject.toml":
         try:
-            return dict(_built_in_toml(tomllib.loads(text.removeprefix("\ufeff")), ""))
+            return dict(_built_in_toml(parse_toml(text.removeprefix("\ufeff")), ""))
         except (ValueError, RecursionError):
             return {}
     builds = _BUILD_FILE.fullmatch(name) or (name.endswith(".py") and "build_wheel" in text)
@@ -259,7 +260,7 @@ _OF_PACKAGES = frozenset({"preset", "presets", "testEnvironment", "transform"})
 
 def _node_settings(text: str) -> Mapping[str, str]:
     try:
-        held = json.loads(text.removeprefix("\ufeff"))
+        held = parse_json(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return {}
     sections = {one: held.get(one) for one in _NODE_RUNNERS} if isinstance(held, dict) else {}

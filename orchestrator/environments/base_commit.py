@@ -20,8 +20,8 @@ from packaging.version import InvalidVersion, Version
 from orchestrator.code.data import without_comments
 from orchestrator.code.manifests.manifest import is_lock, read_manifest
 from orchestrator.code.manifests.python import logical_lines
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
 from orchestrator.environments.node_requirements import package_names

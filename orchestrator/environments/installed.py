@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.contract import Installed, InstalledPackages
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.parsers import parse_json
 
 _USUAL = (".venv", "venv", "env", ".env")
 _MODULES = (".py", ".pyi", ".so", ".pyd")

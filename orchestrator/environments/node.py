@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from orchestrator.core.parsers import parse_json
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult, NewPackages
 from orchestrator.core.value import Value

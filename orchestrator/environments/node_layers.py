@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.core.parsers import parse_json
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value

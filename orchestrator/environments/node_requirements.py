@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator.core.parsers import parse_json, parse_yaml
+from orchestrator.code.parsers import parse_json, parse_yaml
 from orchestrator.core.value import Value
 from orchestrator.files.safe_files import read_text, root_files
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.code.data import without_comments
-from orchestrator.core.parsers import parse_json
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.value import Value
 from orchestrator.environments.python_manifests import is_tool
 from orchestrator.environments.python_test_setups import (

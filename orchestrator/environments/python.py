@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_toml
 from orchestrator.core.errors import ConfigError, says_full
-from orchestrator.core.parsers import parse_toml
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import NO_ROOM, Access, NewPackages
 from orchestrator.core.value import Value

@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.python import logical_lines
-from orchestrator.core.parsers import parse_json, parse_toml
+from orchestrator.code.parsers import parse_json, parse_toml
 
 _TESTS = frozenset({"test", "tests", "testing", "pytest", "unittest"})
 _DEVELOPMENT = frozenset({"dev", "devel", "develop", "development"})

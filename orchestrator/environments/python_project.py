@@ -20,8 +20,8 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.core.event import activity
-from orchestrator.core.parsers import parse_json, parse_toml
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value

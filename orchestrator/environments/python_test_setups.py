@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from orchestrator.code.manifests.python import logical_lines
-from orchestrator.core.parsers import parse_toml, parse_yaml
+from orchestrator.code.parsers import parse_toml, parse_yaml
 from orchestrator.environments.python_manifests import Purpose, for_tests, is_tool, package_of, purpose
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"

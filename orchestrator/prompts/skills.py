@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 from posixpath import basename
 from typing import Any
 
+import yaml
+
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.parsers import parse_yaml
 from orchestrator.core.value import Value, suggest
 
 SKILLS = "reviewer/skills/"
@@ -90,8 +91,8 @@ def _skill(file: str, text: str) -> Skill:
     if match is None:
         raise _wrong(file, "it does not begin with front matter: a line `---`, name, files or content, a line `---`")
     try:
-        front = parse_yaml(match["front"])
-    except ValueError as error:
+        front = yaml.safe_load(match["front"])
+    except yaml.YAMLError as error:
         how = 'put patterns into quotes, as in files: ["*.py"]'
         raise _wrong(file, f"its front matter is not valid YAML; {how}") from error
     if not isinstance(front, dict):

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.parsers import parse_json
 from orchestrator.core.value import Value
 
 REGISTRY = "https://registry.npmjs.org/"

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.core.contract import Surface
-from orchestrator.core.parsers import parse_json, parse_toml
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.value import Value
 

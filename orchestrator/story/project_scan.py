@@ -16,13 +16,13 @@ from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.outline import is_page
 from orchestrator.code.packages import dependencies_of
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.code.python import source as python_source
 from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
-from orchestrator.core.parsers import parse_json, parse_toml
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.core.value import remembered
 from orchestrator.prompts.context import render_story

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from orchestrator.core.parsers import parse_toml
+from orchestrator.code.parsers import parse_toml
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import ReportedCase
 from orchestrator.files.safe_files import read_text, root_files

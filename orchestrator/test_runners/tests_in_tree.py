@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from orchestrator.core.parsers import parse_json
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.suite import CaseResult, ReportedCase
 from orchestrator.files.safe_files import read_text, root_files, walk_files
 from orchestrator.test_runners.ava import read_tap

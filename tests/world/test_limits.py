@@ -15,9 +15,9 @@ from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import MAX_FILES, MAX_TASKS, mend
 from orchestrator.checks.delivery import read_delivery
+from orchestrator.code.parsers import MAX_CHARS, TooLarge, parse_json, parse_toml, parse_yaml
 from orchestrator.core.action_plan import ActionPlan, Create, Delete
 from orchestrator.core.finding import Finding
-from orchestrator.core.parsers import MAX_CHARS, TooLarge, parse_json, parse_toml, parse_yaml
 from tests.world.case import Case, table
 
 STORY, TASK = "S1", "T-S1-01"

@@ -11,8 +11,8 @@ from orchestrator.code.data import without_comments
 from orchestrator.code.manifests import python
 from orchestrator.code.manifests.declared import USUAL, Found, host_of, leaves
 from orchestrator.code.manifests.npm import read_package_json
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.finding import Finding, Where, major
-from orchestrator.core.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from orchestrator.code.data import without_comments
 from orchestrator.code.manifests.declared import Found, leaves, table
-from orchestrator.core.parsers import parse_json, parse_yaml
+from orchestrator.code.parsers import parse_json, parse_yaml
 
 GROUPS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _LOCAL = re.compile(r"^(?P<how>file:|link:|workspace:|portal:|(?=\.{1,2}/))(?P<path>.*)$")

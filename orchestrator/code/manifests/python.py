@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.declared import Found, is_address, is_usual, leaves, table
+from orchestrator.code.parsers import parse_toml, parse_yaml
 from orchestrator.code.python.source import parse_python
-from orchestrator.core.parsers import parse_toml, parse_yaml
 
 BUILD_BACKENDS = frozenset(
     {"setuptools", "wheel", "hatchling", "hatch-vcs", "setuptools-scm", "flit-core", "poetry-core", "pdm-backend"}

@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Iterator
 from posixpath import splitext
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.code.python.source import Import, blocks, children, dotted, parse_python, walk
-from orchestrator.core.parsers import parse_json
 from orchestrator.core.value import remembered
 
 _IMPORTERS = frozenset({"__import__", "import_module", "importorskip"})
