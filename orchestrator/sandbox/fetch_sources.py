@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 from orchestrator.code.parsers import parse_json
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.value import Value
+from orchestrator.files.hosts import is_spared
 
 REGISTRY = "https://registry.npmjs.org/"
 _TAKEN = re.compile(r"(@[^:/\s]+:)?registry|//\S+:(_authToken|_auth|username|_password)|(https-|no)?proxy|cafile")
@@ -172,11 +173,7 @@ class Sources(Value):
 
     def upstream(self, scheme: str, place: Place) -> Upstream | None:
         """Returns the machine's proxy for this place, if it has one for it."""
-        names = [name.strip().lower().lstrip("*.") for name in self.no_proxy.split(",")]
-        spared = "*" in self.no_proxy.split(",") or any(
-            name in {place.host, str(place)} or place.host.endswith(f".{name}") for name in names if name
-        )
-        return None if spared else self.upstreams.get(scheme)
+        return None if is_spared(self.no_proxy, place.host, place.port) else self.upstreams.get(scheme)
 
 
 def _leads_out(path: str) -> bool:

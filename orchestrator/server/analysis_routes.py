@@ -46,14 +46,14 @@ async def analyse(body: Asked, service: ServiceDep) -> Response:
 )
 async def analyses(service: ServiceDep) -> Response:
     """Those that the daemon was asked for, and those of the command."""
-    jobs = AnalysisStore(service.environment)
+    jobs = AnalysisStore(service.environment, asked=True)
     return await service.answer(lambda: [state.model_dump(mode="json") for state in jobs.states()])
 
 
 @router.get("/{analysis}", **describe("analysis", "An analysis, and what it has come to", AnalysisView, *READS))
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     """Its status, the location of its files, and their texts up to 4 MB each."""
-    jobs = AnalysisStore(service.environment)
+    jobs = AnalysisStore(service.environment, asked=True)
     return await service.answer(lambda: jobs.view(analysis).model_dump(mode="json"))
 
 
