@@ -15,9 +15,11 @@ from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import MAX_FILES, MAX_TASKS, mend
 from orchestrator.checks.delivery import read_delivery
+from orchestrator.code.check import check_syntax
 from orchestrator.code.parsers import MAX_CHARS, TooLarge, parse_json, parse_toml, parse_yaml
 from orchestrator.core.action_plan import ActionPlan, Create, Delete
 from orchestrator.core.finding import Finding
+from orchestrator.core.value import remembered
 from tests.world.case import Case, table
 
 STORY, TASK = "S1", "T-S1-01"
@@ -222,3 +224,31 @@ def test_data_of_projects_is_parsed(case: Case) -> None:
         return
     value = parse(text)
     assert (value["b"] if case.name == "yaml merge" else type(value) if case.right is list else value) == case.right
+
+
+def test_a_cache_of_texts_has_a_bound_in_characters() -> None:
+    asked: list[str] = []
+
+    @remembered(3, chars=40)
+    def length(text: str, more: str = "") -> int:
+        asked.append(text)
+        return len(text + more)
+
+    for text in ("a" * 10, "b" * 10, "a" * 10, "c" * 10, "d" * 10, "a" * 10, "b" * 10, "e" * 11, "e" * 11):
+        assert length(text) == len(text)
+    assert [text[0] for text in asked] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "b",
+        "e",
+        "e",
+    ]
+
+
+def test_elements_in_elements_are_judged_each_once() -> None:
+    deep = f"x = {'<a>' * 3_000}{'</a>' * 3_000}"
+    assert check_syntax("a.jsx", deep) == []
+    (found,) = check_syntax("a.jsx", deep.replace("<a></a>", "<a><b></c></a>"))
+    assert "`<b>` opened in line 1 is closed by `</c>`" in found.message
