@@ -16,8 +16,9 @@ from orchestrator.code.grammar import MOST, Node, Problem, below, parse, problem
 from orchestrator.code.javascript import tree
 from orchestrator.code.javascript.tree import grammar_of
 from orchestrator.code.python import source
-from orchestrator.code.sql.check import Project, check_sql
+from orchestrator.code.sql.check import Project, check_sql, check_tables
 from orchestrator.core.finding import Finding, Where, major
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.value import Value
 
 # Only at the very begin or end: a fence inside may be text of the file (a docstring, a README in a string).
@@ -40,6 +41,29 @@ _PLUSES = 4
 def slips(text: str, language: str) -> list[Problem]:
     """What stands in the text and is code in no language; [] when there is nothing of the kind."""
     return [problem for problem in (*_fences(text), *_merge(text), *_diff(text), *_line_ends(text, language))][:1]
+
+
+_TEXT_LIKE = frozenset({".md", ".mdx", ".txt", ".rst", ".html", ".htm", ".sql", ".ini", ".cfg", ".conf", ".env"})
+_CALL_TAIL = re.compile(
+    r"(?:^|\n)[ \t]*</?(?:content|parameter|invoke|function_calls?|tool_call|file_text)\b[^>\n]*>\s*"
+    r"(?:</?(?:parameter|invoke|function_calls?|tool_call)\b[^`]{0,400})?\s*\Z"
+)
+_CALL_MARK = re.compile(r"<parameter name=|</parameter>|</invoke>|</function_calls?>|</tool_call>")
+
+
+def _left_over(text: str) -> Iterator[Problem]:
+    """Yields what no text ends with or consists of: line ends that are spelled out, the tail of a model's tool call."""
+    spelled = text.count("\\n")
+    if spelled > 1 and "\n" not in text.strip() and (text.rstrip().endswith("\\n") or "\\n\\n" in text):
+        fix = "Write real line ends: in JSON one backslash before the n."
+        yield problem_at(
+            text, text.index("\\n"), "the file is one line in which line ends are spelled out as `\\n`", fix
+        )
+    tail = _CALL_TAIL.search(text, max(0, len(text) - 600))
+    if tail is not None and _CALL_MARK.search(tail[0]):
+        yield problem_at(
+            text, tail.start() + 1, "the file ends with the tail of a tool call", "Give the file's text alone."
+        )
 
 
 def hint(line: str, language: str) -> str:
@@ -271,6 +295,11 @@ def check_syntax(
     Python the project promises, `project` which database's SQL it speaks; of SQL there may be more findings, and minor
     ones.
     """
+    if splitext(path.lower())[1] in _TEXT_LIKE or basename(path).startswith(".env"):
+        slip = next(_left_over(text), None)
+        if slip is not None:
+            place = Where(file=path, line=slip.line, column=slip.column)
+            return [major(code, slip.message, where=place, fix=slip.fix or "")]
     if path.lower().endswith(".sql"):
         return check_sql(text, path, code=code, project=project)
     language = language_of(path, text)
@@ -287,6 +316,8 @@ def check_syntax(
         place = Where(file=path, line=problem.line, column=problem.column)
         fix = problem.fix if problem.fix else "Write the whole file again, so that it parses."
         found.append(major(code, f"{language} does not parse: {what}", where=place, fix=fix))
+    if not found and language in {"Python", "JavaScript", "TypeScript"} and not is_test_file(path):
+        return check_tables(text, path, code=code)
     return found
 
 
@@ -382,7 +413,8 @@ _OMISSION = re.compile(
     # Behind dots a noun without a verb: "... other callers may pass None" and "the rest is computed" are sentences.
     rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,2}}\W*$"
     rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} {THING}(?:{_NO_VERB}){{0,3}}\W*$"
-    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} (?:{_SAME}|as (?:before|above|is)|(?:goes )?here)\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} (?:{_SAME}|as (?:before|above|is)|goes here)\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?: \w+)? here\W*$"
     rf"|^\W*{_DOTS}\s*(?:the )?{_LEFT_OUT}\b[^.…]{{0,80}}(?:\.\.\.|…)\W*$"
     rf"|^\W*(?:keep )?(?:the |all )?{OLD} (?:\w+ )?{THING}"
     rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"

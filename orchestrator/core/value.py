@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,9 +84,13 @@ def each_once(values: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*{json.dumps(one, sort_keys=True): one for one in reversed([*values])}.values()][::-1]
 
 
+LIKE = 60
+"""Per cent of likeness below which nobody can have meant the other name."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean X?` for the most similar of the known names, "" when none is similar."""
-    found = process.extractOne(name, sorted(known), processor=str.casefold)
+    found = process.extractOne(name, sorted(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=LIKE)
     return f"; did you mean {found[0]}?" if found else ""
 
 
