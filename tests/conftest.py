@@ -34,7 +34,7 @@ for _name in list(os.environ):
         del os.environ[_name]
 
 MAY_BLOCK = (
-    ("orchestrator/storage/reply_journal.py", {"_record"}),  # a paid reply is written down before any await
+    ("orchestrator/storage/reply_journal.py", {"_record", "begin_reading", "end_reading"}),  # before any await
     ("orchestrator/providers/scripted.py", {"write"}),  # the call log, for the same reason
     ("orchestrator/code/sql/check.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
     ("dbos/_dbos.py", {"__new__", "__init__", "_launch"}),  # has to be launched on the loop it works for

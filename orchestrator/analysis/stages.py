@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
+from orchestrator.code.parsers import parse_yaml
 from orchestrator.core.analysis import AnalysisRecord, Packed, StagePrompt, StageResult, StageStatus
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
@@ -321,8 +320,8 @@ def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
     if match is None:
         return {}, text
     try:
-        front = yaml.safe_load(match["front"])
-    except (yaml.YAMLError, ValueError):
+        front = parse_yaml(match["front"])
+    except ValueError:
         front = None
     if isinstance(front, dict) and not _KEYS.isdisjoint(front):
         return front, text[match.end() :]

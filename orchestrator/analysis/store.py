@@ -22,8 +22,9 @@ def _is_same(record: AnalysisRecord, repo: Path, asked: str) -> bool:
 class AnalysisStore:
     """Analyses of one state folder. Everything blocks."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment, self.folder = environment, StateFolder.of(environment)
+    def __init__(self, environment: Environment, *, asked: bool = False) -> None:
+        """`asked` as for `StateFolder.of`."""
+        self._environment, self.folder = environment, StateFolder.of(environment, asked=asked)
 
     def claim(self, name: str | None) -> str:
         """Returns `name`, or the next free id, which is the caller's from now on. Raises ConfigError."""

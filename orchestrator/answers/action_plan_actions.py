@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orchestrator.answers.markdown import Block, Field, Piece, field_of, lines_of, looks_like_path, pieces_of, words
-from orchestrator.answers.paths import path_in_info, path_of
+from orchestrator.answers.paths import path_in_info, path_of, without_range
 from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, Verb, is_url
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.value import Value
@@ -421,7 +421,9 @@ def _pairs(body: _Body) -> list[Pair]:
 
 def _read(body: _Body) -> Action:
     kind = Read if body.verb is Verb.READ else Prune
-    return kind(line=body.line, description=body.raw("Description"), resource=_path(body, "Resource"))
+    resource = _path(body, "Resource")
+    named = resource if is_url(resource) else without_range(resource)
+    return kind(line=body.line, description=body.raw("Description"), resource=named)
 
 
 def _delete(body: _Body) -> Action:

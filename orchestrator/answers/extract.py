@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from orchestrator.answers.action_plan import PLAN_LAYER, plan_answer
-from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.json.choose import Choice, choose, unwrapped
 from orchestrator.answers.json.code import PATH_OF, lost_backslash, path_of
 from orchestrator.answers.json.frames import Reading, decode_strings, document
@@ -266,11 +265,6 @@ def certain_answer(case: Case) -> Extraction | None:
     return None
 
 
-def block_format(case: Case) -> Extraction | None:
-    """Reads a breakdown written as blocks of TASK … END_TASK, where no JSON answer stands."""
-    return read_blocks(case.text, case.shape, case.plain)
-
-
 def other_view(case: Case) -> Extraction | None:
     """Reads an answer that appears when one layer of packaging is taken off the whole text."""
     for encoding in ENCODINGS:
@@ -313,7 +307,7 @@ def partial_answer(case: Case) -> Extraction | None:
 
 
 LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (
-    whole_text, action_plan, diff, certain_answer, block_format, other_view, partial_answer,
+    whole_text, action_plan, diff, certain_answer, other_view, partial_answer,
 )  # fmt: skip
 """In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 

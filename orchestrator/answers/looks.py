@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from orchestrator.answers.action_plan import parse_plan
+from orchestrator.answers.paths import without_range
 from orchestrator.core.action_plan import Prune, Read
 
 MAX_TEXT = 6_000
@@ -89,4 +90,4 @@ def _tidy(resource: str) -> str:
     text = resource.strip().strip("`\"'").strip()
     link = _LINK.match(text)
     text = (link[1] if link else text).strip("`\"' ")
-    return text if "://" in text else text.removeprefix("./").lstrip("/")
+    return text if "://" in text else without_range(text.removeprefix("./").lstrip("/"))

@@ -72,6 +72,14 @@ def rooted(path: str) -> str:
     return tidy(path).removeprefix("/")
 
 
+_RANGE = re.compile(r"#L\d+(?:[-–:]L?\d+)?$")
+
+
+def without_range(path: str) -> str:
+    """Returns the path without the lines that stand behind it as an address of a forge names them: `a.py#L10-L20`."""
+    return _RANGE.sub("", path)
+
+
 def path_in_info(block: Block) -> str:
     """Returns the one path that stands behind a block's bar: ```` ```python src/a.py ````, ```` ```src/a.py ````."""
     said = (word.strip("\"'") for word in block.info.replace(":", " ").replace("=", " ").split())

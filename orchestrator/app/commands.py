@@ -28,7 +28,7 @@ from orchestrator.core.command import (
     Verb,
     answer_id,
 )
-from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, WorkspaceError
+from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED, conflict_of, expect_kept, fold
 from orchestrator.core.paths import is_manifest
@@ -170,8 +170,13 @@ class SprintCommands:
     async def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Records an order and waits until it is applied or refused; `sprint` None: the latest that has `story`.
 
-        It is valid once recorded, even if this process dies.
+        It is valid once recorded, even if this process dies. To cancel a story that asks a person is the answer.
         """
+        # Of two answers the first counts, and an order is no answer: a story that was just answered takes no order.
+        if given.verb is Verb.CANCEL and story and await asyncio.to_thread(self.is_at_question, sprint, story):
+            answer = AnswerBody(choice=Choice.CANCEL, comment=given.comment, by=given.by)
+            told = await self.answer(sprint, story, answer)
+            return Settled(order="", done=told["counts"], message=told["message"], stories=(story,))
         comment = _kept(given.comment)
         await asyncio.to_thread(self._folder.find_format)
         record = await asyncio.to_thread(self._record, sprint, story)
@@ -218,7 +223,7 @@ class SprintCommands:
         not resumed yet; False for an unknown story. Blocks."""
         try:
             history = self._reader.story(sprint, story).histories[story]
-        except ConfigError:  # an unknown story asks nothing
+        except UnknownName:  # it asks nothing
             return False
         last = history.last
         return history.waits_for is not None or (answered and last is not None and last.name == GATE_ANSWERED)

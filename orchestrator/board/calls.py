@@ -15,6 +15,7 @@ from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
 from orchestrator.core.sprint import SprintRecord, StageTime, Tokens
+from orchestrator.core.value import each_once
 from orchestrator.reports.path import verdict_of
 from orchestrator.reports.report import STAGE_OF_PURPOSE
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
@@ -183,7 +184,7 @@ def _common(turn: _Turn, told: Sequence[Event]) -> dict[str, Any]:
         "prompt_version": str(asked.data.get("prompt_version") or ""),
         "told": [_tell(event) for event in told],
         "repairs": _repairs(told),
-        "findings": [one for number, one in enumerate(findings) if one not in findings[:number]],
+        "findings": each_once(findings),
     }
 
 

@@ -160,8 +160,9 @@ def _plan_values(gate: Gate, told: Mapping[str, Any], history: StoryHistory, bra
     merging = gate.kind is GateKind.MERGE
     # What is wrong with a merge is wrong with both sides, and not with the plan.
     found = [] if merging else [*gate.issues, *gate.notes]
-    found += [one for raw in told["found"] if (one := Finding.model_validate(raw)) not in found]
-    mended = [one for one in gate.mended if one not in found]
+    found = [*dict.fromkeys([*found, *map(Finding.model_validate, told["found"])])]
+    known = {*found}
+    mended = [one for one in gate.mended if one not in known]
     editable = Choice.EDIT in gate.choices
     asked = [event.data["gate"] for event in history.select({GATE_OPENED})]
     before = Breakdown.model_validate(asked[-2]["plan"]) if len(asked) > 1 and asked[-2]["plan"] else None

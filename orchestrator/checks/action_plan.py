@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from orchestrator.checks.action_plan_files import PlanWorld, Walked, create, delete, edit, execute, move, prune, read
+from orchestrator.checks.breakdown_rules import MAX_FILES
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Prune, Read, is_url
 from orchestrator.core.delivery import Delivery, FileChange
@@ -19,6 +20,10 @@ from orchestrator.core.paths import RepoPath, unsafe_reason
 _CHECKS: Mapping[type, Callable[[Any, Walked], Iterable[Finding]]] = {
     Create: create, Edit: edit, Delete: delete, Move: move, Read: read, Prune: prune, Execute: execute,
 }  # fmt: skip
+
+
+_MOST_REFUSED = 20
+"""Refusals after which a plan is looked at no further: for each the nearest file or text is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +43,20 @@ class Applied:
 
 def apply_plan(plan: ActionPlan, world: PlanWorld) -> Applied:
     """Returns what a plan says and does: all of its changes, or findings and none."""
+    count = sum(len(action.pairs) or 1 if isinstance(action, Edit) else 1 for action in plan.actions)
+    if count > MAX_FILES:
+        fix = "Change what the task asks for; files that a program makes are made by a command."
+        message = f"the plan has {count} actions and FIND blocks, more than {MAX_FILES}"
+        return Applied(findings=(major("plan.too_long", message, fix=fix),), changes={})
     walked = Walked(world)
     findings = list(_unknown_context(plan, world))
-    for action in plan.actions:
-        findings += _CHECKS[type(action)](action, walked)
+    said = (finding for action in plan.actions for finding in _CHECKS[type(action)](action, walked))
+    refused = 0
+    for finding in said:
+        findings.append(finding)
+        refused += finding.severity.blocks
+        if refused == _MOST_REFUSED:
+            break
     if blocking(findings):
         return Applied(findings=tuple(findings), changes={})
     changes = {

@@ -15,7 +15,20 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, is_url
+from orchestrator.core.action_plan import (
+    Action,
+    Create,
+    Delete,
+    Edit,
+    Execute,
+    Move,
+    Pair,
+    Prune,
+    Read,
+    is_url,
+    with_lf,
+)
+from orchestrator.core.delivery import Delivery
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import folders_of, parents, unsafe_reason
 
@@ -95,8 +108,16 @@ def like(old: str, new: str) -> str:
     if old.startswith(BOM) and not new.startswith(BOM):
         new = BOM + new
     if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
-        new = new.replace("\n", "\r\n")
+        new = with_lf(new).replace("\n", "\r\n")
     return new
+
+
+def with_line_ends(delivery: Delivery | None, before: Mapping[str, str]) -> Delivery | None:
+    """Returns the delivery with each whole text in the form of the file that it replaces."""
+    if delivery is None:
+        return None
+    files = (one.model_copy(update={"content": like(before.get(one.path, ""), one.content)}) for one in delivery.files)
+    return delivery.model_copy(update={"files": tuple(files)})
 
 
 MAX_LINES = 120
@@ -202,8 +223,8 @@ class Walked:
 
         What the plan takes away counts still: files are written before others are gone.
         """
-        paths = {*self.world.paths, *(name for name, text in self.changes.items() if text is not None)}
-        above = next((up for up in parents(path) if up in paths), None)
+        there = (up for up in parents(path) if up in self.world.paths or self.changes.get(up) is not None)
+        above = next(there, None)
         if above is not None:
             return f"`{above}` is a file, no folder"
         if path in self.world.folders or any(name.startswith(f"{path}/") for name in self.changes):

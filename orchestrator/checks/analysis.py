@@ -10,7 +10,7 @@ from rapidfuzz import process
 from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import tidy, unsafe_reason
-from orchestrator.core.value import MAX_TITLE, one_line, printable
+from orchestrator.core.value import LIKE, MAX_TITLE, one_line, printable
 
 _FOUR = ", ".join(TaskPriority)
 _NO_FILE = frozenset({"", "-", "none", "null", "nil", "n/a", "na", "tbd", "unknown", "various", "multiple", "all"})
@@ -71,7 +71,7 @@ def read_triage(value: object, offered: Collection[str]) -> tuple[tuple[str, ...
         if known is not None:
             picked.append(known)
             continue
-        near = process.extractOne(word, sorted(offered)) if word else None
+        near = process.extractOne(word, sorted(offered), score_cutoff=LIKE) if word else None
         message = f"there is no prompt {str(name)[:80]!r}, it is dropped"
         fix = f"Name prompts by the ids they are offered with{f', such as {near[0]}' if near else ''}."
         findings.append(minor("triage.unknown_prompt", message, where=Where(field=f"prompts[{number}]"), fix=fix))

@@ -17,7 +17,7 @@ from orchestrator.core.story import (
     id_problem,
     parse_dependencies,
 )
-from orchestrator.core.value import counted, listed
+from orchestrator.core.value import LIKE, counted, listed
 
 SHOWN = 80
 """Characters of a foreign cell that a message repeats."""
@@ -38,7 +38,7 @@ def place_of(story: Story, source: str, field: str | None = None) -> Where:
 
 def nearest(identifier: str, ids: Sequence[str]) -> str:
     """`did you mean X?` for the most similar id, "" when none is similar."""
-    found = process.extractOne(identifier, ids, score_cutoff=60)
+    found = process.extractOne(identifier, ids, score_cutoff=LIKE)
     return f"did you mean {found[0]}?" if found else ""
 
 

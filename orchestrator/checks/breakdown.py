@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from orchestrator.checks.breakdown_rules import numbered, renamed_task
+from orchestrator.checks.breakdown_rules import MAX_FILES, MAX_TASKS, numbered, renamed_task, renaming
 from orchestrator.code.packages import read_packages
 from orchestrator.core.breakdown import (
     AcceptanceTest,
@@ -141,6 +141,8 @@ class _Reader:
     def __init__(self, story_id: str, names: bool = False) -> None:
         self.story_id, self._names = story_id, names
         self.findings: list[Finding] = []
+        self._named = 0
+        """Files of the tasks so far."""
 
     def add(self, finding: Finding, field: str | None = None, task: str | None = None) -> None:
         """Records a finding at its place."""
@@ -179,6 +181,11 @@ class _Reader:
             problem = "`tasks` is empty" if value == [] else "`tasks` is no list"
             self.add(major("breakdown.tasks", problem, fix="Give a non-empty list of task objects."), "tasks")
             return ()
+        if len(value) > MAX_TASKS:
+            problem = f"the plan has {len(value)} tasks, and a story has {MAX_TASKS} at most"
+            fix = "Join tasks that belong together; each is one piece of work with its files."
+            self.add(major("breakdown.too_many_tasks", problem, fix=fix), "tasks")
+            return ()
         tasks = [self._task(entry, f"tasks[{place}]") for place, entry in enumerate(value)]
         return tuple(task for task in tasks if task is not None)
 
@@ -206,6 +213,11 @@ class _Reader:
         )
 
     def _files(self, entries: list[object], field: str, task_id: str) -> tuple[str, ...]:
+        self._named += len(entries)
+        if self._named > MAX_FILES:
+            fix = "Name in each task the files that it makes or changes itself."
+            self.add(major("breakdown.tasks", f"the tasks name more than {MAX_FILES} files", fix=fix), field, task_id)
+            return ()
         for entry in entries:
             if not isinstance(entry, str):
                 message = f"`{str(entry)[:80]}` is no path: files_to_create holds strings only"
@@ -226,6 +238,10 @@ class _Reader:
         if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
             fix = "List the ids of tasks of this story."
             self.add(major("breakdown.dependency", "`dependencies` is no list of task ids", fix=fix), field, task_id)
+            return ()
+        if len(values) > MAX_TASKS:
+            message = f"the task has {len(values)} dependencies, and a story has {MAX_TASKS} tasks at most"
+            self.add(major("breakdown.dependency", message, fix="Name what it waits for."), field, task_id)
             return ()
         return tuple(dict.fromkeys(item.strip() for item in values if item.strip()))
 
@@ -316,16 +332,17 @@ def _fresh(breakdown: Breakdown, came: Sequence[Task]) -> tuple[list[Task], dict
             names[task.task_id] = free = task_name(breakdown.story_id, max(numbers, default=0) + 1)
             taken.add(free)
             fresh.append(task.model_copy(update={"task_id": free}))
-    return [renamed_task(task, names) for task in fresh], names
+    rename = renaming(names)
+    return [renamed_task(task, names, rename) for task in fresh], names
 
 
 def _same_work(one: Task, other: Task) -> bool:
     """Returns whether two tasks say the same in the same words, about files that are at least partly the same."""
-    if _words(one.description) != _words(other.description):
-        return False
-    if not one.files_to_create and not other.files_to_create:
-        return one.command == other.command
-    return not set(one.files_to_create).isdisjoint(other.files_to_create)
+    if one.files_to_create or other.files_to_create:
+        alike = not set(one.files_to_create).isdisjoint(other.files_to_create)
+    else:
+        alike = one.command == other.command
+    return alike and _words(one.description) == _words(other.description)
 
 
 def _words(text: str) -> str:

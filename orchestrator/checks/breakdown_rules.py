@@ -1,7 +1,8 @@
 """The rules a breakdown must satisfy, and what is done to one whose retries are used up: nothing is invented."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestrator.checks.paths import plan_problem
@@ -10,8 +11,12 @@ from orchestrator.code.packages import normal_names, package_source, spoken_pack
 from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task, Todos, task_name, task_number
 from orchestrator.core.finding import Finding, Where, major, minor, policy
 from orchestrator.core.paths import folders_of, spelling, unsafe_reason
-from orchestrator.core.story import cycles, find_cycle
+from orchestrator.core.story import cycles
 
+MAX_TASKS = 200
+"""Tasks of one story. A plan with more is refused: it is no story, and each of them is paid for."""
+MAX_FILES = 1_000
+"""Files of all tasks of a plan, and of one delivery."""
 MAX_TASK_FILES = 3  # more is a task that a model seldom finishes in one answer
 _PATH_FIX = {
     "breakdown.unsafe_path": "Name it by its path from the repository's root, with `/`.",
@@ -159,11 +164,10 @@ def mend(breakdown: Breakdown, existing_files: frozenset[str]) -> tuple[Breakdow
     if len(changes) < len(breakdown.tests_to_change):
         message, where = "unsafe paths were struck from tests_to_change", Where(field="tests_to_change")
         findings.append(minor("breakdown.struck", message, where=where, fix=_STRUCK_FIX))
-    todos = {group: tuple(renamed_text(text, names) for text in texts) for group, texts in breakdown.todos}
     update = {
         "tasks": tuple(tasks),
         "tests_to_change": changes,
-        "todos": Todos.model_validate(todos),
+        "todos": _renamed_todos(breakdown.todos, names),
         "dependencies": _mended_packages(breakdown, findings),
     }
     return breakdown.model_copy(update=update), [one.placed(story=breakdown.story_id) for one in findings]
@@ -181,24 +185,32 @@ def _mended_packages(breakdown: Breakdown, findings: list[Finding]) -> PackageDe
     return PackageDependencies.model_validate(kept)
 
 
-def renamed_task(task: Task, names: Mapping[str, str]) -> Task:
-    """Returns the task with what it says of other tasks under their new ids."""
+Rename = Callable[[str], str]
+"""Text → the text with task ids in it replaced by their new ones."""
+
+
+def renamed_task(task: Task, names: Mapping[str, str], rename: Rename) -> Task:
+    """Returns the task with what it says of other tasks under their new ids; `rename` is `renaming(names)`."""
     update = {
         "dependencies": tuple(dict.fromkeys(names.get(needed, needed) for needed in task.dependencies)),
-        "description": renamed_text(task.description, names),
-        "dependency_reason": renamed_text(task.dependency_reason, names),
+        "description": rename(task.description),
+        "dependency_reason": rename(task.dependency_reason),
     }
     return task.model_copy(update=update)
 
 
-def renamed_text(text: str, names: Mapping[str, str]) -> str:
-    """`text` with task ids in it replaced by their new ones; ids that may be mere words or numbers are left alone."""
+def renaming(names: Mapping[str, str]) -> Rename:
+    """Returns what replaces task ids in texts by their new ones; ids that may be mere words or numbers it leaves alone.
+
+    Made once for all texts of a plan: it holds every id.
+    """
     changed = [name for name, new in names.items() if name != new and re.search(r"[A-Za-z][^ ]*[0-9]", name)]
     if not changed:
-        return text
+        return str
     # The longest first: T-1-10 is not T-1-1 with a zero behind it.
     longest_first = "|".join(re.escape(name) for name in sorted(changed, key=len, reverse=True))
-    return re.sub(rf"(?<![\w.-])(?:{longest_first})(?![\w-])", lambda match: names[match[0]], text)
+    form = re.compile(rf"(?<![\w.-])(?:{longest_first})(?![\w-])")
+    return lambda text: form.sub(lambda match: names[match[0]], text)
 
 
 def _strike(breakdown: Breakdown, existing: frozenset[str], findings: list[Finding]) -> list[Task]:
@@ -229,9 +241,13 @@ def numbered(breakdown: Breakdown) -> tuple[Breakdown, list[Finding]]:
     tasks, names = _renumber(breakdown.story_id, breakdown.tasks, findings)
     if not findings and tasks == list(breakdown.tasks):
         return breakdown, []
-    todos = {group: tuple(renamed_text(text, names) for text in texts) for group, texts in breakdown.todos}
-    update = {"tasks": tuple(tasks), "todos": Todos.model_validate(todos)}
+    update = {"tasks": tuple(tasks), "todos": _renamed_todos(breakdown.todos, names)}
     return breakdown.model_copy(update=update), [one.placed(story=breakdown.story_id) for one in findings]
+
+
+def _renamed_todos(todos: Todos, names: Mapping[str, str]) -> Todos:
+    rename = renaming(names)
+    return Todos.model_validate({group: tuple(map(rename, texts)) for group, texts in todos})
 
 
 def counted_tasks(plan: Breakdown) -> tuple[Breakdown, list[Finding]]:
@@ -260,15 +276,16 @@ def _renumber(story: str, tasks: Sequence[Task], findings: list[Finding]) -> tup
         fix = "Nothing needs to be done; look for the tasks under their new ids."
         findings.append(minor("breakdown.renumbered", f"task ids were renumbered: {pairs}", fix=fix))
     result: list[Task] = []
+    given, places, rename = {*new}, _Places(story, tasks), renaming(mapping)
     for place, (task, name) in enumerate(zip(tasks, new, strict=True)):
         needs: list[str] = []
         for need in task.dependencies:
-            meant = [new[at] for at in _meant(need, tasks, place, story)]
+            meant = [new[at] for at in places.meant(need, place)]
             # What named no task before must not come to name one by chance.
-            if not meant and need in new:
+            if not meant and need in given:
                 findings.append(_dropped(name, need, known=False))
-            needs += meant or ([] if need in new else [need])
-        changed = renamed_task(task.model_copy(update={"task_id": name, "dependencies": ()}), mapping)
+            needs += meant or ([] if need in given else [need])
+        changed = renamed_task(task.model_copy(update={"task_id": name, "dependencies": ()}), mapping, rename)
         result.append(changed.model_copy(update={"dependencies": tuple(dict.fromkeys(needs))}))
     return result, mapping
 
@@ -276,15 +293,25 @@ def _renumber(story: str, tasks: Sequence[Task], findings: list[Finding]) -> tup
 _LAST_NUMBER = re.compile(r"(?:^|[^0-9])0*([0-9]{1,4})\W*$")
 
 
-def _meant(need: str, tasks: Sequence[Task], place: int, story: str) -> list[int]:
-    """Returns the places of the tasks that the task at `place` means by an id; of a doubled one all earlier ones."""
-    same = [at for at, task in enumerate(tasks) if task.task_id == need]
-    if same:
-        return [at for at in same if at < place] or same[:1]
-    # `2`, `T-2`, `task 2`, `T-US-004-2`; another story's task is none of these.
-    number = re.fullmatch(rf"(?:t(?:ask)?)?[-_ ]*(?:{re.escape(story)})?[-_ ]*0*([0-9]{{1,4}})", need, re.IGNORECASE)
-    alike = [at for at, task in enumerate(tasks) if number and _number(task.task_id or str(at + 1)) == number[1]]
-    return alike if len(alike) == 1 and alike[0] < place else []
+class _Places:
+    """Where the tasks of a plan stand, by their ids and by the numbers in these."""
+
+    def __init__(self, story: str, tasks: Sequence[Task]) -> None:
+        # `2`, `T-2`, `task 2`, `T-US-004-2`; another story's task is none of these.
+        spelt = rf"(?:t(?:ask)?)?[-_ ]*(?:{re.escape(story)})?[-_ ]*0*([0-9]{{1,4}})"
+        self._spelt = re.compile(spelt, re.IGNORECASE)
+        self._of_id, self._of_number = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for at, task in enumerate(tasks):
+            self._of_id[task.task_id].append(at)
+            self._of_number[_number(task.task_id or str(at + 1))].append(at)
+
+    def meant(self, need: str, place: int) -> list[int]:
+        """Returns the places of the tasks that the task at `place` means by an id; of a doubled one all earlier."""
+        if same := self._of_id.get(need, []):
+            return [at for at in same if at < place] or same[:1]
+        number = self._spelt.fullmatch(need)
+        alike = self._of_number.get(number[1], []) if number else []
+        return alike if len(alike) == 1 and alike[0] < place else []
 
 
 def _number(task_id: str) -> str:
@@ -297,13 +324,29 @@ def _untangle(tasks: Sequence[Task], findings: list[Finding]) -> list[Task]:
     """Drops dependencies on no task, and of each cycle one on a later task: those on earlier ones make no cycle."""
     place = {task.task_id: number for number, task in enumerate(tasks)}
     needs = {task.task_id: [need for need in task.dependencies if need in place] for task in tasks}
-    while cycle := find_cycle(place, needs):
-        task_id, need = next(pair for pair in pairwise(cycle) if place[pair[1]] >= place[pair[0]])
-        needs[task_id].remove(need)
+    for task_id in place:
+        later = {need for need in needs[task_id] if place[need] >= place[task_id]}
+        closing = later & _behind(task_id, needs) if later else later
+        needs[task_id] = [need for need in needs[task_id] if need not in closing]
     for task in tasks:
-        dropped = [need for need in task.dependencies if need not in needs[task.task_id]]
+        kept = {*needs[task.task_id]}
+        dropped = [need for need in task.dependencies if need not in kept]
         findings += [_dropped(task.task_id, need, known=need in place) for need in dropped]
     return [task.model_copy(update={"dependencies": tuple(needs[task.task_id])}) for task in tasks]
+
+
+def _behind(task_id: str, needs: Mapping[str, Sequence[str]]) -> set[str]:
+    """Returns the task and all that wait for it, directly or not."""
+    waiting = defaultdict[str, list[str]](list)
+    for other, needed in needs.items():
+        for need in needed:
+            waiting[need].append(other)
+    found, left = {task_id}, [task_id]
+    while left:
+        new = [other for other in waiting[left.pop()] if other not in found]
+        found.update(new)
+        left += new
+    return found
 
 
 def _dropped(task_id: str, need: str, *, known: bool) -> Finding:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from orchestrator.checks.breakdown_rules import MAX_FILES
 from orchestrator.checks.content import CODE as MANIFEST
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import CODE as LOST
@@ -36,7 +37,12 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     if not isinstance(answer, Mapping):
         findings.append(major("delivery.no_files", "the answer is no object", fix=_FIX))
     findings += _ids(fields, story_id, task_id)
-    for path, content in _without_bare_names(list(_files(fields))):
+    pairs = _without_bare_names(list(_files(fields)))
+    if len(pairs) > MAX_FILES:
+        fix = "Send what the task asks for; files that a program makes are made by a command."
+        message = f"the answer has {len(pairs)} files, more than {MAX_FILES}"
+        return None, [major("delivery.too_many_files", message, fix=fix).placed(story=story_id, task=task_id)]
+    for path, content in pairs:
         found = _judge(path, content)
         if isinstance(found, Finding):
             findings.append(found)

@@ -6,6 +6,7 @@ an ordinary red one.
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
@@ -20,6 +21,8 @@ _SAID = 1500
 _HEAD = 200
 _END = 6000
 """Characters of a run's output that are looked at, where no test failed."""
+_MESSAGES = 50
+"""Different messages of failed tests that are judged."""
 SERVICES = {
     "5432": "PostgreSQL",
     "3306": "MySQL",
@@ -214,10 +217,9 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
         )
     if report.problem is RunProblem.INSTALL_FAILED:
         return installing_cause(report.output[-_END:])
-    ids = report.failing_ids
-    said = [case.message for case in report.cases if case.id in ids] or [report.output[-_END:]]
-    found = [_cause(text, report.output, place) for text in said]
-    return found[0] if found and all(found) and not report.green else None
+    said = [*dict.fromkeys(case.message for case in report.failing)][:_MESSAGES] or [report.output[-_END:]]
+    found = [*takewhile(bool, (_cause(text, report.output, place) for text in said))]
+    return found[0] if len(found) == len(said) and not report.green else None
 
 
 def command_cause(output: str) -> Finding | None:

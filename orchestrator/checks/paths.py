@@ -11,8 +11,7 @@ from contextlib import suppress
 from posixpath import basename, dirname
 from typing import Any, NamedTuple
 
-from orchestrator.code.check import language_of
-from orchestrator.code.templates import is_generated
+from orchestrator.code.check import is_generated, language_of
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, major, minor

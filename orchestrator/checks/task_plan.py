@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.checks.breakdown_rules import check_breakdown, renamed_text
+from orchestrator.checks.breakdown_rules import MAX_TASKS, check_breakdown, renaming
 from orchestrator.code.packages import read_packages, requirement
 from orchestrator.core.breakdown import (
     AcceptanceTest,
@@ -136,11 +136,11 @@ def check_planned(
         if own is not None:
             tasks[task.task_id] = own
             del left[: left.index(own) + 1]
-    names = {task_id: task.name for task_id, task in tasks.items()}
+    rename = renaming({task_id: task.name for task_id, task in tasks.items()})
     return [
         finding.model_copy(
             update={
-                "message": renamed_text(finding.message, names),
+                "message": rename(finding.message),
                 "where": _where(plan, tasks.get(finding.where.task or "")),
                 "fix": _FIXES.get(finding.code, finding.fix),
             }
@@ -157,6 +157,10 @@ def _tasks(plan: TaskPlan) -> Iterator[Finding]:
     if not plan.tasks:
         fix = "Begin each task with a heading, ### Task 1: Component, or a box, - [ ] T001 Component in src/shop.py"
         yield major("task_plan.no_tasks", "the plan has no task", where=_where(plan), fix=fix)
+    if len(plan.developed) > MAX_TASKS:
+        message = f"the plan has {len(plan.developed)} tasks, and a story has {MAX_TASKS} at most"
+        fix = "Divide it into the plans of several stories."
+        yield major("task_plan.too_many_tasks", message, where=_where(plan), fix=fix)
 
 
 def _goal(plan: TaskPlan, story_id: str) -> Iterator[Finding]:

@@ -86,13 +86,8 @@ def cancel_command(
     """
     if name is None and (sprint is None or gate is not None):
         raise ConfigError("name the story to cancel, or the whole sprint with --sprint")
-    if name is None:
+    if name is None or gate is None:
         return _order(context, Verb.CANCEL, name, sprint, comment)
-    if gate is None:
-        in_sprint, story = context.sprints.target(name, sprint)
-        # Of two answers the first counts, and an order is no answer: a story that was just answered takes no order.
-        if story is None or not context.sprints.is_at_question(in_sprint, story):
-            return _order(context, Verb.CANCEL, name, sprint, comment)
     return _answer(context, name, Choice.CANCEL, comment, gate, sprint)
 
 

@@ -10,6 +10,7 @@ from orchestrator.cli.common import Context, Exit, FileArgument, command, comman
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.value import suggest
 from orchestrator.settings import packaged
+from orchestrator.sprint.judge import WHOLE_KINDS, read_whole
 
 app = command_group()
 SUFFIX = ".schema.json"
@@ -32,7 +33,10 @@ def extract_command(context: Context, file: FileArgument, contract: ContractOpti
 
     Example: orchestrator extract reply.txt --contract breakdown --json
     """
-    extraction = extract(read_text(file), schema_of(contract) if contract is not None else None)
+    text = read_text(file)
+    extraction = extract(text, schema_of(contract) if contract is not None else None)
+    if extraction.value is None and contract in WHOLE_KINDS:
+        extraction = read_whole(text) or extraction
     if context.as_json:
         print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}), exact=True)
     else:

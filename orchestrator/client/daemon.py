@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
-from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
+from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.daemon import DoctorRow, Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.sprint import Pruned
@@ -87,12 +87,6 @@ class Daemon:
             return str(self.sprint(name)["sprint"]), None
         except UnknownName:
             return str(self.sprint(None, story=name)["sprint"]), name
-
-    def is_at_question(self, sprint: str | None, story: str) -> bool:
-        """Returns whether the story asks; see `LocalFolder`."""
-        shown = self.story(sprint, story)
-        last = shown["history"][-1:] if isinstance(shown["history"], list) else []
-        return shown.get("question") is not None or [one.get("event") for one in last] == [GATE_ANSWERED]
 
     def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Returns what became of it; see `LocalFolder`."""

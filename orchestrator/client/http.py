@@ -1,6 +1,5 @@
 """A daemon over HTTP: what may be sent where, each failure as one sentence, and its event log without loss."""
 
-import ipaddress
 import json
 import re
 import ssl
@@ -15,6 +14,7 @@ from orchestrator import __version__
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
+from orchestrator.files.hosts import is_loopback
 from orchestrator.records.logs import LogQuery, Pause, Tell
 
 API = "/api/v1"
@@ -59,7 +59,7 @@ class DaemonClient:
         self.url = _checked(url)
         host = httpx2.URL(self.url).host
         token = variables.get(TOKEN, "").strip()
-        private = own or _loopback(host) or host.lower().endswith(".internal")
+        private = own or is_loopback(host) or host.lower().endswith(".internal")
         if token and self.url.startswith("http:") and not private and variables.get(PLAIN_HTTP) != "1":
             raise ConfigError(
                 f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where no one can listen"
@@ -188,15 +188,6 @@ def _checked(url: str) -> str:
     if parsed.query or parsed.fragment:
         raise ConfigError(f"{_short(url)} is no address of a daemon: it ends before the question mark")
     return re.sub(r"(/api/v1)?/*$", "", str(parsed))  # the address of the API is taken too
-
-
-def _loopback(host: str) -> bool:
-    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a name and not an address
-        return False
 
 
 def _body(response: httpx2.Response) -> bytes:

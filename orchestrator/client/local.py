@@ -69,12 +69,9 @@ class LocalFolder:
 
     def target(self, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
         """Returns (sprint or None for the latest, story or None for all of it) that an order with this name means."""
-        is_sprint = name is not None and sprint in {None, name} and self._reader.has(name)
-        return (name, None) if is_sprint else (sprint, name)
-
-    def is_at_question(self, sprint: str | None, story: str) -> bool:
-        """Returns whether the last that the story did was to ask: an order would come second to an answer."""
-        return self._commands.is_at_question(sprint, story)
+        if name is None or name == sprint:
+            return sprint, None
+        return (name, None) if sprint is None and self._reader.has(name) else (sprint, name)
 
     def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
         """Returns what became of an order."""

@@ -10,15 +10,15 @@ from posixpath import basename, splitext
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from orchestrator.code import data, markup
+from orchestrator.code import data
 from orchestrator.code import grammar as code_grammar
 from orchestrator.code.grammar import MOST, Node, Problem, below, parse, problem_at
 from orchestrator.code.javascript import tree
 from orchestrator.code.javascript.tree import grammar_of
 from orchestrator.code.python import source
-from orchestrator.code.sql.check import Project, check_sql
-from orchestrator.code.templates import is_generated, open_blocks
+from orchestrator.code.sql.check import Project, check_sql, check_tables
 from orchestrator.core.finding import Finding, Where, major
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.value import Value
 
 # Only at the very begin or end: a fence inside may be text of the file (a docstring, a README in a string).
@@ -41,6 +41,29 @@ _PLUSES = 4
 def slips(text: str, language: str) -> list[Problem]:
     """What stands in the text and is code in no language; [] when there is nothing of the kind."""
     return [problem for problem in (*_fences(text), *_merge(text), *_diff(text), *_line_ends(text, language))][:1]
+
+
+_TEXT_LIKE = frozenset({".md", ".mdx", ".txt", ".rst", ".html", ".htm", ".sql", ".ini", ".cfg", ".conf", ".env"})
+_CALL_TAIL = re.compile(
+    r"(?:^|\n)[ \t]*</?(?:content|parameter|invoke|function_calls?|tool_call|file_text)\b[^>\n]*>\s*"
+    r"(?:</?(?:parameter|invoke|function_calls?|tool_call)\b[^`]{0,400})?\s*\Z"
+)
+_CALL_MARK = re.compile(r"<parameter name=|</parameter>|</invoke>|</function_calls?>|</tool_call>")
+
+
+def _left_over(text: str) -> Iterator[Problem]:
+    """Yields what no text ends with or consists of: line ends that are spelled out, the tail of a model's tool call."""
+    spelled = text.count("\\n")
+    if spelled > 1 and "\n" not in text.strip() and (text.rstrip().endswith("\\n") or "\\n\\n" in text):
+        fix = "Write real line ends: in JSON one backslash before the n."
+        yield problem_at(
+            text, text.index("\\n"), "the file is one line in which line ends are spelled out as `\\n`", fix
+        )
+    tail = _CALL_TAIL.search(text, max(0, len(text) - 600))
+    if tail is not None and _CALL_MARK.search(tail[0]):
+        yield problem_at(
+            text, tail.start() + 1, "the file ends with the tail of a tool call", "Give the file's text alone."
+        )
 
 
 def hint(line: str, language: str) -> str:
@@ -79,7 +102,7 @@ def _diff(text: str) -> Iterator[Problem]:
 def _line_ends(text: str, language: str) -> Iterator[Problem]:
     if language.startswith("JSON") or "\n" in text.strip():
         return
-    markup = language in {"HTML", "XML", "Vue", "Svelte", "Astro"}
+    markup = language in {"HTML", "XML"}
     if len(_BETWEEN_TAGS.findall(text)) < _FEWEST if markup else not _SPELLED_OUT.match(text):
         return
     if not markup and re.match(r"\s*<", text):
@@ -99,17 +122,12 @@ _BY_SUFFIX = {
     **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "HTML"),
     ".css": "CSS",
-    ".scss": "SCSS",
-    ".less": "Less",
     **dict.fromkeys((".yaml", ".yml"), "YAML"),
     ".toml": "TOML",
     **dict.fromkeys(_SHELLS, "Shell"),
     ".go": "Go",
     ".java": "Java",
     ".rs": "Rust",
-    ".vue": "Vue",
-    ".svelte": "Svelte",
-    ".astro": "Astro",
     **dict.fromkeys((".xml", ".svg", ".xsd", ".xsl", ".csproj", ".fxml"), "XML"),
 }
 _BY_NAME = {
@@ -135,7 +153,7 @@ _OTHER_LANGUAGES = """
     Visual Basic .vb | Objective-C .mm | Zig .zig | Nim .nim | Solidity .sol | Zsh .zsh .ksh |
     Fish .fish | PowerShell .ps1 | Batch .bat .cmd | Sass .sass | Stylus .styl | CoffeeScript .coffee |
     HCL .tf .hcl | GraphQL .graphql .gql | Protocol Buffers .proto | Prisma .prisma | Nix .nix |
-    Make .mk |
+    Make .mk | Vue .vue | Svelte .svelte | Astro .astro | SCSS .scss | Less .less |
     a template language .j2 .jinja .jinja2 .njk .twig .liquid .ejs .erb .hbs .handlebars |
     a template language .mustache .pug .haml .jsp .cshtml .razor .heex |
     MDX .mdx
@@ -251,8 +269,21 @@ def oldest_python(specifier: str) -> tuple[int, int] | None:
     return None if oldest in {None, 0} else (3, oldest or 0)
 
 
-_OWN_LOOK = frozenset({"HTML", "Vue", "Svelte", "Astro", "YAML"})
-"""Languages whose readers look at templates themselves."""
+# Jinja and its like, ERB and its like, PHP; `{#` before a word is Svelte, `<?xml` opens XML. Each mark ends before the
+# next one begins, so that a text full of openings costs no more than its length.
+_MARKS = re.compile(
+    r"\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|\{#(?![{\w])(?:(?!\{#|#\}).)*#\}|<%(?:(?!<%|%>).)*%>"
+    r"|<\?(?!xml).*?(\?>|\Z)",
+    re.DOTALL,
+)
+
+
+def is_generated(path: str, text: str) -> bool:
+    """Whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
+    *folders, name = path.lower().split("/")
+    # cookiecutter and its like put marks into the paths as well.
+    among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name
+    return among and _MARKS.search(text) is not None
 
 
 def check_syntax(
@@ -264,14 +295,19 @@ def check_syntax(
     Python the project promises, `project` which database's SQL it speaks; of SQL there may be more findings, and minor
     ones.
     """
+    if splitext(path.lower())[1] in _TEXT_LIKE or basename(path).startswith(".env"):
+        slip = next(_left_over(text), None)
+        if slip is not None:
+            place = Where(file=path, line=slip.line, column=slip.column)
+            return [major(code, slip.message, where=place, fix=slip.fix or "")]
     if path.lower().endswith(".sql"):
         return check_sql(text, path, code=code, project=project)
     language = language_of(path, text)
     if language is None:
         return []
     said = slips(text, language) or _problems(language, path, text, target)
-    if said and language not in _OWN_LOOK and is_generated(path, text):
-        said = slips(text, language) or open_blocks(text)
+    if said and language != "YAML" and is_generated(path, text):
+        said = slips(text, language)
     lines = text.split("\n")
     found = []
     for problem in said:
@@ -280,6 +316,8 @@ def check_syntax(
         place = Where(file=path, line=problem.line, column=problem.column)
         fix = problem.fix if problem.fix else "Write the whole file again, so that it parses."
         found.append(major(code, f"{language} does not parse: {what}", where=place, fix=fix))
+    if not found and language in {"Python", "JavaScript", "TypeScript"} and not is_test_file(path):
+        return check_tables(text, path, code=code)
     return found
 
 
@@ -300,10 +338,8 @@ def _problems(language: str, path: str, text: str, target: Target) -> list[Probl
             return tree.problems(text, grammar_of(path))
         case "Go" | "Java" | "Rust":
             return _grammar_problems(text, language.lower())
-        case "CSS" | "SCSS" | "Less":
-            return markup.css_problems(text, language)
-        case "HTML" | "Vue" | "Svelte" | "Astro":
-            return markup.problems(text, language)
+        case "HTML" | "CSS":  # browsers forgive, and the reviewer reads them
+            return []
         case "Shell":  # bash itself judges it where runs happen: checks/shell_syntax
             return []
         case _:
@@ -377,7 +413,8 @@ _OMISSION = re.compile(
     # Behind dots a noun without a verb: "... other callers may pass None" and "the rest is computed" are sentences.
     rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,2}}\W*$"
     rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} {THING}(?:{_NO_VERB}){{0,3}}\W*$"
-    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} (?:{_SAME}|as (?:before|above|is)|(?:goes )?here)\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?:{_NO_VERB}){{0,4}} (?:{_SAME}|as (?:before|above|is)|goes here)\W*$"
+    rf"|{_DOTS}\s*(?:the )?{_LEFT_OUT}(?: \w+)? here\W*$"
     rf"|^\W*{_DOTS}\s*(?:the )?{_LEFT_OUT}\b[^.…]{{0,80}}(?:\.\.\.|…)\W*$"
     rf"|^\W*(?:keep )?(?:the |all )?{OLD} (?:\w+ )?{THING}"
     rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"

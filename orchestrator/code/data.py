@@ -1,6 +1,6 @@
 """Are JSON, YAML, TOML, XML and INI texts well-formed? By the parsers that other programs read them with.
 
-JSON also with comments and trailing commas, and line by line. And a YAML text as plain data.
+JSON also with comments and trailing commas, and line by line.
 """
 
 import configparser
@@ -8,17 +8,15 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any
 from xml.parsers import expat
 
 import yaml
 
-from orchestrator.code.grammar import MOST, TOO_DEEP, Problem, Token, problem_at, unbalanced
+from orchestrator.code.grammar import MOST, Problem, Token, problem_at, unbalanced
+from orchestrator.code.parsers import TooLarge, parse_json, parse_toml, yaml_events
 
 _TEMPLATE = re.compile(r"(^|[:\-\[,]\s)[ \t]*(\{\{|\{%|<%)|\{%.*%\}|<%.*%>", re.MULTILINE)
 """Where a template puts in what it makes: what the file will be cannot be known here."""
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""A PyYAML that was built without libyaml has only the slow reader."""
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -29,17 +27,21 @@ def check_yaml(text: str) -> list[Problem]:
     A text that does not parse and holds what a template puts in is not judged.
     """
     try:
-        for _ in yaml.parse(_SURROGATES.sub("?", text), Loader=_LOADER):
+        for _ in yaml_events(_SURROGATES.sub("?", text)):
             pass
+    except TooLarge as error:
+        return [_unread(error)]
     except yaml.MarkedYAMLError as error:
         return [] if _TEMPLATE.search(text) else [_marked(error)]
     except (yaml.YAMLError, ValueError) as error:
         at = getattr(error, "position", None)
         reason, fix = str(getattr(error, "reason", error)).splitlines()[0], "Remove the character."
         return [problem_at(text, at, reason, fix) if isinstance(at, int) else Problem(message=reason, fix=fix)]
-    except RecursionError:
-        return [TOO_DEEP]
     return []
+
+
+def _unread(error: TooLarge) -> Problem:
+    return Problem(message=str(error), fix="Write it with less nesting, or divide it.")
 
 
 def _marked(error: object) -> Problem:
@@ -56,15 +58,15 @@ def _marked(error: object) -> Problem:
 def check_toml(text: str) -> list[Problem]:
     """By the standard library's own reader."""
     try:
-        tomllib.loads(text.removeprefix("\ufeff"))
+        parse_toml(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         found = _AT.search(str(error))
         message = _AT.sub("", str(error))
         if found is None or found[1] is None:
             return [problem_at(text, len(text.rstrip()), f"{message}: the file ends here")]
         return [Problem(line=int(found[1]), column=int(found[2]), message=message)]
-    except RecursionError:
-        return [TOO_DEEP]
+    except TooLarge as error:
+        return [_unread(error)]
     except ValueError:  # a number longer than Python makes one of: right, and of no concern here
         return []
     return []
@@ -116,13 +118,13 @@ _COMMENT = re.compile(r"\s*(//|/\*)")
 def check_json(text: str) -> list[Problem]:
     """RFC 8259, as Python reads it, and without NaN and its like."""
     try:
-        json.loads(text, parse_constant=_no_constant, parse_int=_digits)
+        parse_json(text, parse_constant=_no_constant, parse_int=_digits)
     except json.JSONDecodeError as error:
         return _located(text, error)
+    except TooLarge as error:
+        return [_unread(error)]
     except ValueError as error:
         return [Problem(message=str(error), fix="Use null or a number.")]
-    except RecursionError:
-        return [TOO_DEEP]
     return []
 
 
@@ -186,20 +188,3 @@ def _no_constant(name: str) -> object:
 def _digits(digits: str) -> int:
     """Stands in for int(), which refuses numbers of more than 4300 digits that JSON allows."""
     return len(digits)
-
-
-_DEPTH = 40
-_OPENS, _CLOSES = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
-
-
-def load_yaml(text: str) -> object:
-    """The one document of `text`. Raises ValueError for what is no YAML, or is nested too deeply to be built."""
-    try:
-        depth = 0
-        for event in yaml.parse(text, Loader=_LOADER):
-            depth += isinstance(event, _OPENS) - isinstance(event, _CLOSES)
-            if depth > _DEPTH:
-                raise ValueError("it is nested too deeply")
-        return yaml.load(text, Loader=_LOADER)  # the safe loader: plain data only
-    except yaml.YAMLError as error:
-        raise ValueError(f"it is no YAML: {str(error)[:200]}") from error

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python.source import parse_python
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.paths import suffix_of
+from orchestrator.core.value import remembered
 
 MAX_SIGNATURE = 200
 """Characters of one signature: a call with forty parameters is known by its first."""
@@ -34,7 +34,7 @@ class Definition(NamedTuple):
     """On one line, indented like a member where it is one."""
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def outline(text: str, path: str) -> tuple[Definition, ...]:
     """Returns what a file defines, private names too, in its order; nothing of a file that cannot be read."""
     suffix = suffix_of(path)

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.code.manifests.distributions import is_python_builtin, npm_package, python_distribution
+from orchestrator.code.manifests.distributions import (
+    is_node_builtin,
+    is_python_builtin,
+    npm_package,
+    python_distribution,
+)
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.core.breakdown import PackageDependencies
 
@@ -108,7 +113,9 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
 def spoken_packages(text: str) -> tuple[str, ...]:
     """Packages that a text installs or calls a package; lower case, each once."""
     found = [match["name"] for match in _INSTALLED.finditer(text[:_TEXT_CAP])]
-    found += [match["before"] or match["behind"] for match in _SPOKEN.finditer(text[:_TEXT_CAP])]
+    spoken = [match["before"] or match["behind"] for match in _SPOKEN.finditer(text[:_TEXT_CAP])]
+    # "Use the `json` library": every environment has it.
+    found += [name for name in spoken if not (is_python_builtin(name) or is_node_builtin(name))]
     return tuple(dict.fromkeys(name.lower() for name in found))
 
 

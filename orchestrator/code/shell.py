@@ -7,11 +7,10 @@ import configparser
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from posixpath import basename, splitext
 
-from orchestrator.code.data import load_yaml
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 
 _COMPOUND = re.compile(
     r"(?:^|[;&|(])\s*(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|\{|\}|\[\[)(?=[\s;]|$)"
@@ -166,14 +165,14 @@ def _docker(text: str) -> str:
 def _exec_form(line: str) -> str:
     """`["sh", "-c", "x y"]` as a shell would be given it."""
     try:
-        return shlex.join(map(str, json.loads(line)))
+        return shlex.join(map(str, parse_json(line)))
     except (ValueError, TypeError, RecursionError):
         return line
 
 
 def _compose(text: str) -> Iterator[str]:
     try:
-        data = load_yaml(text)
+        data = parse_yaml(text)
     except (ValueError, RecursionError):
         return
     services = data.get("services") if isinstance(data, dict) else None
@@ -227,7 +226,7 @@ def _built_in(name: str, text: str) -> dict[str, str]:
     """Plugins of pytest and `.pth` files that the texts of a build name."""
     if name == "pyproject.toml":
         try:
-            return dict(_built_in_toml(tomllib.loads(text.removeprefix("\ufeff")), ""))
+            return dict(_built_in_toml(parse_toml(text.removeprefix("\ufeff")), ""))
         except (ValueError, RecursionError):
             return {}
     builds = _BUILD_FILE.fullmatch(name) or (name.endswith(".py") and "build_wheel" in text)
@@ -261,7 +260,7 @@ _OF_PACKAGES = frozenset({"preset", "presets", "testEnvironment", "transform"})
 
 def _node_settings(text: str) -> Mapping[str, str]:
     try:
-        held = json.loads(text.removeprefix("\ufeff"))
+        held = parse_json(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return {}
     sections = {one: held.get(one) for one in _NODE_RUNNERS} if isinstance(held, dict) else {}
@@ -277,7 +276,7 @@ def _node_settings(text: str) -> Mapping[str, str]:
 
 
 def _from_toml(text: str) -> Mapping[str, object]:
-    section = dict(tomllib.loads(text.removeprefix("\ufeff")).get("tool", {}).get("pytest", {}))
+    section = dict(parse_toml(text.removeprefix("\ufeff")).get("tool", {}).get("pytest", {}))
     return section | dict(section.pop("ini_options", {}))
 
 

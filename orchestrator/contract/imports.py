@@ -6,13 +6,12 @@ from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from orchestrator.code.check import is_well_formed
+from orchestrator.code.check import is_generated, is_well_formed
 from orchestrator.code.javascript import source
 from orchestrator.code.javascript.tree import SUFFIXES
 from orchestrator.code.manifests import distributions
 from orchestrator.code.python.imports import MODULES, imports_of, is_python
 from orchestrator.code.python.source import Import
-from orchestrator.code.templates import is_generated
 from orchestrator.contract.world import World
 from orchestrator.core.finding import Finding, Where, critical, major, minor, policy
 

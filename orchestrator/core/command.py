@@ -66,7 +66,7 @@ class Settled(Value):
     """What became of an order."""
 
     order: str
-    """Its id; "" when it was applied directly because no process was running."""
+    """Its id; "" when it was applied directly because no process was running, and of an answer."""
     done: bool
     """False: it was refused, and `message` says why."""
     message: str

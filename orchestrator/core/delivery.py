@@ -4,11 +4,9 @@ The words of the review format stand in `system_prompts/shared/review_format.md`
 """
 
 import json
-import tomllib
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from enum import StrEnum
-from posixpath import basename, dirname
+from posixpath import basename
 
 from orchestrator.core.action_plan import Execute
 from orchestrator.core.breakdown import Task
@@ -49,10 +47,6 @@ class Delivery(Value):
 
 # What package managers read when they resolve: manifests, settings of registries, lock files.
 _READ = frozenset({"package.json", "pyproject.toml", "Pipfile", ".npmrc", "pnpm-workspace.yaml", *LOCKS})
-_OF_PACKAGE = (
-    *("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta"),
-    *("overrides", "resolutions", "pnpm", "workspaces"),
-)
 
 
 class LockFiles(Value):
@@ -72,37 +66,6 @@ def is_read(path: str) -> bool:
 def is_lock(path: str) -> bool:
     """Returns whether the file follows manifests."""
     return basename(path) in LOCKS
-
-
-def locks_to_follow(changed: Mapping[str, str], before: Mapping[str, str], paths: Collection[str]) -> tuple[str, ...]:
-    """Those lock files among `paths` whose manifests ask for something else in `changed` than they did `before`."""
-    other = [path for path, text in changed.items() if _asked(path, text) != _asked(path, before.get(path, ""))]
-    return tuple(
-        lock
-        for lock in sorted(path for path in paths if is_lock(path))
-        if any(basename(path) in LOCKS[basename(lock)] and _is_below(path, dirname(lock)) for path in other)
-    )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return not folder or path.startswith(f"{folder}/")
-
-
-def _asked(path: str, text: str) -> object:
-    """Returns a manifest's requirements; the whole text when they cannot be read."""
-    with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
-        if basename(path) == "package.json":
-            told = json.loads(text)
-            return [told.get(key) or {} for key in _OF_PACKAGE]
-        if basename(path) == "pyproject.toml":
-            told = tomllib.loads(text)
-            tools = told.get("tool", {})
-            return [
-                told.get("project"),
-                told.get("dependency-groups"),
-                *(tools.get(key) for key in ("uv", "poetry", "pdm")),
-            ]
-    return text
 
 
 class DiffEntry(Value):

@@ -199,6 +199,10 @@ class ContractViolation(OrchestratorError):
     """Something lies outside the architecture contract."""
 
 
+class ProcessEnded(OrchestratorError):
+    """What was answered, or what a command or a test run left, has ended the process that read it, again and again."""
+
+
 class WorkspaceError(OrchestratorError):
     """git or the file system did not do what was asked; the message names the operation."""
 

@@ -139,6 +139,12 @@ class TurnJournal(Protocol):
     def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
         """Write down that a call ended with an error, synchronously and at once."""
 
+    def begin_reading(self, step: int) -> int:
+        """Notes, at once, that the story begins to work on the result of this step; returns how often it has begun."""
+
+    def end_reading(self, step: int) -> None:
+        """Notes that it has gone on from there, or that its process ends in good order."""
+
     @property
     def is_shared(self) -> bool:
         """Whether machines share a database for it."""

@@ -3,15 +3,22 @@
 import ast
 import html
 import inspect
+import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Value(BaseModel):
@@ -72,9 +79,18 @@ def listed(names: Collection[str], most: int) -> str:
     return ", ".join([*names][:most]) + more
 
 
+def each_once(values: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the different ones of these JSON objects, in order."""
+    return [*{json.dumps(one, sort_keys=True): one for one in reversed([*values])}.values()][::-1]
+
+
+LIKE = 60
+"""Per cent of likeness below which nobody can have meant the other name."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean X?` for the most similar of the known names, "" when none is similar."""
-    found = process.extractOne(name, sorted(known), processor=str.casefold)
+    found = process.extractOne(name, sorted(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=LIKE)
     return f"; did you mean {found[0]}?" if found else ""
 
 
@@ -96,6 +112,43 @@ def cut_at_word(text: str, most: int) -> str:
 def squeezed(text: str) -> str:
     """Returns the text without any blanks: equal ones differ in their layout only."""
     return "".join(text.split())
+
+
+CACHED_CHARS = 32_000_000
+"""Characters of texts that one cache holds: the sources of a few projects."""
+
+
+def remembered(most: int, chars: int = CACHED_CHARS) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Returns a cache for functions of texts: at most `most` results, for texts of at most `chars` characters in all.
+
+    Those used last stay. A text that is longer than a quarter of that is not kept: it would take the place of all.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        held: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
+        lock, room = Lock(), [chars]
+
+        @wraps(function)
+        def cached(*args: P.args, **kwargs: P.kwargs) -> T:
+            key = (*args, *kwargs.items())
+            with lock:
+                if key in held:
+                    held.move_to_end(key)
+                    return held[key][0]
+            result = function(*args, **kwargs)
+            size = sum(len(one) for one in key if isinstance(one, str))
+            if size <= chars // 4:
+                with lock:
+                    if key not in held:
+                        held[key] = (result, size)
+                        room[0] -= size
+                    while room[0] < 0 or len(held) > most:
+                        room[0] += held.popitem(last=False)[1][1]
+            return result
+
+        return cached
+
+    return decorate
 
 
 ENDLESS = 16_000

@@ -191,7 +191,7 @@ def plan_backlog(environment: Environment, settings: Settings, name: str, suffix
     Raises ConfigError for a name or a format we do not take, BacklogError for what cannot be read at all.
     """
     _check(name, suffix)
-    folder = StateFolder.of(environment)
+    folder = StateFolder.of(environment, asked=True)
     with _beside(folder, f"{name}{suffix}", content) as beside:
         read = open_backlog(beside, settings, folder).read()
         made = with_spending(dry_run(read, stories=None, settings=settings), settings, environment)

@@ -29,6 +29,8 @@ class Planner:
         self._watched: dict[Path, Watched] = {}
         self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
         self._finished: dict[str, SprintRecord] = {}
+        self._waiting: dict[Path, tuple[str, ...]] = {}
+        """Backlog → its rows that no sprint had taken at the last look: counted there, not for each who asks."""
         self.broken: dict[str, str] = {}
         """Sprint → why its record cannot be read."""
         self.lease: Lease
@@ -56,6 +58,11 @@ class Planner:
         self._folder.refresh()
         self.known = [record for record in self._read_records() if not record.cleared]
         self.own = [record for record in self.known if self._is_own(record)]
+        self._count()
+
+    def _count(self) -> None:
+        groups = {watched.path: watched.untaken(self.known).values() for watched in self.watched}
+        self._waiting = {path: tuple(story for group in found for story in group) for path, found in groups.items()}
 
     def _is_own(self, record: SprintRecord) -> bool:
         """Returns whether a daemon began it: this one, or any of those that share a database."""
@@ -90,7 +97,7 @@ class Planner:
                 path=str(watched.path),
                 read_at=watched.read_at,
                 stories=len(watched.content.stories) if watched.content is not None else 0,
-                waiting=tuple(story for group in watched.untaken(self.known).values() for story in group),
+                waiting=self._waiting.get(watched.path, ()),
                 refused=watched.refused or why_waiting(str(watched.path)),
                 problems=watched.problems,
             )
@@ -155,7 +162,7 @@ class Planner:
         # What a sprint wrote into its backlog, or took out of it, is read first.
         if not await asyncio.to_thread(lambda: watched.untaken(self.known) and watched.is_current):
             return None
-        groups, content = watched.untaken(self.known), watched.content
+        groups, content = await asyncio.to_thread(watched.untaken, self.known), watched.content
         if content is None:
             return None
         source = await repository.now()
@@ -186,6 +193,7 @@ class Planner:
             await asyncio.to_thread(self._folder.save, record)
         self.known.append(record)
         self.own.append(record)
+        await asyncio.to_thread(self._count)
         return record
 
     def _record(self, options: RunOptions, content: BacklogContent, repo: Path, base: str) -> SprintRecord:

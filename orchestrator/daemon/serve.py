@@ -294,13 +294,14 @@ class Daemon:
 
     async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
         """Watches a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""
-        done = await asyncio.to_thread(submit, self._folder, self.settings, name, suffix, content)
+        folder = StateFolder.of(self.environment, asked=True)
+        done = await asyncio.to_thread(submit, folder, self.settings, name, suffix, content)
         self.wake()
         return done
 
     async def withdraw(self, name: str) -> None:
         """Stops watching a backlog that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
-        await asyncio.to_thread(withdraw, self._folder, name)
+        await asyncio.to_thread(withdraw, StateFolder.of(self.environment, asked=True), name)
         self.wake()
 
     async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
@@ -310,6 +311,8 @@ class Daemon:
         """
         retention = self.settings.retention.model_copy(update=limits)
         wanted = self.settings.model_copy(update={"retention": retention})
+        # Who asks is told at once that the database is away; the work below would wait for it.
+        await asyncio.to_thread(StateFolder.of(self.environment, asked=True).refresh)
         async with self._pruning:
             pruned = await prune(self.environment, wanted, self._fleet.at_work, dry_run=dry_run)
         if not dry_run and (pruned.gone or pruned.over):

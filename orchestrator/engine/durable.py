@@ -231,6 +231,8 @@ class DurableEngine:
             except Exception:
                 await step.store_events()
                 raise
+            finally:
+                step.end_reading()
             await step.store_events()
             return await results.store(result.model_dump(mode="json"))
         finally:

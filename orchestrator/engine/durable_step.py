@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from orchestrator.core.calls.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
-from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
+from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProcessEnded, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.ports import Clock, EventSink, TurnJournal
 from orchestrator.engine.activities import SLOW_S, Announcer, told_end
@@ -22,6 +22,8 @@ from orchestrator.engine.step_results import Results, pack, unpack
 from orchestrator.engine.turns import TurnTaker, final, nobody_told, passing, spent
 
 T = TypeVar("T")
+MOST_STARTS = 2
+"""How often the story may begin to work on one result that ends the process."""
 
 
 @lru_cache(maxsize=64)
@@ -70,6 +72,8 @@ class DurableStep:
         self._switched = set[str]()  # personas that another model than their own answered last
         self._emitted: list[asyncio.Task[bool]] = []
         """Events on their way into the log."""
+        self._reading: int | None = None
+        """The step whose result the story works on."""
 
     @property
     def workflow_id(self) -> str:
@@ -106,6 +110,7 @@ class DurableStep:
 
     async def turn(self, prompt: Prompt) -> Reply:
         """See ports.Step."""
+        self.end_reading()
         persona, task = prompt.key.persona, prompt.key.task
         # Budgets are counted from events: no call is paid for before the ones of the last are there.
         await self.store_events()
@@ -156,6 +161,7 @@ class DurableStep:
 
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See ports.Step."""
+        self.end_reading()
         await self.store_events()
         self._asked += 1
         number = self._asked
@@ -175,7 +181,11 @@ class DurableStep:
         return GateAnswer.model_validate(await self._record("gate:answer", recorded))
 
     async def _record(self, name: str, work: Callable[[int], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Returns the result of `work`, which is given the step's number, or what was recorded of it."""
+        """Returns the result of `work`, which is given the step's number, or what was recorded of it.
+
+        Raises ProcessEnded where the process ended each time while the story worked on this result.
+        """
+        self.end_reading()
         step = DBOS.reserve_step()
         made: list[dict[str, Any]] = []
 
@@ -185,7 +195,26 @@ class DurableStep:
 
         # The engine looks first: of a workflow that was cancelled meanwhile no further step begins.
         recorded = await step.run_async({"name": name}, stored)
-        return made[-1] if made else await self._results.load(recorded)
+        result = made[-1] if made else await self._results.load(recorded)
+        self._begin_reading(name, step.step_id)
+        return result
+
+    def _begin_reading(self, name: str, step: int) -> None:
+        """Marks that the story works on a result, until it takes its next step: what follows holds the loop.
+
+        The mark stays where the process is killed meanwhile, by itself or by another. A result that was begun with
+        often enough takes no process with it any more.
+        """
+        if self._journal.begin_reading(step) > MOST_STARTS:
+            told = f"while the story worked on the result of its step {step} ({name})"
+            raise ProcessEnded(f"the process ended {MOST_STARTS} times {told}")
+        self._reading = step
+
+    def end_reading(self) -> None:
+        """Takes the mark away: the story goes on, or is interrupted in good order."""
+        if self._reading is not None:
+            self._journal.end_reading(self._reading)
+            self._reading = None
 
     async def _wait_for_service(self, step: int, persona: str, what: str) -> None:
         """Told once per turn, in the same way."""

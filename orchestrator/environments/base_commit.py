@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Any, Literal, NamedTuple
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from orchestrator.code.data import load_yaml, without_comments
+from orchestrator.code.data import without_comments
 from orchestrator.code.manifests.manifest import is_lock, read_manifest
 from orchestrator.code.manifests.python import logical_lines
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
@@ -190,20 +190,20 @@ _NONSENSE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 def _named(path: str, name: str, text: str) -> Iterator[str]:
     """Yields the packages of a manifest, a lock file, or a file of constraints."""
     if name == "package.json":
-        yield from package_names(json.loads(text))
+        yield from package_names(parse_json(text))
     elif not is_lock(path):
         yield from read_manifest(path, text).dependencies
     elif name in {"yarn.lock", "pnpm-lock.yaml"}:
         yield from (_OF_YARN if name == "yarn.lock" else _OF_PNPM).findall(text)
     elif name == "bun.lock":
-        held = json.loads(without_comments(text)).get("packages", {})
+        held = parse_json(without_comments(text)).get("packages", {})
         yield from (str(one[0]).rpartition("@")[0] for one in held.values())
     elif name in {"package-lock.json", "npm-shrinkwrap.json"}:
-        yield from _of_npm(json.loads(text))
+        yield from _of_npm(parse_json(text))
     elif name == "pipfile.lock":
-        yield from (package for part, held in json.loads(text).items() if part != "_meta" for package in held)
+        yield from (package for part, held in parse_json(text).items() if part != "_meta" for package in held)
     elif name.endswith((".lock", ".toml", ".yml", ".yaml")):
-        data = load_yaml(text) if name.endswith((".yml", ".yaml")) or name == "pixi.lock" else tomllib.loads(text)
+        data = parse_yaml(text) if name.endswith((".yml", ".yaml")) or name == "pixi.lock" else parse_toml(text)
         lock: Any = data
         yield from (str(one["name"]) for one in lock.get("package", lock.get("packages", ())) if "name" in one)
     else:

@@ -1,6 +1,5 @@
 """Reads the packages of an environment from their metadata, without running their code."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.contract import Installed, InstalledPackages
 from orchestrator.core.errors import ConfigError
 
@@ -99,7 +99,7 @@ def _packages(modules: Path) -> Iterator[tuple[str, Path]]:
 def _package(folder: Path) -> Installed:
     with suppress(OSError, ValueError, AttributeError):  # missing or invalid package.json
         if (folder / "package.json").stat().st_size <= _MOST_BYTES:
-            told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+            told = parse_json((folder / "package.json").read_text(encoding="utf-8"))
             requires, extras = _names(told, ("dependencies",)), _names(told, _OPTIONAL)
             return Installed(requires=requires, extras=extras, version=str(told.get("version", "")))
     return Installed()

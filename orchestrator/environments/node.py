@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult, NewPackages
 from orchestrator.core.value import Value
@@ -169,7 +170,7 @@ def npm_environment(variables: Mapping[str, str], commands: CommandSettings, rul
 
 def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, str]:
     """Returns the files of the project, with these packages added to its manifest."""
-    told = json.loads(wanted.files.get(MANIFEST, "{}"))
+    told = parse_json(wanted.files.get(MANIFEST, "{}"))
     told["dependencies"] = {**(told.get("dependencies") or {}), **packages}
     return {**wanted.files, MANIFEST: json.dumps(told)}
 
@@ -177,7 +178,7 @@ def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, st
 def _scripted(home: Path) -> set[str]:
     """Returns required packages with install scripts, by the lock file; optional packages may be missing."""
     lock = home / "package-lock.json"
-    packages = json.loads(lock.read_text(encoding="utf-8")).get("packages", {}) if lock.exists() else {}
+    packages = parse_json(lock.read_text(encoding="utf-8")).get("packages", {}) if lock.exists() else {}
     return {
         str(one.get("name") or place.rpartition(f"{MODULES}/")[2])
         for place, one in packages.items()

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
@@ -179,7 +180,7 @@ class NodeLayers:
         """Returns whether the version is too new, by the registry's dates; False when the registry gives none."""
         told = await self._run(["npm", "view", package.name, "time", "--json"], scratch, env)
         with suppress(ValueError, TypeError, AttributeError):  # no answer, or not the expected JSON
-            times = json.loads(told.output[told.output.index("{") : told.output.rindex("}") + 1])
+            times = parse_json(told.output[told.output.index("{") : told.output.rindex("}") + 1])
             born = datetime.datetime.fromisoformat(times[package.version])
             return datetime.datetime.now(datetime.UTC) - born < datetime.timedelta(days=YOUNGEST_DAYS)
         return False
@@ -210,7 +211,7 @@ def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
     lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
     for place in _packages(folder, MODULES):
         with suppress(ValueError, AttributeError):  # an invalid manifest has no scripts
-            told = json.loads(read_text(folder, f"{place}/{MANIFEST}") or "")
+            told = parse_json(read_text(folder, f"{place}/{MANIFEST}") or "")
             held = told.get("scripts") or {}
             native = told.get("gypfile", True) and (folder / place / "binding.gyp").is_file()
             if not native and not any(held.get(one) for one in _SCRIPTS):
@@ -223,7 +224,7 @@ def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
 
 def _npm_aliases(folder: Path) -> dict[str, str]:
     with suppress(ValueError, AttributeError):  # only npm writes this file
-        packages = json.loads(read_text(folder, f"{MODULES}/.package-lock.json") or "").get("packages", {})
+        packages = parse_json(read_text(folder, f"{MODULES}/.package-lock.json") or "").get("packages", {})
         return {place: str(one["name"]) for place, one in packages.items() if "name" in one}
     return {}
 
@@ -275,7 +276,7 @@ def _take_cache_back(folder: Path, scratch: Path) -> None:
 
 def _allow(scratch: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> None:
     """Writes the manager's own allowlist of install scripts into the manifest."""
-    manifest, names = json.loads(wanted.files[MANIFEST]), sorted({one.name for one in run})
+    manifest, names = parse_json(wanted.files[MANIFEST]), sorted({one.name for one in run})
     own = {key: held for key, held in (manifest.get("pnpm") or {}).items() if "uilt" not in key}
     manifest["allowScripts"] = dict.fromkeys(names, True)
     manifest["pnpm"] = {**own, "onlyBuiltDependencies": names}
@@ -292,7 +293,7 @@ def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
 def _kept_builds(folder: Path, scratch: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
     """Returns where each package's build is kept, by its folder in the layer; {} when the lock lacks a checksum."""
     with suppress(OSError, ValueError, KeyError):  # only npm writes this file, and not every entry has a checksum
-        locked = json.loads((scratch / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
+        locked = parse_json((scratch / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
         kept = {}
         for one in group:
             inner = {place: held["integrity"] for place, held in locked.items() if place.startswith(f"{one.place}/")}
@@ -349,7 +350,7 @@ def node_headers() -> Path | None:
 
 def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
     """Returns npm's warning that the project needs another node; pnpm and yarn warn only about packages."""
-    name = json.loads(wanted.files[MANIFEST]).get("name")
+    name = parse_json(wanted.files[MANIFEST]).get("name")
     start = r"EBADENGINE\s+"
     whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"
     said = rf"{whose}[^{{]*{start}required: \{{([^}}]*)\}}"
@@ -415,7 +416,7 @@ def _remove(folders: list[Path]) -> None:
 
 def _link_all(root: Path, layer: Path) -> list[Path]:
     layer = layer.resolve()
-    members = json.loads((layer / "members.json").read_text(encoding="utf-8"))
+    members = parse_json((layer / "members.json").read_text(encoding="utf-8"))
     made = []
     for folder in ("", *members):
         place = root / folder / MODULES

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator.code.data import load_yaml
+from orchestrator.code.parsers import parse_json, parse_yaml
 from orchestrator.core.value import Value
 from orchestrator.files.safe_files import read_text, root_files
 
@@ -139,7 +139,7 @@ def _manifest(text: str | None) -> dict[str, Any]:
     if text is None:
         raise ValueError("it cannot be read")
     try:
-        value = json.loads(text.removeprefix("\ufeff"))
+        value = parse_json(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it cannot be parsed ({str(error)[:200]})") from error
     if not isinstance(value, dict):
@@ -152,7 +152,7 @@ def _manifest(text: str | None) -> dict[str, Any]:
 
 def _workspace(text: str | None) -> dict[str, Any]:
     try:
-        found = load_yaml(text or "")
+        found = parse_yaml(text or "")
     except ValueError:  # pnpm reports the error; without the file there are no members and no versions
         found = None
     return {str(key): held for key, held in found.items()} if isinstance(found, dict) else {}

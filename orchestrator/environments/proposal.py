@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.code.data import without_comments
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.value import Value
 from orchestrator.environments.python_manifests import is_tool
 from orchestrator.environments.python_test_setups import (
@@ -146,7 +147,7 @@ def _read(path: str, text: str) -> list[Said]:
 
 
 def _devcontainer(text: str) -> Iterator[Said]:
-    data = json.loads(without_comments(text))
+    data = parse_json(without_comments(text))
     for table in ("containerEnv", "remoteEnv"):
         yield from variables_in(data.get(table))
     for key in _DEVCONTAINER_COMMANDS:

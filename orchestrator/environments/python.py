@@ -5,7 +5,6 @@ import functools
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_toml
 from orchestrator.core.errors import ConfigError, says_full
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import NO_ROOM, Access, NewPackages
@@ -343,6 +343,6 @@ def _workspace(root: Path, base: str) -> Iterator[str]:
 
 def _pyproject(folder: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_text(folder, "pyproject.toml") or "")
+        return parse_toml(read_text(folder, "pyproject.toml") or "")
     except ValueError:  # the requirements' reader reports the error
         return {}

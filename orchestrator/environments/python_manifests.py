@@ -6,9 +6,7 @@ Also classifies names of groups, extras, files and packages by their purpose (pu
 """
 
 import configparser
-import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,6 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests.python import logical_lines
+from orchestrator.code.parsers import parse_json, parse_toml
 
 _TESTS = frozenset({"test", "tests", "testing", "pytest", "unittest"})
 _DEVELOPMENT = frozenset({"dev", "devel", "develop", "development"})
@@ -151,7 +150,7 @@ class Declared:
 
 def read_pyproject(text: str) -> Declared:
     """Reads the standard's tables and those of poetry, pdm and uv. Raises ValueError, TypeError, AttributeError."""
-    data = tomllib.loads(text)
+    data = parse_toml(text)
     project: dict[str, Any] = data.get("project", {})
     tool = data.get("tool", {})
     poetry = tool.get("poetry", {})
@@ -312,7 +311,7 @@ def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
     """Returns `name==version` lines, with markers for a package with several versions; () without a readable lock."""
     name, text = next(((name, text) for name in LOCKS if (text := read(name)) is not None), ("", ""))
     try:
-        entries = list(_pipenv(json.loads(text)) if name == "Pipfile.lock" else _packages(tomllib.loads(text)))
+        entries = list(_pipenv(parse_json(text)) if name == "Pipfile.lock" else _packages(parse_toml(text)))
     except (ValueError, TypeError, AttributeError, LookupError):  # an invalid lock fixes no versions
         return ()
     found: dict[str, dict[str, list[str]]] = {}

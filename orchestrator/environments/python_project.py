@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import tomllib
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.core.event import activity
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
@@ -99,7 +99,7 @@ def build_system(root: Path) -> BuildSystem | None:
     names = root_files(root)
     text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
     try:
-        data = tomllib.loads(text or "")
+        data = parse_toml(text or "")
         table, project = data.get("build-system"), data.get("project", {})
         if table is not None:
             backend = table.get("build-backend", "setuptools.build_meta:__legacy__")
@@ -243,7 +243,7 @@ def _write(path: Path, text: str) -> None:
 def _answer(scratch: Path) -> object:
     """Returns a wheel's name, or a list of further requirements; None for none. A build may leave anything here."""
     with suppress(ValueError, RecursionError):  # a build may leave anything here
-        return json.loads(read_text(scratch, "answer.json") or "")
+        return parse_json(read_text(scratch, "answer.json") or "")
     return None
 
 

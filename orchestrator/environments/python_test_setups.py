@@ -10,14 +10,12 @@ import itertools
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import yaml
-
 from orchestrator.code.manifests.python import logical_lines
+from orchestrator.code.parsers import parse_toml, parse_yaml
 from orchestrator.environments.python_manifests import Purpose, for_tests, is_tool, package_of, purpose
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
@@ -46,7 +44,6 @@ ERRORS = (
     RecursionError,
     SyntaxError,
     configparser.Error,
-    yaml.YAMLError,
 )
 
 
@@ -183,7 +180,7 @@ def _hatch(data: Mapping[str, Any]) -> Iterator[Said]:
 
 
 def _pyproject(text: str) -> Iterator[Said]:
-    tool = tomllib.loads(text).get("tool", {})
+    tool = parse_toml(text).get("tool", {})
     yield from (("group", one) for one in _texts(tool.get("uv", {}).get("default-groups")))  # what `uv sync` installs
     yield from _tox_toml(tool.get("tox", {}))
     yield from _hatch(tool.get("hatch", {}))
@@ -234,7 +231,7 @@ def _before_nox_tests(session: ast.FunctionDef) -> Iterator[Said]:
 
 def _workflow(text: str) -> Iterator[Said]:
     """Reads the jobs that run tests; of the first one also the variables, and the commands before the tests."""
-    data, first = yaml.safe_load(text), True
+    data, first = parse_yaml(text), True
     for job in data.get("jobs", {}).values():
         steps = job.get("steps", ())
         scripts = [script if isinstance(script := step.get("run"), str) else "" for step in steps]
@@ -333,9 +330,9 @@ def _texts(value: Any) -> list[str]:
 _READERS: Mapping[str, Callable[[str], Iterator[Said]]] = {
     "tox.ini": _tox_ini,
     "setup.cfg": _tox_ini,
-    "tox.toml": lambda text: _tox_toml(tomllib.loads(text)),
+    "tox.toml": lambda text: _tox_toml(parse_toml(text)),
     "pyproject.toml": _pyproject,
-    "hatch.toml": lambda text: _hatch(tomllib.loads(text)),
+    "hatch.toml": lambda text: _hatch(parse_toml(text)),
     "noxfile.py": _noxfile,
 }
 """Readers by file name."""

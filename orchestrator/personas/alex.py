@@ -11,7 +11,7 @@ from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.json.shape import join
 from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import apply_plan, read_plan_delivery
-from orchestrator.checks.action_plan_files import PlanWorld
+from orchestrator.checks.action_plan_files import PlanWorld, with_line_ends
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.paths import copied_delivery, example_paths
 from orchestrator.checks.whole_files import check_parts, fits, own_actions, own_files
@@ -200,6 +200,7 @@ class _Build:
         left_out: Sequence[Finding] = ()
         if plan is None:
             delivery, said = read_delivery(value, *self._ids)
+            delivery = with_line_ends(delivery, self._shown.as_they_are(kept))
         else:
             plan, left_out = own_actions(plan, task, self._brief.files, self._examples) if natural else (plan, ())
             world = self._shown.world(kept)

@@ -30,6 +30,7 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
+from orchestrator.providers.proxies import own_client
 from orchestrator.providers.structured import answer_schema
 from orchestrator.settings import RequestSettings
 
@@ -142,10 +143,12 @@ class AnthropicProvider(ModelProvider):
     takes_open_schemas = False
 
     def _open(self, access: ModelAccess) -> None:
+        timeout = anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s))
         self._client = self._connect(
             access,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
-            timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
+            timeout=timeout,
+            **own_client(access.base_url, timeout),
         )
         self._create = self._client.messages.with_streaming_response.create
 

@@ -27,6 +27,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.value import repeated_end
 from orchestrator.providers.limits import Call, Limiter
+from orchestrator.providers.proxies import proxy_before
 from orchestrator.providers.refusals import Refusal, one_line, refused, retry_after, unexpected
 from orchestrator.providers.structured import Structured
 from orchestrator.settings import PriceSettings, RequestSettings, WireStructured
@@ -197,6 +198,10 @@ class ModelProvider(ABC):
     ) -> None:
         self._access, self._price, self._on_paid = access, price, on_paid
         self._limiter = limiter or Limiter()
+        proxy = proxy_before(access.base_url) if access.base_url else ""
+        self._proxy = f" through the proxy {proxy}" if proxy else ""
+        # In place of a service with TLS no proxy can answer.
+        self._through = "" if access.base_url.startswith("https:") else self._proxy
         self._refused: set[str] = set()
         # What the wire has no field for is told with the first reply, what the service refuses with the next one.
         said = access.request.model_dump(exclude_none=True, exclude={"extra"})
@@ -244,16 +249,48 @@ class ModelProvider(ABC):
         """
         while True:
             schema, parts = self._structured.name(prompt), self._parts(prompt)
-            response = await self._exchange(prompt, came, call)
-            if response.status_code >= 300:
-                told = self._without_key(response.text)
-                if self._structured.refuses(schema, response.status_code, told):
-                    continue
-            refused = {name for name, fields in parts.items() if _refuses(name, fields, response)}
+            try:
+                response = await self._exchange(prompt, came, call)
+            except StreamError as error:
+                if (refusal := error.refusal()).status == 403:
+                    await self._expect_refusal(prompt, replace(refusal, text=self._without_key(refusal.text)))
+                raise
+            if response.status_code < 300:
+                return response
+            refusal = self._refusal(response)
+            if self._structured.refuses(schema, refusal):
+                continue
+            refused = {name for name, fields in parts.items() if _refuses(name, fields, refusal)}
             if not refused:
+                if refusal.status == 403:
+                    await self._expect_refusal(prompt, refusal)
                 return response
             self._untold += sorted(refused - self._refused)
             self._refused |= refused
+
+    async def _expect_refusal(self, prompt: Prompt, refusal: Refusal) -> None:
+        """Raises the error of a prompt that was refused alone, as by a firewall: where a request that says nothing is
+        taken. One that cannot be answered now is an error as elsewhere."""
+        empty = Prompt(key=prompt.key, segments=(Segment(name="role", text="."),))
+        async with self._ask(empty) as response:
+            if response.status_code in {401, 402, 403}:
+                return
+            if response.status_code >= 300:
+                await response.aread()
+                if isinstance(
+                    error := refused(self._refusal(response), self.name, self._through), TransientProviderError
+                ):
+                    raise error
+        raise PermanentProviderError(
+            f"{self.name} refuses this prompt ({refusal.status}) and takes others: {refusal.told}",
+            kind="bad_request",
+            provider_name=self.name,
+            original_message=refusal.text,
+        )
+
+    def _refusal(self, response: "httpx2.Response") -> Refusal:
+        text = self._without_key(response.text)
+        return Refusal(status=response.status_code, headers=response.headers, text=text)
 
     async def _exchange(self, prompt: Prompt, came: Streamed, call: Call) -> "httpx2.Response":
         async with self._ask(prompt) as response:
@@ -296,7 +333,7 @@ class ModelProvider(ABC):
 
     def _ended(self, prompt: Prompt, came: Streamed, error: Exception, started: float) -> ProviderError:
         """Returns the error of an answer that did not come, or not to its end."""
-        kind, told = "timeout", f"{self.name}: no answer within {self._access.timeout_s:g} s"
+        kind, told = "timeout", f"{self.name}{self._proxy}: no answer within {self._access.timeout_s:g} s"
         if isinstance(error, StreamError):
             refusal = error.refusal()
             failure = refused(replace(refusal, text=self._without_key(refusal.text)), self.name)
@@ -305,7 +342,7 @@ class ModelProvider(ABC):
             kind, told = failure.kind, failure.message
         elif isinstance(error, NoConnection):
             kind = "timeout" if error.timed_out else "connection"
-            told = f"{self.name}: {one_line(str(error))}"
+            told = f"{self.name}{self._proxy}: {one_line(str(error))}"
             if _BAD_CERTIFICATE in str(error):
                 # Concerns every story as a wrong key does, and does not pass.
                 return PermanentProviderError(
@@ -404,9 +441,7 @@ class ModelProvider(ABC):
 
     def _said(self, response: "httpx2.Response") -> Said:
         if response.status_code >= 300:
-            text = self._without_key(response.text)
-            refusal = Refusal(status=response.status_code, headers=response.headers, text=text)
-            raise refused(refusal, self.name)
+            raise refused(self._refusal(response), self.name, self._through)
         try:
             return self._read(json.loads(response.text))
         except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
@@ -425,16 +460,33 @@ class ModelProvider(ABC):
         return cost_of(price, said.usage, said.cache_written)
 
 
-def _refuses(name: str, fields: Mapping[str, Any], response: "httpx2.Response") -> bool:
-    """Returns whether a setting, or a field of it, is what is not taken: models that reason take no temperature."""
-    if response.status_code not in {400, 422}:
+_UNSUPPORTED = re.compile(
+    r"unsupported|deprecated|no longer|extra (?:inputs|fields)"
+    r"|n[o'’]t (?:be )?(?:support|permit|allow|accept|take|recogni[sz]|available|used|set|specified)"
+    r"|only (?:be |allowed|supported|available|permitted)|cannot (?:both )?be (?:used|set|specified|combined|enabled)"
+    r"|(?:unknown|unexpected|unrecogni[sz]ed)(?: \w+){0,2} (?:argument|parameter|field|name|key|property|option)",
+    re.IGNORECASE,
+)
+"""In words that a service has for what it does not take at all."""
+
+
+def _refuses(name: str, fields: Mapping[str, Any], refusal: Refusal) -> bool:
+    """Returns whether a setting, or a field of it, is what is not taken: models that reason take no temperature.
+
+    It is, where a refusal names it as the field that is wrong, or says of it that it is not supported.
+    """
+    if refusal.status not in {400, 422}:
         return False
-    told = Refusal(status=response.status_code, headers={}, text=response.text).details.get("param")
     below = [f"{field}.{inner}" for field, value in fields.items() if isinstance(value, dict) for inner in value]
     # A field may be shared: `output_config.format` says nothing of `output_config.effort`.
     named = [re.escape(one) for one in (name, *below)] + [rf"{re.escape(field)}(?!\.\w)" for field in fields]
-    words = re.compile(rf"(?<!\w)(?:{'|'.join(named)})(?!\w)")
-    return words.search(told if isinstance(told, str) and told else response.text) is not None
+    word = rf"(?<![\w./-])(?:{'|'.join(named)})(?![\w/-])"
+    if refusal.param:
+        return re.match(word, refusal.param) is not None
+    return any(
+        re.match(rf"{word}[\w.]*: ", one) or (_UNSUPPORTED.search(one) and re.search(word, one))
+        for one in refusal.complaints
+    )
 
 
 def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:

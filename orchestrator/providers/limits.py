@@ -15,9 +15,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from orchestrator.core.errors import PermanentProviderError, ServiceAway, StreamBroken, TransientProviderError
+from orchestrator.providers.refusals import seconds_to
 
 KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
 """What services count; a call is one request and so many tokens."""
@@ -269,7 +270,7 @@ def _number(text: str | None) -> float | None:
 
 
 def seconds_until(text: str, now: datetime | None = None) -> float | None:
-    """Returns the seconds that a header's time of reset is away: an RFC 3339 time, or a duration as `6m0s` or `20ms`.
+    """Returns the seconds that a header's time of reset is away: a date, or a duration as `6m0s` or `20ms`.
 
     None for anything else.
     """
@@ -278,10 +279,5 @@ def seconds_until(text: str, now: datetime | None = None) -> float | None:
     if (found := _DURATION.fullmatch(text)) is not None and any(found.groups()):
         hours, minutes, seconds, thousandths = (float(one or 0) for one in found.groups())
         return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
-    try:
-        until = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if until.tzinfo is None:
-        return None
-    return max(0.0, (until - (now or datetime.now(UTC))).total_seconds())
+    until = seconds_to(text, now)
+    return None if until is None else max(0.0, until)

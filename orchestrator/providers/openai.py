@@ -31,6 +31,7 @@ from orchestrator.providers.base import (
     split,
     spoken,
 )
+from orchestrator.providers.proxies import own_client
 from orchestrator.providers.structured import answer_schema, is_closed, trimmed
 from orchestrator.settings import RequestSettings
 
@@ -146,11 +147,13 @@ class OpenAIProvider(ModelProvider):
     name = "openai"
 
     def _open(self, access: ModelAccess) -> None:
+        timeout = openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s))
         self._client = self._connect(
             access,
             api_key=access.api_key,
             max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
-            timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
+            timeout=timeout,
+            **own_client(access.base_url, timeout),
         )
         host = f".{urlsplit(str(self._client.base_url)).hostname or ''}"
         self._limit_name = "max_completion_tokens" if host.endswith(OWN_HOSTS) else "max_tokens"

@@ -13,6 +13,7 @@ from orchestrator.core.errors import ConfigError, PermanentProviderError, Provid
 from orchestrator.core.ports import Clock, Provider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.limits import Limiter
+from orchestrator.providers.proxies import proxy_before
 from orchestrator.providers.scripted import CallLog, Script, ScriptedProvider, load_script
 from orchestrator.providers.seats import Seat, Seats, all_seats, persona_seat
 from orchestrator.settings import Environment, PriceSettings, Settings, WireStructured
@@ -350,7 +351,8 @@ def _real(seat: Seat, access: ModelAccess, settings: Settings, log: CallLog | No
 
     module, _, name = VENDORS[seat.provider].provider.partition(":")
     try:
-        AsyncClient()  # fails as the SDK's own client would, which prints a traceback when it is not made whole
+        if not access.base_url or proxy_before(access.base_url):
+            AsyncClient()  # fails as the SDK's own client would, which prints a traceback when it is not made whole
         kind: type[ModelProvider] = getattr(import_module(module), name)
         on_paid = log.write if log is not None else None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.core.calls.exchange import Prompt, StopReason
 from orchestrator.core.calls.wire import WIRE_SCHEMAS
-from orchestrator.providers.refusals import one_line
+from orchestrator.providers.refusals import Refusal, one_line
 from orchestrator.settings import WireStructured
 
 
@@ -112,11 +112,12 @@ class Structured:
             self._refused[name] = "it has parts without a fixed shape, and the service takes no such schema"
         return name
 
-    def refuses(self, name: str | None, status: int, text: str) -> bool:
+    def refuses(self, name: str | None, refusal: Refusal) -> bool:
         """Returns whether the schema that was sent is what a service does not take: it is left out from now on."""
-        if name is None or status not in _REFUSED or not _REFUSAL.search(text):
+        said = (refusal.param, *refusal.complaints)
+        if name is None or refusal.status not in _REFUSED or not any(map(_REFUSAL.search, said)):
             return False
-        self._refused[name] = one_line(text)
+        self._refused[name] = one_line(refusal.text)
         return True
 
     def untold(self, prompt: Prompt, text: str, stop: StopReason) -> str:

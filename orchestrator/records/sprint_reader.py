@@ -150,7 +150,7 @@ class Reader:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._folder = StateFolder.of(environment)
+        self._folder = StateFolder.of(environment, asked=True)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
         """Returns the named sprint, or the latest (that has `story`). Raises ConfigError naming the nearest."""
@@ -308,7 +308,7 @@ class FollowedSprint:
     """
 
     def __init__(self, environment: Environment, record: SprintRecord) -> None:
-        self._environment, self._folder = environment, StateFolder.of(environment)
+        self._environment, self._folder = environment, StateFolder.of(environment, asked=True)
         self._stamp: object = None
         self._begin(record)
 

@@ -9,6 +9,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.history import STARTED, StoryHistory, conflict_of, expect_kept
 from orchestrator.core.sprint import SprintRecord, StoryStatus
+from orchestrator.core.value import each_once
 from orchestrator.records.sprint_reader import SprintView, find_history
 from orchestrator.sprint.gate_answers import Question, questions, settled
 
@@ -205,7 +206,7 @@ def _refused(history: StoryHistory) -> list[dict[str, Any]]:
     sent_back = [one for event in history.select({"answer_sent_back"}) for one in event.data["findings"]]
     final = [one.model_dump(mode="json") for one in history.outcome.findings] if history.outcome else []
     found = [one for one in (*sent_back, *final) if one["code"].startswith(("contract.", UNSAFE_PATH))]
-    return [one for number, one in enumerate(found) if one not in found[:number]]
+    return each_once(found)
 
 
 def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:

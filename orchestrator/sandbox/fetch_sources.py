@@ -8,7 +8,6 @@ npm's settings of this machine: its user's `.npmrc`, as variables, and what they
 
 import base64
 import html
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,8 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.value import Value
+from orchestrator.files.hosts import is_spared
 
 REGISTRY = "https://registry.npmjs.org/"
 _TAKEN = re.compile(r"(@[^:/\s]+:)?registry|//\S+:(_authToken|_auth|username|_password)|(https-|no)?proxy|cafile")
@@ -172,11 +173,7 @@ class Sources(Value):
 
     def upstream(self, scheme: str, place: Place) -> Upstream | None:
         """Returns the machine's proxy for this place, if it has one for it."""
-        names = [name.strip().lower().lstrip("*.") for name in self.no_proxy.split(",")]
-        spared = "*" in self.no_proxy.split(",") or any(
-            name in {place.host, str(place)} or place.host.endswith(f".{name}") for name in names if name
-        )
-        return None if spared else self.upstreams.get(scheme)
+        return None if is_spared(self.no_proxy, place.host, place.port) else self.upstreams.get(scheme)
 
 
 def _leads_out(path: str) -> bool:
@@ -203,7 +200,7 @@ def archives_in(page: bytes, address: str) -> Iterator[tuple[Place, str]]:
 
 def _links(text: str) -> Iterator[str]:
     try:
-        held = json.loads(text)
+        held = parse_json(text)
     except (ValueError, RecursionError):
         yield from _HREF.findall(text)
         return

@@ -16,7 +16,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from orchestrator.board.templates import render
-from orchestrator.core.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
+from orchestrator.core.errors import BacklogError, EventLogAway, OrchestratorError, SprintLocked, UnknownName
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact, redacted
 from orchestrator.core.value import Value, escape_json
@@ -111,7 +111,10 @@ async def _tell(
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return await _tell(request, error.status, error.error, error.findings)
+    # Whatever a route makes of other errors: this one passes, and the same request is right.
+    away = isinstance(error.__cause__, EventLogAway)
+    status = HTTPStatus.SERVICE_UNAVAILABLE if away else error.status
+    return await _tell(request, status, error.error, error.findings)
 
 
 async def _ours(request: Request, error: Exception) -> Response:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PlanExtraction, parse_plan, plan_in
 from orchestrator.answers.task_plan import read_task_plan
+from orchestrator.answers.whole_files import Wanted, is_whole_files, read_whole_files
 from orchestrator.checks.action_plan import (
     Applied,
     apply_plan,
@@ -26,6 +27,7 @@ from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.checks.paths import Around, copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
+from orchestrator.checks.whole_files import suite_of_files
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.packages import dependencies_of
 from orchestrator.code.python.tests import test_functions
@@ -108,10 +110,21 @@ class Judged(NamedTuple):
         return self.status in {Status.OK, Status.REPAIRED} and not blocking(self.findings)
 
 
+WHOLE_KINDS = frozenset({"delivery", "suite"})
+"""Kinds of answers that may come as whole files, each behind a line with its path."""
+
+
+def read_whole(text: str, paths: Sequence[str] = ()) -> Extraction | None:
+    """Returns the whole files in a text that is no other answer; only a block with a path is one: no task is known."""
+    return read_whole_files(text, Wanted(tuple(paths), lambda path, text: False))
+
+
 def judge(kind: str, text: str, around: Surroundings) -> Judged:
     """Returns the findings of a run's checks on an answer of this kind (a key of KINDS). Never raises."""
     contract, check = KINDS[kind]
     extraction = extract(text, contract)
+    if extraction.value is None and kind in WHOLE_KINDS:
+        extraction = read_whole(text, around.task_files or ()) or extraction
     problems = extraction.problems
     if extraction.value is None:
         return Judged(extraction.status, problems, kind == PLAN_KIND)
@@ -252,7 +265,10 @@ def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
 
 def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     plan = plan_in(value)
-    as_json, wrong = suite_value(plan) if plan is not None else (value, ())
+    if is_whole_files(value):
+        as_json, wrong = suite_of_files(value, (), ())
+    else:
+        as_json, wrong = suite_value(plan) if plan is not None else (value, ())
     suite, said = read_suite(as_json, story) if as_json is not None else (None, [])
     yield from (*wrong, *said)
     if suite is not None:

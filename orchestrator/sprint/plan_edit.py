@@ -19,7 +19,7 @@ from orchestrator.code.grammar import Problem, shown
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult, Task
 from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.sprint import BroughtPlan
-from orchestrator.core.value import printable
+from orchestrator.core.value import LIKE, printable
 from orchestrator.story.gate import cannot_be_carried_out
 from orchestrator.story.planning import judge_given, read_by_rules
 
@@ -297,7 +297,7 @@ def _unknown_fields(value: dict[str, Any], story: str) -> Iterator[Finding]:
     for place, fields, known in places:
         for name in fields:
             if name not in known:
-                nearest = process.extractOne(name, sorted(known))
+                nearest = process.extractOne(name, sorted(known), score_cutoff=LIKE)
                 meant = f"Write `{nearest[0]}`, or leave it out." if nearest else "Leave it out."
                 message = f"`{shown(name)}` is no field of a {'task' if place else 'plan'}"
                 where = Where(story=story, field=f"{place}{shown(name)}")

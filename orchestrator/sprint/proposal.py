@@ -4,12 +4,12 @@ import csv
 import io
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.core.contract import Surface
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.value import Value
@@ -144,7 +144,7 @@ def _cell(parts: Sequence[str]) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except (ValueError, RecursionError):  # an invalid manifest proposes nothing
         return {}
     return value if isinstance(value, dict) else {}
@@ -152,8 +152,8 @@ def _json(text: str) -> dict[str, Any]:
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):  # an invalid manifest proposes nothing
+        return parse_toml(text)
+    except ValueError:  # an invalid manifest proposes nothing
         return {}
 
 

@@ -8,6 +8,7 @@ the entry goes there next, so that another machine finds it."""
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -42,6 +43,7 @@ class JournalEntry(Value):
 
 
 _PROMPT = "{step}.prompt.md"
+_READING = "{step}.reading"
 Share = Callable[[Sequence[Path]], None]
 """Takes files of the journal to a database that machines share."""
 
@@ -117,6 +119,28 @@ class WorkflowJournal:
         os.rename(temporary, path)
         self._entries[(entry.step, entry.turn)] = entry
         self._unshared.append(path)
+
+    def begin_reading(self, step: int) -> int:
+        """Notes that the result of this step is read from now on; returns how often that was begun and never ended.
+
+        One byte a time. Where nothing can be written, nothing is counted.
+        """
+        try:
+            descriptor = os.open(
+                self._folder / _READING.format(step=step), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+            )
+            try:
+                os.write(descriptor, b".")
+                return os.fstat(descriptor).st_size
+            finally:
+                os.close(descriptor)
+        except OSError:  # a full disk
+            return 0
+
+    def end_reading(self, step: int) -> None:
+        """Notes that the story has gone on."""
+        with suppress(OSError):
+            os.unlink(self._folder / _READING.format(step=step))
 
     @property
     def is_shared(self) -> bool:

@@ -150,11 +150,15 @@ class SharedState:
             connection.execute(row.on_conflict_do_update(index_elements=[FILES.c.path], set_=changed))
 
     def _refresh(self) -> None:
+        # The folder is let go between two tries: others, who wait for no database, must get their answer.
+        self._patiently(self._refresh_now)
+
+    def _refresh_now(self) -> None:
         with self._folder_to_ourselves():
             mark = self._mark()
             assert mark is not None
             newer = sa.select(FILES).where(FILES.c.seq > mark.seq, ~FILES.c.path.startswith(REPLIES))
-            rows = self._rows(newer.order_by(FILES.c.seq))
+            rows = self._try(lambda connection: connection.execute(newer.order_by(FILES.c.seq)).all())
             for row in rows:
                 _lay(self._home / row.path, row.content)
             if rows:
@@ -205,11 +209,17 @@ class SharedState:
 
     def _do(self, work: Callable[[sa.Connection], T]) -> T:
         """Returns what `work` returns in a transaction; a database that is away is waited for."""
+        return self._patiently(lambda: self._try(work))
+
+    def _try(self, work: Callable[[sa.Connection], T]) -> T:
+        with usable(), self._engine.begin() as connection:
+            return work(connection)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
         until = time.monotonic() + self.patience_s
         while True:
             try:
-                with usable(), self._engine.begin() as connection:
-                    return work(connection)
+                return attempt()
             except EventLogAway:
                 if time.monotonic() >= until or self._ending.wait(_PAUSE_S):
                     raise
@@ -238,8 +248,11 @@ class SharedState:
 
 
 @lru_cache(maxsize=8)
-def find_shared_state(url: str, home: Path) -> SharedState | None:
-    """Returns the shared state of a folder: one per process, with its connections; None where `url` is no Postgres."""
+def find_shared_state(url: str, home: Path, *, asked: bool = False) -> SharedState | None:
+    """Returns the shared state of a folder: one per process, with its connections; None where `url` is no Postgres.
+
+    Another one is `asked` by people: it waits for no database, whatever the process that works on sprints does.
+    """
     if not is_postgres(url):
         return None
     made = SharedState(url, home)

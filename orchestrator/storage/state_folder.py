@@ -44,14 +44,17 @@ class StateFolder:
         self.home, self.shared, self._mask_secret = home, shared, mask_secret
 
     @classmethod
-    def of(cls, environment: Environment) -> "StateFolder":
-        """Returns the folder of this process's environment, shared where DATABASE_URL names a Postgres."""
+    def of(cls, environment: Environment, *, asked: bool = False) -> "StateFolder":
+        """Returns the folder of this process's environment, shared where DATABASE_URL names a Postgres.
+
+        `asked` for what answers people: they are told at once that it is away.
+        """
         shared = None
         if environment.database_url is not None:
             # Imported here: SQLAlchemy takes longer than what most commands do.
             from orchestrator.storage.shared_state import find_shared_state
 
-            shared = find_shared_state(environment.database_url, environment.home)
+            shared = find_shared_state(environment.database_url, environment.home, asked=asked)
         return cls(environment.home, shared, environment.variables.get("ORCHESTRATOR_MASK_KEY"))
 
     def holder_elsewhere(self, sprint: str) -> str:

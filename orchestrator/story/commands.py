@@ -3,18 +3,22 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from posixpath import basename, dirname
 from typing import NamedTuple
 
 from orchestrator.checks.environment import command_cause
 from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.code.shell import failed_step, packages_ready, script
 from orchestrator.core.action_plan import Execute
 from orchestrator.core.breakdown import Task
 from orchestrator.core.command import Loop, Verdict
-from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_read, locks_to_follow
+from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_lock, is_read
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import LOCKS
 from orchestrator.core.suite import CommandResult
 from orchestrator.core.value import listed
 from orchestrator.story.context import Stage
@@ -225,3 +229,40 @@ def lock_left(told: str, task: str) -> Finding:
     """Returns the finding on an outdated lock file; `told` names it and the reason."""
     message = f"out of step with its manifest: {told}"
     return minor("delivery.lock_left", message, where=Where(task=task), fix="Make it with its own tool, and commit it.")
+
+
+_OF_PACKAGE = (
+    *("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta"),
+    *("overrides", "resolutions", "pnpm", "workspaces"),
+)
+
+
+def locks_to_follow(changed: Mapping[str, str], before: Mapping[str, str], paths: Collection[str]) -> tuple[str, ...]:
+    """Those lock files among `paths` whose manifests ask for something else in `changed` than they did `before`."""
+    other = [path for path, text in changed.items() if _asked(path, text) != _asked(path, before.get(path, ""))]
+    return tuple(
+        lock
+        for lock in sorted(path for path in paths if is_lock(path))
+        if any(basename(path) in LOCKS[basename(lock)] and _is_below(path, dirname(lock)) for path in other)
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path.startswith(f"{folder}/")
+
+
+def _asked(path: str, text: str) -> object:
+    """Returns a manifest's requirements; the whole text when they cannot be read."""
+    with suppress(ValueError, AttributeError):  # an invalid manifest is compared as text
+        if basename(path) == "package.json":
+            told = parse_json(text)
+            return [told.get(key) or {} for key in _OF_PACKAGE]
+        if basename(path) == "pyproject.toml":
+            told = parse_toml(text)
+            tools = told.get("tool", {})
+            return [
+                told.get("project"),
+                told.get("dependency-groups"),
+                *(tools.get(key) for key in ("uv", "poetry", "pdm")),
+            ]
+    return text

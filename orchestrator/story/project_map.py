@@ -10,6 +10,7 @@ from posixpath import dirname, join, normpath
 from orchestrator.code.outline import PROSE, Definition, is_code, is_facts, outline
 from orchestrator.core.contract import FileExports
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
+from orchestrator.core.value import remembered
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, fence, language_of
 
 MAP_TOKENS = 950
@@ -90,7 +91,7 @@ _PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
 _SCRIPT_FROM = re.compile(r"(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*[\"']([^\"'\n]+)[\"']")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _imported(text: str, path: str) -> frozenset[str]:
     """Returns names by which a file may mean others of the project."""
     if not path.endswith(".py"):
@@ -120,7 +121,7 @@ _DEFINING = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _defined(text: str, path: str) -> frozenset[str]:
     """Returns the names that a file defines, private ones and methods too."""
     if is_code(path):
@@ -128,7 +129,7 @@ def _defined(text: str, path: str) -> frozenset[str]:
     return frozenset(one.signature for one in outline(text, path)) if is_facts(path) else frozenset()
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _defined_words(text: str, path: str) -> frozenset[str]:
     return words_of(" ".join(_defined(text, path)).replace("_", " "))
 
@@ -237,7 +238,7 @@ def _weights(found: Sequence[Definition], about: str) -> list[int]:
     return [_weight(one, one.name in words or (not one.name.isidentifier() and one.name in about)) for one in found]
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _named_in(about: str) -> frozenset[str]:
     """Returns the words of a text whole; each file of a project is weighed by the same text."""
     return frozenset(re.findall(r"\w+", about))

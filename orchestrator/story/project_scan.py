@@ -1,9 +1,7 @@
 """Selects files to read, and extracts the project's Surface and coding habits from them."""
 
 import asyncio
-import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,6 +16,7 @@ from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.outline import is_page
 from orchestrator.code.packages import dependencies_of
+from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.code.python import source as python_source
 from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
@@ -25,11 +24,12 @@ from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
+from orchestrator.core.value import remembered
 from orchestrator.prompts.context import render_story
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.project_map import imports_of, path_words, project_map, words_of
 
-_remembered = lru_cache(maxsize=2048)
+_remembered = remembered(2048)
 """Stories of a sprint read the same files again and again: the sources of a few projects. Results are shared."""
 
 PYTHON = frozenset({".py"})
@@ -414,8 +414,8 @@ def runtimes_of(texts: Mapping[str, str]) -> dict[str, str]:
 
 def _python_runtime(text: str) -> list[str]:
     try:
-        found: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):  # an invalid manifest states no runtime
+        found: Any = parse_toml(text)
+    except ValueError:  # an invalid manifest states no runtime
         return []
     wanted = _at(found, "project", "requires-python") or _at(found, "tool", "poetry", "dependencies", "python")
     return [f"requires-python {_short(wanted)}"] if isinstance(wanted, str) and wanted.strip() else []
@@ -429,7 +429,7 @@ def _at(value: Any, *keys: str) -> Any:
 
 def _node_runtime(text: str) -> list[str]:
     try:
-        package = json.loads(text)
+        package = parse_json(text)
     except (ValueError, RecursionError):  # an invalid manifest states no runtime
         return []
     if not isinstance(package, dict):

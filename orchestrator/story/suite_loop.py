@@ -475,13 +475,12 @@ def fails_alike(red: TestReport, base: TestReport) -> bool:
 
 def _messages(red: TestReport) -> list[str]:
     """Returns the messages of failed tests."""
-    return [case.message for case in red.cases if case.id in red.failing_ids]
+    return [case.message for case in red.failing]
 
 
 def _files_of(red: TestReport) -> set[str]:
     """Returns the files of failed tests."""
-    ids = red.failing_ids
-    return {case.file for case in red.cases if case.file and case.id in ids}
+    return {case.file for case in red.failing if case.file}
 
 
 def same_failure(seen: Signature, times: int) -> Finding:

@@ -49,7 +49,7 @@ def counted_again(report: TestReport, second: TestReport, among: Collection[str]
     passed = passed if among is None else passed.intersection(among)
     if second.problem is not None or not passed & report.failing_ids:
         return report
-    flaky = tuple(case.id for case in report.failing if case.id in passed)
+    flaky = {case.id: None for case in report.failing if case.id in passed}
     cases = tuple(
         case.model_copy(update={"result": CaseResult.PASSED, "message": ""}) if case.id in flaky else case
         for case in report.cases
@@ -137,11 +137,11 @@ def of_story(suite: TestSuite, report: TestReport, base: TestReport | None = Non
     """
     ran = (case.name for case in (base.cases if base is not None else ()) if case.file == suite.test_file)
     older = {*suite.older_names, *ran} - {*suite.expected_names}
-    held = [case for case in report.cases if case.name in older and case.file in {"", suite.test_file}]
+    held = {case.id: case.name for case in report.cases if case.name in older and case.file in {"", suite.test_file}}
     if not held:
         return report
-    failing = tuple(dict.fromkeys(case.name for case in held if case.id in report.failing_ids))
-    cases = tuple(case for case in report.cases if case not in held)
+    failing = tuple(dict.fromkeys(held[case.id] for case in report.failing if case.id in held))
+    cases = tuple(case for case in report.cases if case.id not in held)
     settled = report.model_copy(update={"cases": cases, "older_failing": failing})
     if settled.green and not report.green:
         return settled.model_copy(update={"not_proved": "tests that its file held before fail"})

@@ -7,13 +7,13 @@ own, so the file is chosen here.
 import configparser
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from orchestrator.code.parsers import parse_toml
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import ReportedCase
 from orchestrator.files.safe_files import read_text, root_files
@@ -57,7 +57,7 @@ def _listed(name: str, text: str, key: str) -> tuple[str, ...]:
 
 
 def _from_toml(name: str, text: str, key: str) -> list[str] | str:
-    data = tomllib.loads(text)
+    data = parse_toml(text)
     table = data.get("tool", {}) if name == "pyproject.toml" else data
     section = table.get("pytest", {})
     found: list[str] | str = {**section, **section.get("ini_options", {})}.get(key, [])

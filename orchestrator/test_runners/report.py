@@ -4,6 +4,7 @@ Reports are JUnit XML, as test runners write it. The text is hostile: no documen
 """
 
 from collections.abc import Collection, Sequence
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from xml.parsers import expat
@@ -34,6 +35,8 @@ class Selection(NamedTuple):
 
 MAX_BYTES = 64 * 1024 * 1024  # hostile tests may write any report
 _MAX_CASES, _MAX_DEPTH = 100_000, 50
+_MAX_SAID = 4_000_000
+"""Characters of the messages of all cases; cases behind them keep their results alone."""
 _RESULTS = {"failure": CaseResult.FAILED, "error": CaseResult.ERROR, "skipped": CaseResult.SKIPPED}
 _INTERNAL = ("pytest", "internal")
 """pytest's report of an internal error, such as an exit at import: no test and no file."""
@@ -183,8 +186,11 @@ def judged(
     if result.limit is not None:
         problem = _LIMITS.get(result.limit, RunProblem.NO_REPORT)
         return reported(result, problem, cases or (), f"ended by the limit on {result.limit}")
+    if cases is not None and len(cases) > _MAX_CASES:
+        cases, trouble = None, f"the report has more than {_MAX_CASES} cases"
     if cases is None:
         return reported(result, RunProblem.NO_REPORT, trouble=trouble)
+    cases = _shortened(cases)
     if runner == PYTEST and result.exit_code == _INTERNAL_ERROR:
         tests = tuple(case for case in cases if case.id != "::".join(_INTERNAL))
         return reported(result, RunProblem.INTERNAL_ERROR, tests, "pytest ended by an INTERNALERROR")
@@ -197,6 +203,13 @@ def judged(
     if missing:
         return reported(result, RunProblem.MISSING_NAMES, cases, f"not run: {', '.join(missing)}", missing)
     return reported(result, None, cases)
+
+
+def _shortened(cases: tuple[ReportedCase, ...]) -> tuple[ReportedCase, ...]:
+    """Returns the cases without the messages that are too much for everything that looks at them."""
+    ends = accumulate(len(case.message) for case in cases)
+    kept = sum(end <= _MAX_SAID for end in ends)
+    return (*cases[:kept], *(case.model_copy(update={"message": ""}) for case in cases[kept:]))
 
 
 def merged(titles: Sequence[str], reports: Sequence[TestReport], expected: Sequence[str]) -> TestReport:

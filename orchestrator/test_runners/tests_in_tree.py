@@ -4,7 +4,6 @@ Test runners that a JavaScript project brings itself: which one it uses and how 
 looking at manifests; blocks).
 """
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.core.suite import CaseResult, ReportedCase
 from orchestrator.files.safe_files import read_text, root_files, walk_files
 from orchestrator.test_runners.ava import read_tap
@@ -90,7 +90,7 @@ def tool_in(root: Path, folder: str) -> Tool | None:
         return None
     where = f"{folder}/{_MANIFEST}" if folder else _MANIFEST
     with suppress(ValueError, AttributeError):  # an invalid manifest names no script
-        manifest = json.loads(read_text(root, where) or "")
+        manifest = parse_json(read_text(root, where) or "")
         scripts = manifest.get("scripts") or {}
         for name in sorted(scripts, key=lambda one: (one != "test", len(one))):
             if name.startswith("test") and isinstance(scripts[name], str):
@@ -190,7 +190,7 @@ def read_results(report: Path, root: Path, tap_of: Sequence[str] | None = None) 
     if tap_of is not None:
         return read_tap(text, tap_of, root)
     try:
-        results = json.loads(text)["testResults"]
+        results = parse_json(text)["testResults"]
         cases = [case for result in results for case in _cases(result, root)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"the report cannot be read: {error!r}"[:300]) from error

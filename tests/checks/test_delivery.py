@@ -97,8 +97,6 @@ def test_syntax_is_checked() -> None:
         ("a.py", "def f():\n    # TODO: add a cache\n    return g()\n", None),
         ("a.js", "<div>{/* you can add other components here */}</div>;\n", None),
         ("a.js", "// [previous code]\nf();\n", "major"),
-        ("a.vue", "f();\n[previous code]\n", "major"),
-        ("a.vue", "f();\n...existing code...\n", "major"),
         ("a.jsx", "const a = <p>\n  {/* ... existing markup ... */}\n</p>;\n", "major"),
         ("a.html", "<!-- rest of the page -->\n", "major"),
         ("a.css", "/* ... other styles ... */\n", "major"),
@@ -120,7 +118,6 @@ def test_syntax_is_checked() -> None:
         ("a.py", "x = 1  # Same as above.\n", None),
         ("a.py", "# the rest of the logic is just re-creating the type\nx = 1\n", None),
         ("a.ts", "/**\n * - `[...rest]` → `{ name: 'rest' }`\n */\nf();\n", None),  # qwik
-        ("a.svelte", "<li class=\"{a ? 'b *:first:c' : ''} {rest.class}\" {...rest}>\n</li>\n", None),  # skeleton
         ("a.ts", "// ...rest\nf();\n", "major"),
         ("a.ts", "f();\n// [...existing code...]\n", "major"),
         ("a.py", "x = 1\n# ignore ... other was no timedelta that fits\n", None),  # isodate

@@ -118,10 +118,13 @@ def test_what_a_newer_daemon_says_of_an_order_is_told_as_far_as_it_is_known(wait
 def test_a_story_that_was_answered_and_has_not_gone_on_is_given_up_by_no_order(waiting: Waiting) -> None:
     waiting.ask("US-1")
     assert waiting.cli("approve", "US-1").exit_code == 0
+    done = waiting.cli("cancel", "US-1")
+    assert done.exit_code == 2
+    assert "US-1 waits for no answer" in done.stderr
     refusal = Said(status=409, body={"error": "US-1 waits for no answer: question 1 of US-1 was answered already"})
-    with fake_daemon(told_by(waiting, answer=refusal)) as daemon:
-        done = waiting.cli("cancel", "US-1", "--url", daemon.url)
-    assert (done.exit_code, done.stderr) == (2, f"error: {refusal.body['error']}\n")
+    with fake_daemon(told_by(waiting, orders=refusal)) as daemon:  # who decides it
+        there = waiting.cli("cancel", "US-1", "--url", daemon.url)
+    assert (there.exit_code, there.stderr) == (2, f"error: {refusal.body['error']}\n")
     assert GATE_ANSWERED in waiting.cli("show", "US-1", "--json").stdout
 
 

@@ -61,18 +61,6 @@ EVERYWHERE: tuple[Callable[[str, str], tuple[str, int | None]], ...] = (
 """What models leave in files of any language: text and name → the broken text, and the line where it is broken."""
 
 BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
-    "css/app.css": (("inherits", "...\n  inherits", 35), ("  }\n}\n\n@", "}\n\n@", 20)),
-    "css/print.css": (("menu */", "menu", 1), ("  );", "  ;", None)),
-    "css/style.css": (
-        ("); }\n}\n", "); }\n}\n}\n", 48),
-        ("auto;", "auto", 13),
-        ("display:", "display", 24),
-        ("body {\n", "body\n", None),
-        ('"Inter"', "“Inter”", 14),
-        ("}\n\n.g", "\n.g", 18),
-        ("* 2)", "* 2", 28),
-        ('201C"', "201C", 31),
-    ),
     "go/handler.go": (
         ("limit,", "limit", 34),
         ("http.StatusInternalServerError", "", 60),
@@ -88,21 +76,6 @@ BREAKS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ("type", "/* numbers\ntype", 12),
         (")\n}\n", ")\n\n", 37),
     ),
-    "html/card.html": (("code></pre", "pre></code", 13), ("Card</h2>", "Card", 2)),
-    "html/index.html": (
-        ('settings">{"late": 3}</script>', "settings", None),
-        ('": 3', '": 3,', 42),
-        ("  }\n  ", "", 45),
-        ('"top"', "“top”", 15),
-        ("<table", "</div>\n    <table", 34),
-        (" } }", " }", 10),
-        ("page -->", "page", 14),
-        ("/form>\n    <table", "table", 24),
-        ("/main>\n  <script", "script", 23),
-        ('parcels"', "parcels", 25),
-        ("  </script>\n", "", None),
-    ),
-    "html/list.html": (("{% block t", "{% endif %}{% block t", 4), ("% endfor %}\n    {", "", 10)),
     "java/ParcelController.java": (
         ("IT))", "IT)", None),
         ("et();", "et()", 36),

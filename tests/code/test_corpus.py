@@ -11,15 +11,12 @@ from tests.code.corpus_files import EVERYWHERE, FOLDER, SOUND, broken, entities,
 
 # bash judges shell files: tests/checks/test_shell_syntax.
 LANGUAGES = sorted({path.parent.name for path in SOUND} - {"shell"})
-HTML = re.compile(r"\s*</(?!(li|p|tr|td|option|dt|dd|body|html|head)>)\w+>\s*")
 BRACKETS = re.compile(r"\s*[)\]}]+[;,]?\s*")
 MUTATED = [path for path in SOUND if path.parent.name not in {"python", "yaml", "shell"}]
 SOUND_AS_WELL = {
-    prose_before: {"card.html", "list.html", "compose.yaml", "stack.yaml", "workflow.yml", "orders.js"},
-    prose_after: {"card.html", "list.html"},
-    entities: {"list.html"},
+    prose_before: {"compose.yaml", "stack.yaml", "workflow.yml", "orders.js"},
 }
-"""Files that a change leaves sound (markup without `<html>`, one YAML text more), or broken elsewhere."""
+"""Files that a change leaves sound (one YAML text more), or broken elsewhere."""
 
 
 def test_sound_files_pass() -> None:
@@ -49,16 +46,13 @@ def test_what_models_leave_is_found_in_every_language(change: Callable[[str, str
 
 def closers(path: Path) -> Iterator[int]:
     """The lines that do nothing but close something."""
-    pattern = HTML if path.parent.name == "html" else BRACKETS
-    return (number for number, line in enumerate(text_of(path).split("\n")) if pattern.fullmatch(line))
+    return (number for number, line in enumerate(text_of(path).split("\n")) if BRACKETS.fullmatch(line))
 
 
 def mutants(path: Path) -> Iterator[str]:
     """The file without each line that closes, cut before it, and with it twice: nothing of it is balanced."""
     lines = text_of(path).split("\n")
     for number in closers(path):
-        if path.name == "list.html":
-            continue  # a template's elements are not judged
         yield "\n".join([*lines[:number], *lines[number + 1 :]])
         yield "\n".join(lines[:number]) + "\n"
         yield "\n".join([*lines[: number + 1], *lines[number:]])
@@ -82,7 +76,7 @@ def openers(path: Path) -> dict[int, int]:
 def test_the_line_that_was_left_open_is_named() -> None:
     told = right = 0
     for path in MUTATED:
-        if path.name == "list.html" or path.suffix == ".toml":
+        if path.suffix == ".toml":
             continue
         lines = text_of(path).split("\n")
         for number, opener in openers(path).items():

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from orchestrator.core.delivery import locks_to_follow
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
+from orchestrator.story.commands import locks_to_follow
 from tests.package_index import Server, node_package, registry
 from tests.sandboxes import CONFINED, PATH, sandbox
 from tests.support import needs_node

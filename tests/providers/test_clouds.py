@@ -156,7 +156,7 @@ def test_a_proxy_or_certificates_that_cannot_be_used_are_told_first(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigError, match=r"the provider anthropic cannot be set up: .*; look at HTTPS_PROXY"):
-        opened(tmp_path, "anthropic", "http://127.0.0.1:1", {"ANTHROPIC_API_KEY": "key"})
+        opened(tmp_path, "anthropic", "https://model.example", {"ANTHROPIC_API_KEY": "key"})
 
 
 @pytest.mark.parametrize(

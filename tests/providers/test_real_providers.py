@@ -268,8 +268,6 @@ REFUSED: list[tuple[int, dict[str, Any], str, str]] = [
     (400, {}, "bad_request", "provider.bad_request"),
     (401, {}, "auth", "provider.auth"),
     (402, {}, "auth", "provider.quota"),
-    (403, {}, "auth", "provider.auth"),
-    (403, {"code": "model_not_found"}, "model", "provider.model"),
     (404, {}, "model", "provider.model"),
     (413, {}, "bad_request", "provider.bad_request"),
     (422, {}, "bad_request", "provider.bad_request"),

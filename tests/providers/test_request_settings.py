@@ -150,7 +150,7 @@ async def test_a_refusal_that_names_nothing_of_ours_ends_the_call() -> None:
 
 
 async def test_calls_that_are_refused_at_the_same_time_are_both_made_again() -> None:
-    refusal = Answer(status=400, body={"error": {"message": "no temperature, please"}}, wait_s=0.2)
+    refusal = Answer(status=400, body={"error": {"message": "temperature is not supported"}}, wait_s=0.2)
     answers = [refusal, refusal, Answer(body=completion())]
     with model_server(*answers) as server:
         access = ModelAccess(

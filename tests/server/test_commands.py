@@ -35,6 +35,8 @@ ENDED: tuple[tuple[str, ...], ...] = (
     ("approve", "US-2"),
     ("reset", "US-9"),
     ("reset", "US-1", "--sprint", "S9"),
+    ("pause", "S9", "--sprint", "S9"),
+    ("pause", "S1", "--sprint", "S1"),
     ("reset", "US-1", "--json"),
     ("reset", "S1"),
     ("logs",),

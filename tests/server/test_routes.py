@@ -218,6 +218,16 @@ async def test_the_first_answer_counts(asking: Stand) -> None:
         assert (other.json()["choice"], other.json()["by"]) == ("replan", "somebody over HTTP")
 
 
+async def test_to_cancel_a_story_that_asks_is_the_answer(asking: Stand) -> None:
+    async with running(asking) as daemon:
+        order = {"verb": "cancel", "comment": "no longer wanted", "by": "Ann"}
+        first, again = [await daemon.client.post(f"{STORY}/orders", json=order) for _ in range(2)]
+        assert (first.status_code, first.json()["done"], first.json()["stories"]) == (200, True, ["US-1"])
+        assert again.status_code == 409
+        told = (await get(daemon, STORY))["history"][-1]
+        assert told["event"] == "gate_answered"
+
+
 async def test_an_edited_plan_is_checked_before_it_is_an_answer(asking: Stand) -> None:
     async with running(asking) as daemon:
 

@@ -5,7 +5,6 @@ Imports are statements and calls with a literal, also in pages and single-file c
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from posixpath import splitext
 
 from orchestrator.code.grammar import Node, node_text
@@ -21,6 +20,7 @@ from orchestrator.code.javascript.tree import (
 )
 from orchestrator.code.python.source import Import
 from orchestrator.core.contract import Endpoint
+from orchestrator.core.value import remembered
 
 _LOADS = frozenset({"require", "import", "require.resolve", "jest.mock", "vi.mock"})
 _TYPES = re.compile(r"""///\s*<reference\s+types\s*=\s*["'](?P<types>[^"']+)""")
@@ -151,7 +151,7 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
     return tuple(names)
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def imports(text: str, path: str = "") -> tuple[Import, ...]:
     """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line. Never
     raises.

@@ -148,9 +148,8 @@ _TEMPLATE = re.compile(
 """Behind a tag a backslash need begin no escape that there is; strings are taken whole for the quotes in them."""
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
 """What no engine runs in a script; Flow's files say that a tool takes it out."""
-_ELEMENTS = """
-(jsx_element open_tag: (jsx_opening_element) @open close_tag: (jsx_closing_element) @close)
-"""
+# A pattern with both tags would be kept open for every element around: quadratic in the depth.
+_ELEMENTS = "(jsx_element) @element"
 
 
 def problems(text: str, grammar: str) -> list[Problem]:
@@ -211,8 +210,10 @@ def _crossed_tags(tree: Node, grammar: str, text: str) -> list[Problem]:
 
     lines = code_grammar.Lines(text)
     found = []
-    for _, captured in QueryCursor(_query(grammar)).matches(tree):
-        opened, closed = captured["open"][0], captured["close"][0]
+    for element in QueryCursor(_query(grammar)).captures(tree).get("element", []):
+        opened, closed = element.child_by_field_name("open_tag"), element.child_by_field_name("close_tag")
+        if opened is None or closed is None:
+            continue
         name, other = (shown(node_text(node.child_by_field_name("name"))) for node in (opened, closed))
         if name != other:
             line, column = lines.point(opened)

@@ -3,16 +3,15 @@
 It stands on this floor because the checks and the contract both read manifests."""
 
 import configparser
-import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname
 
-from orchestrator.code.data import load_yaml, without_comments
+from orchestrator.code.data import without_comments
 from orchestrator.code.manifests import python
 from orchestrator.code.manifests.declared import USUAL, Found, host_of, leaves
 from orchestrator.code.manifests.npm import read_package_json
+from orchestrator.code.parsers import parse_json, parse_toml, parse_yaml
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
@@ -111,9 +110,9 @@ def read_lock(path: str, text: str) -> frozenset[str]:
     if _LINES.match(name):
         return frozenset(_hosts(re.sub(r"(?m)^\s*#.*$|\s#.*$", "", text)))
     if name in _JSON:
-        data: object = json.loads(without_comments(text))
+        data: object = parse_json(without_comments(text))
     else:
-        data = tomllib.loads(text) if _TOML.match(name) else load_yaml(text)
+        data = parse_toml(text) if _TOML.match(name) else parse_yaml(text)
     return frozenset(_sources(data))
 
 

@@ -3,14 +3,14 @@
 pnpm-workspace.yaml and import maps are read beside it. Lock files are read by `locks`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 
-from orchestrator.code.data import load_yaml, without_comments
+from orchestrator.code.data import without_comments
 from orchestrator.code.manifests.declared import Found, leaves, table
+from orchestrator.code.parsers import parse_json, parse_yaml
 
 GROUPS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _LOCAL = re.compile(r"^(?P<how>file:|link:|workspace:|portal:|(?=\.{1,2}/))(?P<path>.*)$")
@@ -100,7 +100,7 @@ _MANAGER = re.compile(r"^(npm|pnpm|yarn|bun)@[\w.+-]+$")
 
 def read_package_json(text: str, folder: str = "") -> Found:
     """What package.json declares; `folder` is the one it stands in. Raises ValueError for what is no such file."""
-    data = json.loads(text)
+    data = parse_json(text)
     if not isinstance(data, dict):
         raise ValueError("it is no object")
     found = Found()
@@ -157,7 +157,7 @@ def local_modules(path: str, text: str) -> frozenset[str]:
     """
     if is_import_map(path):
         try:
-            keys = json.loads(without_comments(text)).get("imports", {})
+            keys = parse_json(without_comments(text)).get("imports", {})
             return frozenset(f"{key}*" if key.endswith("/") else key for key in keys if key.strip("*/"))
         except (ValueError, AttributeError, TypeError, RecursionError):
             return frozenset()
@@ -172,7 +172,7 @@ def aliases(path: str, text: str) -> Aliases:
     if not _CONFIG.match(basename(path).lower()):
         return Aliases({}, frozenset())
     try:
-        options = json.loads(without_comments(text)).get("compilerOptions", {})
+        options = parse_json(without_comments(text)).get("compilerOptions", {})
         base = options.get("baseUrl")
         start = join(dirname(path), base or ".")
         own = {name: _inside(start, targets) for name, targets in options.get("paths", {}).items()}
@@ -225,7 +225,7 @@ def read_npm_config(path: str, text: str) -> Found:
     Raises ValueError for a text that is no such file.
     """
     found = Found()
-    data = json.loads(without_comments(text)) if is_import_map(path) else load_yaml(text)
+    data = parse_json(without_comments(text)) if is_import_map(path) else parse_yaml(text)
     if data is None:
         return found
     if not isinstance(data, Mapping):

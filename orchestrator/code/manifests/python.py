@@ -7,13 +7,12 @@ pixi's environments, and the block of metadata in a script's comments (PEP 723).
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.code.data import load_yaml
 from orchestrator.code.manifests.declared import Found, is_address, is_usual, leaves, table
+from orchestrator.code.parsers import parse_toml, parse_yaml
 from orchestrator.code.python.source import parse_python
 
 BUILD_BACKENDS = frozenset(
@@ -26,7 +25,7 @@ _INDEX_KEYS = ("index-url", "extra-index-url", "find-links", "index", "source", 
 
 def read_toml(name: str, text: str, folder: str) -> Found:
     """Returns what pyproject.toml, for whichever tool, Pipfile or pixi.toml declares. Raises ValueError."""
-    data = tomllib.loads(text)
+    data = parse_toml(text)
     found = Found()
     if name == "pixi.toml":
         _tool("pixi", data, folder, found)
@@ -214,7 +213,7 @@ def read_environment(text: str, folder: str) -> Found:
     """What a conda environment declares. Raises ValueError when it cannot be read."""
     if len(text) > _MAX_YAML:
         raise ValueError("it is too long")
-    data = load_yaml(text)
+    data = parse_yaml(text)
     found = Found()
     if not isinstance(data, Mapping):
         return found

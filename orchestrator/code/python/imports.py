@@ -4,14 +4,14 @@ Statements count, and calls that name the module they import. Cython is the comp
 """
 
 import ast
-import json
 import re
 import shlex
 from collections.abc import Iterator
-from functools import lru_cache
 from posixpath import splitext
 
+from orchestrator.code.parsers import parse_json
 from orchestrator.code.python.source import Import, blocks, children, dotted, parse_python, walk
+from orchestrator.core.value import remembered
 
 _IMPORTERS = frozenset({"__import__", "import_module", "importorskip"})
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -19,7 +19,7 @@ _SHARED = frozenset({"google", "google.cloud", "azure"})
 """Packages that hold nothing themselves: what is imported from them are packages of many distributions."""
 
 
-@lru_cache(maxsize=512)  # a delivery's files are judged again with the whole story, many stories later
+@remembered(512)  # a delivery's files are judged again with the whole story, many stories later
 def imports(text: str) -> tuple[Import, ...] | None:
     """Returns every import anywhere in the text; None when it does not parse.
 
@@ -137,7 +137,7 @@ def _literal_commands(text: str) -> Iterator[str]:
 def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
     """Returns a notebook's program and the command lines of its magics; None when it is no notebook."""
     try:
-        data = json.loads(text.removeprefix("\ufeff"))
+        data = parse_json(text.removeprefix("\ufeff"))
         language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
         cells = ["".join(cell["source"]) for cell in data["cells"] if cell["cell_type"] == "code"]
     except (ValueError, AttributeError, TypeError, LookupError, RecursionError):  # not a notebook

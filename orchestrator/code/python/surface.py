@@ -6,10 +6,10 @@ HTTP endpoints of Flask and its kin, FastAPI and Django; tables of SQLAlchemy, S
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from orchestrator.code.python.source import dotted, family, parse_python, walk
 from orchestrator.core.contract import Endpoint, Table
+from orchestrator.core.value import remembered
 
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _ROUTES = frozenset({"route", "api_route"})
@@ -25,7 +25,7 @@ _HINT = re.compile(
 _Call = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-@lru_cache(maxsize=8)  # a changed file is asked for its routes and for what it mounts, as it was and as it is
+@remembered(8)  # a changed file is asked for its routes and for what it mounts, as it was and as it is
 def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     """In order of the text; () when it does not parse. `path` is the file's own, for the record."""
     if not _HINT.search(text):

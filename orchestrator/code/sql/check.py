@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from orchestrator.code.sql.tokens import (
@@ -225,6 +225,8 @@ class Problem(NamedTuple):
     """Whether it stays wrong although SQLite takes it: it does not mean what was meant."""
     cut: bool = False
     """Whether only the end is missing: wrong in a dialect that is not known, too."""
+    anywhere: bool = False
+    """Whether no dialect takes it, known or not."""
 
 
 def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Project | None = None) -> list[Finding]:
@@ -240,6 +242,28 @@ def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Pr
         place = Where(file=path, line=line, column=problem.at.start - starts[line - 1] + 1)
         make = major if problem.major else minor
         found.append(make(code, f"SQL: {problem.message}", where=place, fix=problem.fix))
+    return found
+
+
+_TABLE_STRING = re.compile(
+    r"""(?P<prefix>\b[rRbBuUfF]{1,2})?(?P<quote>\"{3}|\'{3}|["'`])\s*"""
+    r"""(?P<sql>CREATE\s+(?:\w+\s+){0,2}TABLE\b(?:(?!(?P=quote))[^\\]){1,8000})(?P=quote)""",
+    re.IGNORECASE,
+)
+"""A string of Python or JavaScript that creates a table, without escapes in it."""
+
+
+def check_tables(text: str, path: str, *, code: str = "content.syntax") -> list[Finding]:
+    """Returns what the rules say of CREATE TABLE in a program's strings; what something is put into is not judged."""
+    found: list[Finding] = []
+    for string in islice(_TABLE_STRING.finditer(text), MAX_FINDINGS):
+        sql, quote = string["sql"], string["quote"]
+        if "f" in (string["prefix"] or "").lower() or "${" in sql or ("\n" in sql and quote in {'"', "'"}):
+            continue
+        for statement in statements(sql, escapes=False):
+            for problem in () if statement.has_holes else _by_rules(statement, _USUAL):
+                place = Where(file=path, line=text.count("\n", 0, string.start("sql") + problem.at.start) + 1)
+                found.append(major(code, f"SQL: {problem.message}", where=place, fix=problem.fix))
     return found
 
 
@@ -272,7 +296,7 @@ def _problems(text: str, dialects: Sequence[str]) -> Iterator[Problem]:
         for statement in (one for one in read if not one.has_holes):
             found = _by_rules(statement, dialects)
             if not known:
-                yield from (problem for problem in found if problem.cut)
+                yield from (problem for problem in found if problem.cut or problem.anywhere)
                 continue
             short = len(statement.tokens) <= MAX_TOKENS
             said = sqlite.check(text, statement) if sqlite is not None and short else None
@@ -369,7 +393,9 @@ def _by_rules(statement: Statement, dialects: Sequence[str]) -> list[Problem]:
         return []
     found = [*_brackets(statement.tokens), *_commas(statement.tokens), *_cut_short(statement.tokens)]
     for item in table_items(statement.tokens):
-        found += [*_reserved(item, dialects), *_missing_comma(item)]
+        found += [*_reserved(item, dialects), *_missing_comma(item), *_open_check(item)]
+    if statement.words[:2] == ("ALTER", "TABLE"):
+        found += _open_check(statement.tokens)
     return list({problem.at.start: problem for problem in sorted(found, key=lambda one: one.at.start)}.values())
 
 
@@ -416,10 +442,23 @@ def _reserved(item: Sequence[Token], dialects: Sequence[str]) -> Iterator[Proble
         listed = keys[1:2] in (["("], ["USING"], ["INCLUDING"], ["EXCLUDING"])
         if keys[0] not in TYPES or (listed and not (keys[1] == "(" and sized)):
             return
-    if is_reserved(first.key, dialects):
+    everywhere = is_reserved(first.key, _USUAL)
+    if everywhere or is_reserved(first.key, dialects):
         message = f"`{first.text}` is a reserved word of SQL and cannot be a column's name without quotes"
         fix = f"Write {quoted_as(first.text, dialects)} wherever the column is named, or name it otherwise."
-        yield Problem(first, message, fix)
+        yield Problem(first, message, fix, anywhere=everywhere)
+
+
+_NO_CHECK_BEHIND = words(". AS DROP COLUMN WITH ALTER NO RENAME TO BY MODIFY")
+
+
+def _open_check(item: Sequence[Token]) -> Iterator[Problem]:
+    """Yields a CHECK whose condition has no brackets: no database takes it."""
+    keys = ["", *(token.key for token in item), ""]
+    for before, token, behind in zip(keys, item, keys[2:], strict=False):
+        opens = behind in {"(", "NOT", "CONSTRAINT", ")", ""} or (not before and behind in TYPES)
+        if token.kind == "word" and token.key == "CHECK" and before not in _NO_CHECK_BEHIND and not opens:
+            yield Problem(token, "the condition of CHECK has no brackets", "Write `CHECK (…)`.", anywhere=True)
 
 
 def _missing_comma(item: Sequence[Token]) -> Iterator[Problem]:
