@@ -400,8 +400,9 @@ class _Clause:
         text = " ".join(self._said)
         if len(self._said) == len(self._rest) == 1 and self._index.shares_number(self._rest[0]):
             return [], self._rest, ""
-        # `not before US-003` takes nothing back.
-        if len(_NEGATION.findall(text)) % 2 and "until" not in text.lower().split():
+        # `not before US-003` takes nothing back, and a story may be called NEVER.
+        words = " ".join(word for word in self._said if self._index.find(word.strip("._-'")) is None)
+        if len(_NEGATION.findall(words)) % 2 and "until" not in words.lower().split():
             return [], [], text
         for number in self._numbers:
             known = None if self._rest else self._index.find(number)
