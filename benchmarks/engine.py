@@ -32,8 +32,8 @@ from orchestrator.settings import Environment, Settings, load
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.state_folder import StateFolder
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import SimulatedRunner
+from tests.memory_workspace import MemoryWorkspace
+from tests.simulated import SimulatedRunner
 
 SPRINT = "BENCH"
 ALONE = 50

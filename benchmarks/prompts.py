@@ -20,8 +20,8 @@ from orchestrator.prompts.budget import CHARS_PER_TOKEN, tokens
 from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.providers.scripted import Script, ScriptedProvider
 from orchestrator.settings import Policies, packaged
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep
+from tests.memory_workspace import MemoryWorkspace
+from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep
 
 TASKS = 6
 SIZES = (1, 5, 50, 500)

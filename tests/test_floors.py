@@ -28,7 +28,6 @@ FLOORS = {
     "reports": 5,
     "providers": 5,
     "environments": 5,
-    "testing": 5,
     "engine": 6,
     "test_runners": 6,
     "records": 6,

@@ -27,7 +27,7 @@ from orchestrator.settings import load
 from orchestrator.settings.options import ServeOptions
 from orchestrator.storage.state_folder import StateFolder
 from orchestrator.story import story as story_module
-from orchestrator.testing.simulated import SimulatedRunner
+from tests.simulated import SimulatedRunner
 from tests.support import (
     APPROVED,
     Team,

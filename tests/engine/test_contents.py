@@ -33,9 +33,9 @@ from orchestrator.providers.openai import OpenAIProvider
 from orchestrator.providers.scripted import CallLog, ScriptedProvider
 from orchestrator.settings import Policies, Settings
 from orchestrator.storage.reply_journal import WorkflowJournal
-from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.personas.desks import LIBRARY, STORY, script_of
 from tests.providers.http_server import Answer, completion, message, model_server
+from tests.simulated import MemorySink, SimulatedStep
 
 GOOD = json.dumps({"failure_analysis": [{"file": "a.py", "issue": "wrong sum", "fix": "add them"}]})
 BEGUN = '{"failure_analysis": [{"file": "a.py", "issue": "wrong sum", "fi'

@@ -11,8 +11,8 @@ from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.event import listening
 from orchestrator.core.ports import Workspace
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.testing.memory_workspace import MemoryWorkspace
 from tests.git.git_samples import change, fill, note, open_workspace, snapshot
+from tests.memory_workspace import MemoryWorkspace
 
 FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n"}
 

@@ -11,8 +11,8 @@ from orchestrator.core.story import Story
 from orchestrator.personas.session import Desk
 from orchestrator.providers.scripted import Script, ScriptedProvider
 from orchestrator.settings import Policies
-from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.prompts.packaged import packaged_library
+from tests.simulated import MemorySink, SimulatedStep
 
 STORY = "US-1"
 SURFACE = Surface(commit="", files=("app.py",))

@@ -12,9 +12,9 @@ from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
-from orchestrator.testing.simulated import report
 from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.simulated import report
 from tests.support import breakdown, suite
 
 CONTENT = "from a import A\n\n\ndef test_a():\n    assert A == 1\n"

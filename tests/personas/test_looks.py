@@ -21,9 +21,9 @@ from orchestrator.personas.reviewer import Reviewer
 from orchestrator.personas.session import Desk
 from orchestrator.personas.shown import Shown
 from orchestrator.settings import Policies
-from orchestrator.testing.simulated import report
 from tests.answers.reviews import CLEAN
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.simulated import report
 from tests.support import breakdown, delivery, suite
 
 TREE = {"shop.py": "def shop() -> str:\n    return 'a shop'\n", "bank.py": "def bank() -> None: ...\n"}

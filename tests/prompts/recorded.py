@@ -15,10 +15,10 @@ from orchestrator.core.calls.exchange import Prompt, StoryBrief
 from orchestrator.core.story import Story
 from orchestrator.providers.scripted import Script, ScriptedProvider, load_script
 from orchestrator.settings import Policies
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep
+from tests.memory_workspace import MemoryWorkspace
 from tests.personas.desks import script_of
 from tests.prompts.packaged import packaged_library
+from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep
 from tests.support import APPROVED, breakdown, delivery, suite, task
 
 LIBRARY = packaged_library()

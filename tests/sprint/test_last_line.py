@@ -7,8 +7,8 @@ from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.suite import RunProblem, TestReport
 from orchestrator.sprint.budgets import Spending
 from orchestrator.story.context import cause_of, red_finding, summary
-from orchestrator.testing.simulated import report
 from tests.reports.test_history import turn
+from tests.simulated import report
 from tests.sprint.test_supervisor import Play
 
 NO_HTTPX = """\

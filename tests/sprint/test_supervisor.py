@@ -17,9 +17,9 @@ from orchestrator.files.process import SystemClock
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.state import Board
 from orchestrator.sprint.supervisor import Supervisor
-from orchestrator.testing.simulated import MemorySink
 from tests.effort import examples
 from tests.reports.test_history import START
+from tests.simulated import MemorySink
 
 DONE, FAILED = StoryStatus.DONE, StoryStatus.FAILED
 End = StoryStatus | Exception | StoryOutcome

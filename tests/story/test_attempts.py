@@ -15,8 +15,8 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport
 from orchestrator.story.context import failure_text
 from orchestrator.story.suite_loop import orders
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import SimulatedRunner, report
+from tests.memory_workspace import MemoryWorkspace
+from tests.simulated import SimulatedRunner, report
 from tests.story.test_story import OTHER, RED, A, Stand, codes, good, provider
 from tests.support import breakdown, suite, suite_text
 

@@ -11,7 +11,7 @@ from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.git.commits import message_of
 from orchestrator.story.commit_message import WIDTH, body_of, fitted, subject_of, unlike
-from orchestrator.testing.memory_workspace import MemoryWorkspace
+from tests.memory_workspace import MemoryWorkspace
 from tests.story.test_story import RED, A, Stand, good, provider
 from tests.support import APPROVED, reviewed, suite, suite_text, task
 

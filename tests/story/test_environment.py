@@ -4,8 +4,8 @@ from pathlib import Path
 
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import RunProblem, TestReport
-from orchestrator.testing.simulated import report
 from tests.checks.test_environment import SAID
+from tests.simulated import report
 from tests.story.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite_text
 

@@ -9,7 +9,7 @@ from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestCase, TestReport, TestSuite
 from orchestrator.story.fail_before import needs_added, reason_to_ask, results_before, unnoticed
-from orchestrator.testing.simulated import report
+from tests.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import suite, suite_text
 

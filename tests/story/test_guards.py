@@ -26,10 +26,10 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.dry_run import StoryCalls, most_calls
 from orchestrator.storage.reply_journal import WorkflowJournal
-from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.answers.action_plan_text import render_plan
 from tests.effort import examples, is_quick
 from tests.prompts.packaged import packaged_library
+from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.story.test_story import Moving
 from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
 

@@ -11,9 +11,9 @@ from orchestrator.core.delivery import FileChange
 from orchestrator.core.paths import RepoPath
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
-from orchestrator.testing.simulated import SimulatedRunner, report
 from tests.git.git_samples import note
 from tests.git.test_workspace import agree
+from tests.simulated import SimulatedRunner, report
 from tests.story.test_gate import People
 from tests.story.test_story import Stand, codes, provider
 from tests.support import delivery, suite_text

@@ -17,8 +17,8 @@ from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.story import Story
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Policies, load
-from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.sandboxes import TIERS, sandbox
+from tests.simulated import MemorySink, SimulatedStep
 from tests.story.test_story import LIBRARY, codes, provider
 from tests.support import PLAIN_TESTS, Team, delivery, git, make_repo, plain_environment
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import NewPackages
-from orchestrator.testing.simulated import SimulatedStep
+from tests.simulated import SimulatedStep
 from tests.story.test_story import A, Stand, codes, good, provider
 from tests.support import suite_text
 

@@ -19,9 +19,9 @@ from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, Run
 from orchestrator.providers.scripted import ScriptedProvider, load_script
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
+from tests.memory_workspace import MemoryWorkspace
 from tests.prompts.packaged import packaged_library
+from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.support import Team, suite_text, task
 
 A = "US-1"

@@ -9,7 +9,7 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import ReportedCase, TestCase, TestReport, TestSuite
 from orchestrator.story import context
 from orchestrator.story.suite_runs import of_story
-from orchestrator.testing.simulated import report
+from tests.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import breakdown, suite
 

@@ -17,8 +17,8 @@ from orchestrator.core.story import Story
 from orchestrator.settings import Policies
 from orchestrator.story.context import Progress, Stage
 from orchestrator.story.task import Order, TaskRun
-from orchestrator.testing.memory_workspace import MemoryWorkspace
-from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep
+from tests.memory_workspace import MemoryWorkspace
+from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep
 from tests.support import breakdown, task
 
 BASE = {"old.py": "X = 1\n", "README.md": "hello\n"}

@@ -21,7 +21,7 @@ from orchestrator.story import context
 from orchestrator.story.context import failure_text, red_finding, summary
 from orchestrator.story.suite import story_files
 from orchestrator.story.suite_loop import nearest_task, orders, unassigned
-from orchestrator.testing.simulated import report
+from tests.simulated import report
 from tests.support import breakdown, task
 
 PLAN = Breakdown.model_validate(

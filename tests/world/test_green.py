@@ -27,7 +27,7 @@ from orchestrator.sprint.budgets import Budgets
 from orchestrator.story.fail_before import hollow, results_hollow
 from orchestrator.story.suite_loop import fails_alike, orders
 from orchestrator.story.suite_runs import DEPENDS, flaky_findings
-from orchestrator.testing.simulated import report
+from tests.simulated import report
 from tests.sprint.test_budgets import paid
 from tests.sprint.test_supervisor import Play
 from tests.story.test_story import A, Stand, codes, good, provider, statuses

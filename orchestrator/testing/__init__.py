@@ -1,1 +1,0 @@
-"""Test doubles and builders, for our tests and for those of users."""
