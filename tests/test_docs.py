@@ -46,7 +46,7 @@ def test_the_changelog_has_short_entries_in_groups() -> None:
     versions = [Version(found) for found in re.findall(r"^## (\S+)", text, re.MULTILINE)]
     assert versions == sorted(versions, reverse=True)
     assert versions[0] == Version(__version__)
-    assert {*re.findall(r"^### (.*)", text, re.MULTILINE)} <= {"Added", "Changed", "Fixed", "Upgrade notes"}
+    assert {*re.findall(r"^### (.*)", text, re.MULTILINE)} <= {"Added", "Changed", "Fixed", "Gone", "Upgrade notes"}
     entries = re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
     assert [entry for entry in entries if len(entry.splitlines()) > 2 or max(map(len, entry.splitlines())) > 160] == []
 

@@ -280,7 +280,7 @@ class SprintCommands:
         mirror = self._folder.mirror(Path(record.repo))
         if not await asyncio.to_thread(mirror.exists):
             raise WorkspaceError(f"the branch of {story} cannot be read: there is no {mirror}")
-        workspace = workspace_of(self._environment, self._folder, record)
+        workspace = workspace_of(self._folder, record)
         files = await workspace.files(story)
         manifests = await workspace.read(story, [path for path in scan_paths(files) if is_manifest(path)])
         surface = build_surface("", files, manifests)
@@ -367,7 +367,7 @@ class SprintCommands:
                 raise ConfigError(f"the record of sprint {sprint} is gone")
             expect_kept(record)  # it may have been pruned since the order was given
             events = await asyncio.to_thread(read_numbered_events, self._environment, self._folder, record)
-            workspace = workspace_of(self._environment, self._folder, record, (lock.fd,), settings=self._settings)
+            workspace = workspace_of(self._folder, record, (lock.fd,), kept=True)
             board = Board(sprint)
             board.read(events)
             backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self._settings, self._folder)

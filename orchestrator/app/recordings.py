@@ -107,7 +107,7 @@ async def save_recording(
     if not await asyncio.to_thread(mirror.exists):
         raise ConfigError(f"the commits of sprint {sprint} are not on this machine")
     if record.base:
-        secrets = await find_secrets(workspace_of(environment, state, record), secrets, found.append)
+        secrets = await find_secrets(workspace_of(state, record), secrets, found.append)
         if whole_base or not found:
             base = await bundle_tree(mirror, record.base)
         else:

@@ -27,7 +27,6 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.settings.model import BacklogSettings
 from orchestrator.settings.options import RunOptions
 from orchestrator.settings.prices import find_price
-from orchestrator.settings.sections import StateSettings
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.recordings import BACKLOG, BASE, PLANS, PROMPTS, TEAM, Recording, read_recording
 from orchestrator.storage.state_folder import StateFolder
@@ -204,7 +203,6 @@ def _settings(settings: Settings) -> Settings:
             "gate": settings.gate.model_copy(update={"timeout_s": ANSWER_S}),
             "provider": settings.provider.model_copy(update={"wait_initial_s": 0.0, "wait_max_s": 0.0}),
             "sprint": settings.sprint.model_copy(update={"stop_after_failures": 0}),
-            "state": StateSettings(),
         }
     )
 

@@ -18,7 +18,6 @@ from orchestrator.core.history import (
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
-from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.records.histories import open_log
 from orchestrator.settings import Environment, Settings
@@ -38,25 +37,18 @@ class Chosen:
 
 
 def workspace_of(
-    environment: Environment,
     folder: StateFolder,
     record: SprintRecord,
     lock_fds: tuple[int, ...] = (),
     object_format: str = "sha1",
     *,
-    settings: Settings | None = None,
+    kept: bool = False,
     lease: Lease | None = None,
 ) -> GitWorkspace:
     """Returns the workspace of a sprint; commands in it keep `lock_fds` open. With a `lease` other daemons may merge
-    stories of it.
-
-    Without `settings` it is there to be read only, and nothing of it is kept elsewhere. Raises ConfigError,
-    RepositoryError.
+    stories of it. Unless it is `kept` it is there to be read only, and nothing of it is kept in Postgres.
     """
-    store = folder.shared.commits if settings is not None and folder.shared is not None else None
-    remote = None if settings is None else open_remote_commits(settings, environment)
-    if remote is not None and store is None:
-        raise ConfigError("state.remote needs a Postgres in DATABASE_URL, which says which commits count")
+    store = folder.shared.commits if kept and folder.shared is not None else None
     turn = nullcontext if lease is None else partial(lease.holding, f"{MERGE}{record.sprint}", wait_s=math.inf)
     return GitWorkspace(
         mirror=folder.mirror(Path(record.repo)),
@@ -66,7 +58,6 @@ def workspace_of(
         lock_fds=lock_fds,
         object_format=object_format,
         store=store,
-        remote=remote,
         merge_turn=turn,
     )
 

@@ -73,7 +73,7 @@ async def read_branch(environment: Environment, view: SprintView, story: str) ->
     mirror = folder.mirror(Path(view.record.repo))
     if not await asyncio.to_thread(mirror.exists):
         return Branch(problem="its branch is not on this machine")
-    workspace = workspace_of(environment, folder, view.record)
+    workspace = workspace_of(folder, view.record)
     try:
         if gate.kind is GateKind.MERGE:
             return Branch(sides=await workspace.sides(story, await workspace.result_head()))

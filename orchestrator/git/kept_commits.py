@@ -4,17 +4,16 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial, wraps
+from functools import wraps
 from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from orchestrator.core.delivery import KeptRefs, ObjectPack
-from orchestrator.core.errors import ConfigError, EventLogAway, RepositoryError, RepositoryUnreachable
+from orchestrator.core.errors import EventLogAway
 from orchestrator.core.event import activity
 from orchestrator.core.ports import CommitStore
 from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs
-from orchestrator.git.remote_commits import RemoteCommits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,10 +21,6 @@ _PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Between two trials to reach the store; the last one again and again."""
 _LOOSE_BYTES = 1024 * 1024
 """Packs up to this size become single objects of the mirror: hundreds of small packs would slow down every git call."""
-_REMOTE = "remote:"
-"""Before the address of `state.remote`, in the place of a mirror's name."""
-_STALE = 20
-"""Refs of a remote repository that are deleted at once."""
 _PACK_HEADER = 12
 """Bytes before the first object of a pack; the last four of them are the number of objects."""
 
@@ -38,39 +33,23 @@ class KeptCommits:
     those of a story, and one the result; what another one has moved comes with `fetch`.
     """
 
-    def __init__(
-        self,
-        mirror: Mirror,
-        refs: SprintRefs,
-        sprint: str,
-        store: CommitStore,
-        remote: RemoteCommits | None = None,
-    ) -> None:
+    def __init__(self, mirror: Mirror, refs: SprintRefs, sprint: str, store: CommitStore) -> None:
         self._mirror, self._refs, self._sprint, self._store = mirror, refs, sprint, store
-        self._remote = remote
-        self._repository = mirror.path.name if remote is None else f"{_REMOTE}{remote}"
         self._known: KeptRefs | None = None
         """The refs that mirror and store had alike when we looked or kept last; the store may have more."""
         self._loaded: set[int] = set()
         """Numbers of packs that are in the mirror."""
         self._calls: set[asyncio.Future[Any]] = set()
-        self._pushed: set[str] | None = None
-        """Objects that have a ref in the remote repository."""
-        self._began = False
-        """Whether something was kept: what the remote repository refuses from then on ends no story."""
         self._one = asyncio.Lock()
 
     async def restore(self) -> None:
         """Makes the sprint's refs in the mirror what the store has, if it knows the sprint; gets missing objects.
 
-        The caller holds the sprint's lock, and the mirror exists. Raises WorkspaceError, RepositoryError, ConfigError.
+        The caller holds the sprint's lock, and the mirror exists. Raises WorkspaceError.
         """
         async with self._one:
             self._known = await self._read()
             kept = self._known.refs
-            if self._remote is not None:
-                self._pushed = await self._wait(partial(self._remote.held, self._sprint))
-            self._began = self._began or bool(kept)
             if not kept or (present := await self._present()) == kept:
                 return
             await self._get(kept.values())
@@ -122,14 +101,11 @@ class KeptCommits:
                 known = self._known
                 if refs == known.refs:
                     return
-                async with self._sent(refs, known) as packs:
-                    keep, where = self._store.keep, (self._sprint, self._repository)
+                async with self._packed(refs, known) as packs:
+                    keep, where = self._store.keep, (self._sprint, self._mirror.path.name)
                     kept = await self._reach(keep, *where, refs, packs, known=known)
-                if kept and self._remote is not None:
-                    await self._forget(self._remote, refs)
                 # Not kept: the store has something else than we knew, such as another sprint's base.
                 self._known = KeptRefs(refs=refs) if kept else await self._known_now(refs, known)
-                self._began = self._began or kept
 
     async def _known_now(self, refs: Mapping[str, str], known: KeptRefs) -> KeptRefs:
         """Returns what is known once the store has refused to move some of our refs from where we knew them."""
@@ -145,39 +121,7 @@ class KeptCommits:
         await self._mirror.update(f"update {self._refs.ref('sides', story)} {tree}")
 
     async def _read(self) -> KeptRefs:
-        known = await self._reach(self._store.read, self._sprint, self._repository)
-        places = {known.repository, self._repository}
-        if known.refs and len(places) > 1 and any(place.startswith(_REMOTE) for place in places):
-            where = known.repository.removeprefix(_REMOTE) if known.repository.startswith(_REMOTE) else "the database"
-            raise ConfigError(
-                f"the commits of sprint {self._sprint} are kept in {where}: "
-                "state.remote stays what it was until the sprint is finished"
-            )
-        return known
-
-    @asynccontextmanager
-    async def _sent(
-        self, refs: Mapping[str, str], known: KeptRefs
-    ) -> AsyncIterator[list[tuple[ObjectPack, IO[bytes]]]]:
-        """Yields the packs with what the store lacks of these refs; none once the remote repository has all of it."""
-        if self._remote is None:
-            async with self._packed(refs, known) as packs:
-                yield packs
-            return
-        if self._pushed is None:
-            self._pushed = await self._wait(partial(self._remote.held, self._sprint))
-        if new := {*refs.values()} - self._pushed:
-            await self._wait(partial(self._remote.push, self._mirror, self._sprint, new))
-            self._pushed |= new
-        yield []
-
-    async def _forget(self, remote: RemoteCommits, refs: Mapping[str, str]) -> None:
-        """Deletes refs of the remote repository that no ref of the sprint needs any more, many at once."""
-        assert self._pushed is not None
-        stale = self._pushed - {*refs.values()}
-        if len(stale) >= _STALE or (stale and not refs):
-            await self._wait(partial(remote.forget, self._sprint, stale))
-            self._pushed -= stale
+        return await self._reach(self._store.read, self._sprint, self._mirror.path.name)
 
     async def _present(self) -> dict[str, str]:
         refs = await self._mirror.refs(*(self._refs.ref(kind, "") for kind in KINDS))
@@ -198,12 +142,6 @@ class KeptCommits:
         """Gets objects that the mirror lacks, with all that they refer to."""
         if not oids or not await self._lacks(oids):
             return
-        if self._remote is None:
-            await self._load_packs()
-        else:
-            await self._wait(partial(self._remote.fetch, self._mirror, self._sprint, {*oids}))
-
-    async def _load_packs(self) -> None:
         held = {ref.commit for ref in (await self._mirror.refs()).values()}
         for pack in await self._reach(self._store.packs, self._sprint):
             if pack.base in held or pack.number in self._loaded:
@@ -265,26 +203,16 @@ class KeptCommits:
                 opening.result().close()
 
     async def _reach(self, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Returns the result of a call of the store, as soon as it can be reached."""
+        """Returns the result of a call of the store, as soon as it can be reached: no outage ends a story."""
 
-        async def called() -> T:
-            running = asyncio.ensure_future(asyncio.to_thread(call, *args, **named))
-            self._calls.add(running)
-            running.add_done_callback(self._calls.discard)
-            return await asyncio.shield(running)
-
-        return await self._wait(called)
-
-    async def _wait(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Returns the result of `work`, as soon as the other side can be reached: no outage ends a story."""
         async with AsyncExitStack() as stack:
             for pause in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
+                running = asyncio.ensure_future(asyncio.to_thread(call, *args, **named))
+                self._calls.add(running)
+                running.add_done_callback(self._calls.discard)
                 try:
-                    return await work()
-                except (EventLogAway, RepositoryError) as error:
-                    # One that refuses us from the start is a matter of settings, and waits for no one.
-                    if not self._began and not isinstance(error, EventLogAway | RepositoryUnreachable):
-                        raise
+                    return await asyncio.shield(running)
+                except EventLogAway as error:
                     if pause == _PAUSES_S[0]:
                         await stack.enter_async_context(activity(f"waiting to keep commits: {error.message}"))
                 await asyncio.sleep(pause)

@@ -25,7 +25,6 @@ from orchestrator.git.commits import read_files
 from orchestrator.git.kept_commits import KeptCommits, kept
 from orchestrator.git.merge_queue import MergeQueue, Place
 from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id, pack_loose
-from orchestrator.git.remote_commits import RemoteCommits
 
 MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
 MAX_SCHEMA_CHARS = 200_000  # a schema is part of a prompt
@@ -78,8 +77,8 @@ class GitWorkspace:
     the same story wait for each other. Call `prepare` first and `close` or `release` last.
 
     With a `store` no method returns before that has every commit which its result stands on; `prepare` takes from it
-    what the mirror lacks. With a `remote` the objects are there, and only the refs in the store. Other machines may
-    work on other stories of the sprint then; inside `merge_turn` none of them merges.
+    what the mirror lacks. Other machines may work on other stories of the sprint then; inside `merge_turn` none
+    of them merges.
     """
 
     def __init__(
@@ -92,13 +91,12 @@ class GitWorkspace:
         lock_fds: tuple[int, ...] = (),
         object_format: str = "sha1",
         store: CommitStore | None = None,
-        remote: RemoteCommits | None = None,
         merge_turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
         self._folder = folder.absolute()
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
-        self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store, remote)
+        self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store)
         self._base = base
         self._queue, self._merge_turn = MergeQueue(), merge_turn
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -28,7 +28,6 @@ from orchestrator.files.process import SystemClock
 from orchestrator.files.safe_files import discard
 from orchestrator.files.safe_files import prune as sweep_folder
 from orchestrator.git.mirror import drop_branches, tidy
-from orchestrator.git.remote_commits import open_remote_commits
 from orchestrator.records.histories import event_url, find_end, is_sprint_finished, read_histories
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.event_file import sqlite_url
@@ -95,7 +94,6 @@ class _Pruner:
         self._folder = StateFolder.of(environment)
         self._url = event_url(environment, self._folder)
         self._commits = self._folder.shared.commits if self._folder.shared is not None else None
-        self._remote = open_remote_commits(settings, environment)
         self._gone: list[Gone] = []
         self._skipped: list[str] = []
         self._marked: list[_Past] = []
@@ -222,8 +220,6 @@ class _Pruner:
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
             await drop_branches(self._folder.mirror(Path(record.repo)), past.name, done, (lock_fd,))
             if self._commits is not None:
-                if self._remote is not None:
-                    await self._remote.delete(past.name)
                 await asyncio.to_thread(self._commits.delete, past.name)
         self._marked.append(replace(past, record=record.model_copy(update={"pruned": pruning})))
         return True

@@ -15,7 +15,6 @@ from orchestrator.settings.sections import (
     Section,
     ServeSettings,
     ShutdownSettings,
-    StateSettings,
 )
 
 ProviderName = Literal[
@@ -422,7 +421,6 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     serve: ServeSettings = ServeSettings()
     remote: RemoteSettings = RemoteSettings()
-    state: StateSettings = StateSettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     retention: RetentionSettings = RetentionSettings()
 

@@ -159,14 +159,6 @@ class RemoteSettings(Section):
     """Size of a clone beyond which it is given up."""
 
 
-class StateSettings(Section):
-    """Where Postgres is used: what is kept outside of the state folder."""
-
-    remote: str | None = None
-    """Another git repository that keeps the commits of sprints: an address, or a path relative to the configuration
-    file; empty: the database."""
-
-
 class ShutdownSettings(Section):
     """How the daemon ends when it is told to."""
 
