@@ -167,10 +167,6 @@ class MemoryWorkspace:
         tree = self._branch(story_id).head.tree
         return {path: tree[path] for path in dict.fromkeys(paths) if path in tree}
 
-    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """See the port; a tree of texts holds no database."""
-        return {}
-
     async def obstacles(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """See the port; a tree of texts holds no links and nothing else than text."""
         folders = folders_of(self._branch(story_id).head.tree)

@@ -329,9 +329,6 @@ class Workspace(Protocol):
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Text of those `paths` that exist on the branch as regular UTF-8 files, read from the branch's tree."""
 
-    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """CREATE statements of those `paths` that are SQLite databases on the branch; others are left out."""
-
     async def obstacles(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Why no text can be written at those of `paths` that are on the branch, or lie below what is: `is a link`,
         `is no text of UTF-8 (byte 0xe9 in line 3)`, `lies below `lib`, which is a submodule`."""

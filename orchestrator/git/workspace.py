@@ -5,10 +5,9 @@ import hashlib
 import json
 import secrets
 import shlex
-import sqlite3
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,48 +20,9 @@ from orchestrator.files.safe_files import prune, write_below
 from orchestrator.git import commits, merges, repository
 from orchestrator.git.checkout import Checkout
 from orchestrator.git.command import require_git
-from orchestrator.git.commits import read_files
 from orchestrator.git.kept_commits import KeptCommits, kept
 from orchestrator.git.merge_queue import MergeQueue, Place
 from orchestrator.git.mirror import KINDS, RESULT, Mirror, SprintRefs, checked_id, pack_loose
-
-MAX_DATABASE_BYTES = 64 * 1024 * 1024  # larger databases are not read for their schema
-MAX_SCHEMA_CHARS = 200_000  # a schema is part of a prompt
-_MAGIC = b"SQLite format 3\0"
-_READ_WRITE_VERSIONS = slice(18, 20)
-
-
-def schema_sql(content: bytes) -> str:
-    """Returns the CREATE statements of a database's tables, each with `;`; "" if it is unreadable. Never raises.
-
-    The file comes from a hostile tree: it is read in memory, never opened as a file, never written.
-    """
-    if not content.startswith(_MAGIC) or len(content) > MAX_DATABASE_BYTES:
-        return ""
-    image = bytearray(content)
-    # A file in WAL mode needs its log beside it, which memory lacks; its pages can be read without.
-    image[_READ_WRITE_VERSIONS] = b"\1\1"
-    try:
-        with closing(sqlite3.connect(":memory:")) as connection:
-            connection.deserialize(bytes(image))
-            connection.execute("PRAGMA trusted_schema = OFF")
-            rows = connection.execute(
-                "SELECT sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-                "ORDER BY name"
-            )
-            statements = [sql for (sql,) in rows if isinstance(sql, str)]
-    except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):  # damaged or hostile: no table is known
-        return ""
-    text = "".join(f"{sql};\n" for sql in statements)
-    return text if len(text) <= MAX_SCHEMA_CHARS else ""
-
-
-async def read_schemas(mirror: Mirror, commit: str, paths: Sequence[str]) -> dict[str, str]:
-    """Returns `schema_sql` of those `paths` of a commit that are SQLite databases with a table."""
-    contents = await read_files(mirror, commit, paths, limit=MAX_DATABASE_BYTES)
-    found = {path: await asyncio.to_thread(schema_sql, content) for path, content in contents.items()}
-    return {path: sql for path, sql in found.items() if sql}
-
 
 T = TypeVar("T")
 READ_LIMIT = 1024 * 1024
@@ -270,10 +230,6 @@ class GitWorkspace:
     async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, from a commit or the tree of `sides`."""
         return await commits.read_texts(self._mirror, tree, paths, limit=READ_LIMIT)
-
-    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """Returns the SQL of the tables of those `paths` that are SQLite files on the branch."""
-        return await read_schemas(self._mirror, await self.head(story_id), paths) if paths else {}
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Resets the worktree, then does all or nothing in it; see the port. Raises WorkspaceError."""

@@ -167,15 +167,12 @@ def _places(tests: list[str]) -> Iterator[str]:
 
 SCAN_LIMIT = 600
 """Limit on files read: manifests first, then SQL and sources nearest to the root; some tests are extra."""
-# Each is opened and read whole, so the first few must suffice.
-MAX_DATABASES = 3
 MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
 """Limits of a Surface, so that a story's record does not grow with the project."""
 MAX_PAGES = 60
 MAX_SOURCE_CHARS = 400_000
 """A longer source is generated or data: it stays in the file list, but its exports are not read."""
 
-_DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
 _VENDORED = frozenset(
     {
         *("node_modules", "bower_components", "vendor", "vendored", "_vendor", "third_party", "site-packages"),
@@ -247,24 +244,16 @@ def _is_near_source(path: str) -> bool:
     return known and (is_test_file(path) or ("/" not in path and path.startswith("test.")))
 
 
-def database_paths(files: Iterable[str]) -> tuple[str, ...]:
-    """Returns SQLite files whose schema to read, nearest to the root first, at most MAX_DATABASES."""
-    found = [path for path in set(files) if suffix_of(path) in _DATABASES]
-    kept = [path for path in found if not _vendored(path) and not is_test_file(path)]
-    return tuple(sorted(kept, key=lambda path: (path.count("/"), path))[:MAX_DATABASES])
-
-
 def build_surface(
     commit: str,
     files: Sequence[str],
     texts: Mapping[str, str],
-    schemas: Mapping[str, str] | None = None,
     about: str = "",
     shown: bool = True,
 ) -> Surface:
     """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
-    `schemas` is the SQL of the `database_paths`. `about` is the text of the story that the map is for. Leaves out what
+    `about` is the text of the story that the map is for. Leaves out what
     cannot be read, and what only prompts show where the Surface is not `shown`: habits, versions, imports, the map.
     """
     listed = tuple(sorted(set(files)))
@@ -288,7 +277,7 @@ def build_surface(
         runtime=runtime_of(texts),
         runtimes=runtimes_of(texts),
         endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
-        tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
+        tables=tuple(_tables(read, texts, models))[:MAX_TABLES],
     )
     if not shown:
         return surface
@@ -335,8 +324,7 @@ async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = Tr
         async with stage.scans:
             paths = await files()
             texts = await read(await asyncio.to_thread(scan_paths, paths, about))
-            schemas = await stage.workspace.schemas(stage.story_id, database_paths(paths))
-            return await asyncio.to_thread(build_surface, "", paths, texts, schemas=schemas, about=about, shown=shown)
+            return await asyncio.to_thread(build_surface, "", paths, texts, about=about, shown=shown)
 
     return sharing(await stage.do("scan", Surface, work))
 
@@ -385,14 +373,11 @@ def _told(text: str, path: str) -> _Told:
     return _Told(exports_of(path, ()), (), ())
 
 
-def _tables(
-    read: Sequence[str], texts: Mapping[str, str], schemas: Mapping[str, str], models: Sequence[Table]
-) -> Iterator[Table]:
-    """Yields tables of database files, then SQL, then models, without exact duplicates."""
+def _tables(read: Sequence[str], texts: Mapping[str, str], models: Sequence[Table]) -> Iterator[Table]:
+    """Yields tables of SQL, then of models, without exact duplicates."""
     told: set[tuple[str, tuple[str, ...]]] = set()
     sql = [(path, texts[path]) for path in read if path.lower().endswith(".sql")]
-    databases = [table for path in sorted(schemas) for table in read_tables([(path, schemas[path])])]
-    for table in (*databases, *read_tables(sql), *models):
+    for table in (*read_tables(sql), *models):
         more = len(table.columns) - MAX_COLUMNS
         columns = (*table.columns[:MAX_COLUMNS], f"… and {more} more") if more > 0 else table.columns
         if (table.name.lower(), columns) not in told:

@@ -16,7 +16,6 @@ from orchestrator.story.project_scan import (
     MAX_TEST_FILES,
     SCAN_LIMIT,
     build_surface,
-    database_paths,
     scan_paths,
     unusual_places,
 )
@@ -53,7 +52,6 @@ def test_sources_manifests_and_some_tests_are_read_and_nothing_else() -> None:
     assert scan_paths(FILES) == (*sources, *tests)
     many = [f"tests/test_{number}.py" for number in range(2 * MAX_TEST_FILES)]
     assert len(scan_paths(many)) == MAX_TEST_FILES
-    assert database_paths(["b/x.sqlite3", "app.db", "tests/t.db", "node_modules/x/y.db"]) == ("app.db", "b/x.sqlite3")
 
 
 def test_many_files_are_capped_manifests_and_near_files_first() -> None:
@@ -116,19 +114,17 @@ def two(b):
 
 
 def test_a_surface_tells_endpoints_tables_and_habits() -> None:
-    files = (*APPLICATION, "data/app.db")
-    surface = build_surface("", files, APPLICATION, {"data/app.db": "CREATE TABLE kept (a INT)"})
+    surface = build_surface("", tuple(APPLICATION), APPLICATION)
     assert surface.endpoints == (
         Endpoint(method="GET", path="/loans/{id}", file="app/main.py", target="read"),
         Endpoint(method="GET", path="/", file="web/index.js", target="home"),
     )
     assert surface.tables == (
-        Table(name="kept", columns=("a INT",), file="data/app.db"),
         Table(name="people", columns=("id INTEGER PRIMARY KEY", "name TEXT NOT NULL"), file="schema.sql"),
         Table(name="loans", columns=("id Integer, primary_key=True",), file="app/models.py"),
     )
     assert surface.patterns == (
-        "Folders by number of files: app/ (2), data/ (1), tests/ (1), web/ (1)",
+        "Folders by number of files: app/ (2), tests/ (1), web/ (1)",
         "Python: functions (3), functions fully annotated (2), functions with a docstring (1), async functions (1), "
         "print (1)",
         "JavaScript: ES modules (1), lines with a semicolon (3), single quotes (4)",
