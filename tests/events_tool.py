@@ -58,7 +58,6 @@ MEANS = {
     "answer_accepted": "an answer satisfies every check",
     "answer_given_up": "an answer does not, and no further one is asked for",
     "answer_healed": "an answer was not as asked for and could be read without a guess",
-    "answer_read": "in which form an answer with files came",
     "answer_refused": "no value could be read from an answer",
     "answer_repair_failed": "the one repair request gave nothing whole",
     "answer_repaired_by_model": "the one repair request gave a whole answer",

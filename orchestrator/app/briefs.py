@@ -1,16 +1,9 @@
-"""Briefs: the input of a story's personas when it starts, with the product's texts and the architecture record.
-
-What each model has managed so far (in which form it gives files, whether it has copied a prompt's example) stands in
-the reports of the state folder's sprints (`totals.forms`), and is frozen with a story when it begins.
-"""
+"""Briefs: the input of a story's personas when it starts, with the product's texts and the architecture record."""
 
 import asyncio
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from orchestrator.app.sprints import Chosen
 from orchestrator.app.team import story_payload
@@ -18,11 +11,9 @@ from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.secrets import Masks
-from orchestrator.core.sprint import FormOutcome
 from orchestrator.core.story import Story
 from orchestrator.personas.secrecy import row_findings
 from orchestrator.prompts.feedback import render_record
-from orchestrator.providers.seats import PERSONAS, model_of
 from orchestrator.records.histories import open_log
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.storage.event_store import PATIENCE_S
@@ -48,9 +39,8 @@ class Briefs:
         environment: Environment,
         policies: Policies,
         masks: Masks,
-        provider: str | None = None,
     ) -> None:
-        self._settings, self._masks, self._provider = settings, masks, provider
+        self._masks = masks
         rows = {story.id: story for story in chosen.content.stories}
         self._record, self._environment, self._policies = chosen.record, environment, policies
         # Only excerpts of other rows: whole rows would make every workflow's input as large as the backlog.
@@ -72,12 +62,7 @@ class Briefs:
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """Returns the frozen input of the story's workflow."""
-
-        def made() -> tuple[StoryBrief, Policies]:
-            told = outcomes(StateFolder.of(self._environment))
-            return self.of(story), with_experience(self._policies, self._settings, told, self._provider)
-
-        return story_payload(*await asyncio.to_thread(made))
+        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
 
     def of(self, story: Story) -> StoryBrief:
         """Returns the brief of one story, with the architecture record as it is now. Blocks."""
@@ -153,54 +138,3 @@ def nearest(
     waiting = sorted((other for other in order if story in needs.get(other, ())), key=away)
     ranked = dict.fromkeys((*needs.get(story, ()), *waiting, *sorted(order, key=away)))
     return tuple(other for other in ranked if other != story and other in place)[:limit]
-
-
-MAX_REPORTS = 20
-"""Sprints that are looked at, the newest ones: a model may have learned, and so may its prompts."""
-LEAST_MISSED = 3
-"""Answers in another form, or unreadable, from which a form counts as not managed; most of all it was asked for in."""
-
-
-def outcomes(folder: StateFolder) -> tuple[FormOutcome, ...]:
-    """Returns what the reports of the newest sprints say, as far as they can be read. Blocks."""
-    found: list[tuple[float, tuple[FormOutcome, ...]]] = []
-    for path in folder.report("x").parents[1].glob("*/report.json"):
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            told = json.loads(path.read_text(encoding="utf-8"))["totals"].get("forms", ())
-            found.append((path.stat().st_mtime, tuple(FormOutcome.model_validate(one) for one in told)))
-    newest = sorted(found, key=lambda one: one[0], reverse=True)[:MAX_REPORTS]
-    return tuple(one for _, held in newest for one in held)
-
-
-def begins_with(told: Iterable[FormOutcome]) -> Literal["plan", "whole", "json"]:
-    """Returns the first form that a model has not missed most of the times that it was asked for."""
-    read, missed = Counter[str](), Counter[str]()
-    for one in told:
-        read[one.form] += one.whole + one.mended
-        missed[one.form] += one.unreadable + one.otherwise
-    forms: tuple[Literal["plan", "whole"], ...] = ("plan", "whole")
-    return next((form for form in forms if missed[form] < LEAST_MISSED or missed[form] <= read[form]), "json")
-
-
-def with_experience(
-    policies: Policies, settings: Settings, told: Iterable[FormOutcome], forced: str | None = None
-) -> Policies:
-    """Returns the policies with what is known of each persona's model; a script has no model. Raises ConfigError."""
-    of_model: dict[str, list[FormOutcome]] = {}
-    for one in told:
-        of_model.setdefault(one.model, []).append(one)
-    begin: dict[str, Any] = {}
-    copied: list[str] = []
-    for persona in PERSONAS:
-        model = model_of(settings, persona, forced)
-        mine = _of(of_model, model) if model else []
-        if (form := begins_with(mine)) != "plan":
-            begin[persona] = form
-        if any(one.copied for one in mine):
-            copied.append(persona)
-    return policies.model_copy(update={"begin_with": begin, "without_examples": tuple(copied)})
-
-
-def _of(of_model: Mapping[str, list[FormOutcome]], model: str) -> list[FormOutcome]:
-    """Returns what is told of a model, also where the vendor adds a date to its name."""
-    return [one for name, held in of_model.items() if name == model or name.startswith(f"{model}-") for one in held]

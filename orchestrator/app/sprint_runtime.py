@@ -330,7 +330,7 @@ class SprintDriver:
     def _make_briefs(self) -> Briefs:
         equipment, settings = self.site.equipment, self.site.settings
         policies = policies_of(settings, equipment.provider)
-        briefs = Briefs(self._chosen, settings, equipment.environment, policies, self.site.masks, equipment.provider)
+        briefs = Briefs(self._chosen, settings, equipment.environment, policies, self.site.masks)
         briefs.plans = self.plans
         return briefs
 

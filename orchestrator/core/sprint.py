@@ -405,31 +405,10 @@ class StoryReport(Value):
     """In the order of their first use."""
 
 
-class FormOutcome(Value):
-    """How well answers that bring files were read, for one model and one form."""
-
-    model: str
-    """Empty for the scripted team."""
-    form: str
-    """plan, whole or json."""
-    answers: int
-    whole: int = 0
-    """Read as they stood."""
-    mended: int = 0
-    cut_off: int = 0
-    unreadable: int = 0
-    otherwise: int = 0
-    """Asked for in this form and given in another, where they are counted."""
-    copied: int = 0
-    """Answers that repeated the prompt's example."""
-    repairs: dict[str, int] = {}
-    """Kind of slip → answers that had it, whether they could be read or not; most frequent first."""
-
-
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `looks`, `forms` (each a
-    FormOutcome), `personas` (each a PersonaSpending), `budgets` (each a BudgetState), and, once a run has told them,
-    `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `looks`, `personas` (each a
+    PersonaSpending), `budgets` (each a BudgetState), and, once a run has told them, `sandbox` (SandboxFacts) and `base`
+    (BaseTrial)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

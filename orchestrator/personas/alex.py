@@ -365,7 +365,7 @@ class _Build:
         whole = "json" if self._wants_whole() and usual == "auto" else usual
         if usual == "whole" and any(tokens(text) > WHOLE_TOKENS for text in self._brief.modified_files.values()):
             whole = "plan"
-        return replace(asked, whole_slots=self._shown.whole).in_form(form or whole, policies.begins(NAME))
+        return replace(asked, whole_slots=self._shown.whole).in_form(form or whole)
 
     def _wants_whole(self) -> bool:
         """Returns whether files are to come whole, because edits did not help and an answer has room for each file."""

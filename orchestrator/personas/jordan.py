@@ -101,7 +101,7 @@ class Jordan:
         request = self._desk.request(NAME, Purpose.SUITE, SuiteAnswer, slots, shown=shown)
         policies = self._desk.policies
         request = replace(request, wanted=Wanted((test_file,), holds_tests))
-        asked_in = request.in_form(policies.formats.get(NAME, "auto"), policies.begins(NAME))
+        asked_in = request.in_form(policies.formats.get(NAME, "auto"))
         try:
             asked = await ask(self._desk, asked_in, read=read, judge=judged)
         except SchemaValidationError as error:

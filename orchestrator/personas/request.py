@@ -70,9 +70,9 @@ class Request:
     shown: Shown | None = None
     """What is shown of the project, where the persona may look at more of it."""
 
-    def in_form(self, form: WireFormat, begins: Form = "plan") -> "Request":
-        """Returns the same asked for in this form; `auto` begins with one, and takes the next when it is not met."""
-        chosen = begins if form == "auto" else form
+    def in_form(self, form: WireFormat) -> "Request":
+        """Returns the same asked for in this form; `auto` begins with a plan, and takes the next when it is not met."""
+        chosen: Form = "plan" if form == "auto" else form
         asked = replace(self, form=chosen, falls_back=form == "auto")
         return asked if chosen == "plan" else asked.showing(self.whole_slots)
 

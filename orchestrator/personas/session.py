@@ -133,7 +133,7 @@ class Desk:
     @cached_property
     def copied(self) -> set[str]:
         """Returns the personas whose model has given a prompt's example for an answer: they are shown none."""
-        return set(self.policies.without_examples)
+        return set()
 
     def shown(self, *texts: Mapping[str, str]) -> Shown:
         """Returns what a prompt shows that has these texts whole; its persona may look at other files."""
@@ -169,11 +169,10 @@ class Desk:
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self._asked(request, slots)
-        copied = copies_example(reply.text, self.library.worked(request.prompt_name))
-        if copied:
+        if copies_example(reply.text, self.library.worked(request.prompt_name)):
             self.copied.add(request.persona)
         heard = Heard(reply=reply, extraction=await asyncio.to_thread(_extracted, request, reply.text))
-        await self._tell(request, heard, copied=copied)
+        await self._tell(request, heard)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
         repair = repair_slots(reply, heard.extraction, json.loads(schema), self.policies.context_tokens)
@@ -249,24 +248,9 @@ class Desk:
         )
         return prompt, fresh
 
-    async def _tell(self, request: Request, heard: Heard, *, copied: bool) -> None:
+    async def _tell(self, request: Request, heard: Heard) -> None:
         """Record how an answer came: nothing more is said of one that came whole and valid."""
         what, reply, extraction = f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction
-        if request.form is not None:
-            given = request.form if heard.unreadable and not heard.meant_as_plan else heard.form
-            await self.emit(
-                request,
-                "answer_read",
-                f"{what} came as {given}: {extraction.status}",
-                level=Level.DEBUG,
-                purpose=request.purpose,
-                asked=request.form,
-                given=given,
-                status=extraction.status,
-                model=reply.model,
-                copied=copied,
-                repairs=dict(Counter(repair.kind for repair in heard.extraction.repairs)),
-            )
         healed, problems = _kinds(extraction), [str(problem) for problem in extraction.problems]
         if extraction.status is Status.REPAIRED:
             await self.emit(

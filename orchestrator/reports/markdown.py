@@ -13,7 +13,6 @@ from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, closing_notes
 from orchestrator.core.history import CONFLICT, StoryHistory
 from orchestrator.core.sprint import (
-    FormOutcome,
     Healing,
     JudgedCase,
     PromptUsed,
@@ -49,32 +48,12 @@ class Places(NamedTuple):
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
     """Returns the whole document."""
-    whole = (*_personas(report), *_forms(report), *_base(report), *_sandbox(report), _looking(places))
+    whole = (*_personas(report), *_base(report), *_sandbox(report), _looking(places))
     parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
         parts += [part for part in _story(story, events, places.replies.get(story.id)) if part]
     return "\n\n".join(parts) + "\n"
-
-
-def _forms(report: SprintReport) -> Iterator[str]:
-    """Renders the success of each model by answer form."""
-    told = report.totals.get("forms")
-    forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
-    if forms:
-        head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable", "Slips")
-        named = {"plan": "action plan", "whole": "whole files", "json": "JSON"}
-        rows = (
-            (
-                *(_cell(one.model) or "scripted", named.get(one.form, one.form)),
-                *map(str, (one.answers, one.whole, one.mended, one.cut_off, one.unreadable)),
-                # The most frequent come first, and a cell has an end.
-                _cell(", ".join(f"{kind.replace('_', ' ')} ×{count}" for kind, count in one.repairs.items())),
-            )
-            for one in forms
-            if one.answers
-        )
-        yield _table(head, rows)
 
 
 def _sandbox(report: SprintReport) -> Iterator[str]:

@@ -10,7 +10,6 @@ from orchestrator.core.event import Event
 from orchestrator.core.history import TURN, StoryHistory, kept_open
 from orchestrator.core.sprint import (
     CriterionOutcome,
-    FormOutcome,
     Healing,
     JudgedCase,
     PromptUsed,
@@ -37,11 +36,7 @@ def build_report(record: SprintRecord, histories: Mapping[str, StoryHistory], pa
         _story(story, histories[story], record.titles.get(story, ""), record.criteria.get(story, ()), paused)
         for story in record.story_ids
     )
-    events = (event for story in record.story_ids for event in histories[story].select({READ}))
-    told = totals(stories) | {
-        "forms": [form.model_dump() for form in forms(events)],
-        "personas": [one.model_dump() for one in spent_by_persona(histories.values())],
-    }
+    told = totals(stories) | {"personas": [one.model_dump() for one in spent_by_persona(histories.values())]}
     return SprintReport(sprint=record.sprint, stories=stories, totals=told)
 
 
@@ -238,34 +233,3 @@ _TOLD = frozenset({*HEALINGS, *_GOOD, *REWRITTEN, *_STAGE_OF, TURN})
 
 def _stage(event: Event) -> str | None:
     return STAGE_OF_PURPOSE.get(str(event.data.get("purpose"))) if event.name == TURN else _STAGE_OF.get(event.name)
-
-
-READ = "answer_read"
-"""Event about an answer that brings files."""
-_COUNTED = {"ok": "whole", "repaired": "mended", "truncated": "cut_off", "refused": "unreadable"}
-
-
-def forms(events: Iterable[Event]) -> tuple[FormOutcome, ...]:
-    """Returns an entry per model and answer form, by name; an unreadable answer counts under the requested form."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    slips: dict[tuple[str, str], Counter[str]] = {}
-    for event in events:
-        if event.name != READ:
-            continue
-        model, given = str(event.data.get("model") or ""), str(event.data.get("given") or "")
-        found = counts.setdefault((model, given), Counter())
-        found["answers"] += 1
-        slips.setdefault((model, given), Counter()).update({*event.data.get("repairs", ())})
-        found[_COUNTED.get(str(event.data.get("status")), "unreadable")] += 1
-        if event.data.get("copied"):
-            found["copied"] += 1
-        if (asked := str(event.data.get("asked") or given)) != given:
-            counts.setdefault((model, asked), Counter({"answers": 0}))["otherwise"] += 1
-    return tuple(
-        FormOutcome(model=key[0], form=key[1], **found, repairs=_most_first(slips.get(key, Counter())))
-        for key, found in sorted(counts.items())
-    )
-
-
-def _most_first(counts: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

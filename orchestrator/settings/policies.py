@@ -1,7 +1,7 @@
 """The part of the settings that is frozen with a story when it begins, and the loops that it bounds."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, stop_never
@@ -39,20 +39,12 @@ class Policies(Section):
     """Looks of one turn that cost no attempt."""
     formats: dict[str, WireFormat] = Field(default_factory=dict)
     """Persona → how its files are asked for; `auto` for one that is not named."""
-    begin_with: dict[str, Literal["whole", "json"]] = Field(default_factory=dict)
-    """Persona → the form that `auto` begins with, where its model has not managed plans so far."""
-    without_examples: tuple[str, ...] = ()
-    """Personas whose model has given a prompt's example for an answer in an earlier sprint."""
     stronger: tuple[str, ...] = ()
     """Personas that have a stronger model."""
     pushed: bool = True
     """Whether results are pushed, so that people are asked about what nobody would look at before it counts."""
     own_reviews: dict[str, int] = Field(default_factory=dict)
     """Reviewer → reviews of one task; `review.max_iterations` for one that is not named."""
-
-    def begins(self, persona: str) -> Literal["plan", "whole", "json"]:
-        """Returns the form that `auto` begins with for a persona."""
-        return self.begin_with.get(persona, "plan")
 
     @classmethod
     def of(

@@ -111,14 +111,6 @@ def test_the_closed_world_holds_for_plans(played: Played) -> None:
     assert played.text("result", "kept.py") == "KEPT = 1"
 
 
-def test_the_report_says_which_form_was_read_how_well(played: Played) -> None:
-    told = played.result.report.totals["forms"]
-    assert isinstance(told, list)
-    forms = {form["form"]: form for form in told}
-    assert forms["json"]["answers"] == forms["json"]["whole"] == 1
-    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (14, 0), "looks are no answers"
-
-
 def test_the_files_own_line_ends_are_kept(played: Played) -> None:
     blob = ["git", "--git-dir", str(played.mirror), "show", f"{played.ref('result')}:works.py"]
     assert subprocess.run(blob, capture_output=True, check=True).stdout == CRLF.replace("0", "1").encode()

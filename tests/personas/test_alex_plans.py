@@ -12,7 +12,6 @@ from orchestrator.core.calls.exchange import Delivered, MergeBrief, TaskBrief
 from orchestrator.core.delivery import Conflict, Delivery
 from orchestrator.core.finding import Finding
 from orchestrator.personas.alex import Alex
-from orchestrator.reports.report import forms
 from orchestrator.settings import Policies
 from orchestrator.settings.model import BuildSettings
 from tests.answers.action_plan_text import render_plan
@@ -78,7 +77,6 @@ async def test_a_plan_is_asked_for_and_gives_the_delivery_that_json_gives() -> N
     assert first.model_copy(update={"delivery": untold}) == second
     assert "### `CREATE`" in by_plan.segment(0, "rules")
     assert by_plan.segment(0, "contract") == ""
-    assert [one["given"] for at in (by_plan, by_json) for one in events(at, "answer_read")] == ["plan", "json"]
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(1, True), (4000, False)])
@@ -97,9 +95,7 @@ async def test_a_plan_with_further_titles_is_read_and_its_slip_counted() -> None
     at = bench(says(titles), says(JSON))
     assert (await delivered(at)).accepted
     assert at.asked == ["delivery 1"]
-    (form,) = forms(at.sink.named("answer_read")[:1])
-    assert form.repairs == {"separator": 1, "titles": 1}
-    assert (form.mended, form.unreadable) == (1, 0)
+    assert [told["repairs"] for told in events(at, "answer_healed")] == [{"separator": 1, "titles": 1}]
 
 
 async def test_read_then_edit() -> None:

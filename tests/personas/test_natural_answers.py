@@ -87,19 +87,14 @@ async def test_a_model_that_copied_the_example_is_shown_none_any_more() -> None:
     at = bench(says(EXAMPLE), says(f"{HEAD}{CREATE}"))
     assert files(await delivered(at)) == {"words.py": CODE}
     assert ("## Example" in at.segment(0, "rules"), "## Example" in at.segment(1, "rules")) == (True, False)
-    assert at.sink.named("answer_read")[0].data["copied"]
-    known = bench(says(f"{HEAD}{CREATE}"), policies=Policies(without_examples=("alex",)))
-    await delivered(known)
-    assert "this is the whole file" not in known.step.prompts[0].text
 
 
-async def test_whole_files_are_asked_for_where_that_is_set_or_known_and_never_of_a_long_one() -> None:
+async def test_whole_files_are_asked_for_where_that_is_set_and_never_of_a_long_one() -> None:
     answer = f"`words.py`\n\n```python\n{CODE}```"
-    for policies in (Policies(formats={"alex": "whole"}), Policies(begin_with={"alex": "whole"})):
-        at = bench(says(answer), policies=policies)
-        assert files(await delivered(at)) == {"words.py": CODE}
-        assert at.step.prompts[0].name == "developer/delivery_whole"
-        assert at.sink.named("answer_read")[0].data["status"] == "ok"
+    at = bench(says(answer), policies=Policies(formats={"alex": "whole"}))
+    assert files(await delivered(at)) == {"words.py": CODE}
+    assert at.step.prompts[0].name == "developer/delivery_whole"
+    assert not at.sink.named("answer_healed")
     long = {"words.py": OLD + "# words\n" * 9000}
     at = bench(says(answer), says(answer), says(answer), policies=Policies(formats={"alex": "whole"}))
     assert not (await delivered(at, long)).accepted

@@ -241,15 +241,6 @@ def test_the_tier_of_the_commands_is_told() -> None:
     assert with_facts(report, {"sandbox": None}) == report
 
 
-def test_the_slips_of_each_model_are_told() -> None:
-    told = [{"model": "small", "form": "plan", "answers": 3, "mended": 2, "repairs": {"separator": 2, "no_title": 1}}]
-    histories = fold(RECORD, EVENTS)
-    report = build_report(RECORD, histories, {})
-    report = report.model_copy(update={"totals": {**report.totals, "forms": told}})
-    text = render_report(report, histories, PLACES)
-    assert "| small | action plan | 3 | 0 | 2 | 0 | 0 | separator ×2, no title ×1 |" in text
-
-
 def test_looks_are_counted_apart_from_the_calls_that_they_are() -> None:
     looks = [event("A", number, "files_shown", files=["a.py"], only=True) for number in (10, 11)]
     histories = fold(RECORD, [*EVENTS[:-3], *looks])
