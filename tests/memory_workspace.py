@@ -206,7 +206,7 @@ class MemoryWorkspace:
         if earlier is not None:
             return earlier.id
         tree = changed(branch.head.tree, changes, removed)
-        if tree != branch.head.tree or note.commands:
+        if tree != branch.head.tree:
             branch.head = self._made(tree, note, branch.head, *changes, *removed)
         return branch.head.id
 

@@ -120,14 +120,11 @@ def unwritten_files(delivery: Delivery, obstacles: Mapping[str, str]) -> list[Fi
 
 
 def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool) -> list[Finding]:
-    """Files of the plan that git ignores; those that no command of their task makes are major until it was told."""
-    fix = (
-        "Let command_to_run make it, which is then run again wherever it is needed; or take it off the list; or list "
-        ".gitignore too, and say how it changes."
-    )
+    """Files of the plan that git ignores, which are major until it was told."""
+    fix = "Take it off the list, environment.build can make it; or list .gitignore too: say how it changes."
     findings = []
     for task in breakdown.tasks:
-        make = minor if task.command or told else major
+        make = minor if told else major
         for path in sorted({*task.files_to_create} & {*ignored}):
             where = Where(story=breakdown.story_id, task=task.task_id, field="files_to_create", file=path)
             message = f"the repository's .gitignore leaves `{path}` out, so that no commit can have it"

@@ -3,7 +3,6 @@
 The words of the review format stand in `system_prompts/shared/review_format.md` and here, once, for reader and writer.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from posixpath import basename
@@ -179,10 +178,6 @@ class Sides(Value):
     """What each side changed since both began, as a patch that may be cut; empty when there are conflicts."""
 
 
-COMMAND = "Orchestrator-Command: "
-"""Before a command in a commit's trailers, as a JSON string."""
-
-
 class CommitNote(Value):
     """Subject, body and trailers of one of our commits."""
 
@@ -193,8 +188,6 @@ class CommitNote(Value):
     task: str = ""
     step: str
     """Id of the durable step that makes it: a repeated step finds its own commit by this."""
-    commands: tuple[str, ...] = ()
-    """Shell commands that make what git ignores of the task's work; wherever this commit is, they are run again."""
 
     @property
     def message(self) -> str:
@@ -202,7 +195,6 @@ class CommitNote(Value):
         lines = [f"Orchestrator-Sprint: {self.sprint}", f"Orchestrator-Story: {self.story}"]
         if self.task:
             lines.append(f"Orchestrator-Task: {self.task}")
-        lines += [f"{COMMAND}{json.dumps(command)}" for command in self.commands]
         lines.append(f"Orchestrator-Step: {self.step}")
         return "\n\n".join(filter(None, (self.subject, self.body, "\n".join(lines)))) + "\n"
 

@@ -28,7 +28,6 @@ from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.environments.kept import KeptFolders
 from orchestrator.environments.python_installer import installer_for
 from orchestrator.files.safe_files import open_folder, open_root, walk_files
-from orchestrator.git.checkout import commands_for
 from orchestrator.sandbox.command_runner import remove_tree
 from orchestrator.sandbox.fetch_sources import npm_variables
 from orchestrator.settings.model import CommandSettings
@@ -240,20 +239,19 @@ class ProjectBuild:
         self._folder, self._commands, self._timeout_s = folder.absolute(), tuple(commands), timeout_s
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def has_work(self, root: Path) -> bool:
-        """Returns whether there is any command for the tree. Blocks."""
-        return bool(self._commands or commands_for(root))
+    @property
+    def has_work(self) -> bool:
+        """Whether there is any command."""
+        return bool(self._commands)
 
     async def ensure(self, root: Path, key: str, run: Run) -> str:
         """Builds in `root`, or puts the kept files back; returns "", or the failed command's output and end.
 
-        The commands find their earlier results, as in a developer's worktree. A recorded command that fails stops
-        nothing: it may have been meant for one run only, and missing results fail the tests.
+        The commands find their earlier results, as in a developer's worktree.
         """
-        recorded = await asyncio.to_thread(commands_for, root)
         place = self._folder / key
         async with self._locks.setdefault(key, asyncio.Lock()):
-            before, tag = await asyncio.to_thread(self._look, root, place, recorded)
+            before, tag = await asyncio.to_thread(self._look, root, place)
             built, sources = await asyncio.to_thread(_read, place / _BUILT)
             if not sources <= before:  # it is unknown which files came from a deleted source
                 await asyncio.to_thread(remove_tree, place / _FILES)
@@ -266,17 +264,14 @@ class ProjectBuild:
                     result = await run(root, command, timeout_s=self._timeout_s)
                 if not result.ok:
                     return told_failure("build", command, result)
-            for command in recorded:
-                async with activity(f"building: {shortened(command)}"):
-                    await run(root, command, timeout_s=self._timeout_s)
             await asyncio.to_thread(_keep, root, before, place, tag)
         return ""
 
-    def _look(self, root: Path, place: Path, recorded: Sequence[str]) -> tuple[set[str], str]:
+    def _look(self, root: Path, place: Path) -> tuple[set[str], str]:
         """Returns the paths that exist without the commands, and a digest of those files."""
         (place / _FILES).mkdir(parents=True, exist_ok=True)
         before = paths_in(root) - paths_in(place / _FILES)
-        return before, _digest(root, before, (*self._commands, *recorded))
+        return before, _digest(root, before, self._commands)
 
 
 def _digest(root: Path, paths: Collection[str], commands: Sequence[str]) -> str:

@@ -1,11 +1,9 @@
 """A folder with the files of a commit, byte for byte, which can be restored after any change."""
 
 import asyncio
-import json
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.core.errors import WorkspaceError
@@ -17,16 +15,6 @@ _SCRATCH_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n
 _SHA256_CONFIG = (
     "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[gc]\n\tauto = 0\n[extensions]\n\tobjectFormat = sha256\n"
 )
-
-
-_COMMANDS = "commands.json"
-
-
-def commands_for(root: Path) -> tuple[str, ...]:
-    """Returns the commands to run first in a checkout, which make files that git ignores. Blocks."""
-    with suppress(OSError, ValueError):  # there is no record: no commands
-        return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
-    return ()
 
 
 class Checkout:
@@ -43,16 +31,15 @@ class Checkout:
         self._state = parent / ".state" / name
         self._trash = parent / ".trash"
 
-    async def set_to(self, commit: str, *, commands: Sequence[str] = ()) -> None:
+    async def set_to(self, commit: str) -> None:
         """Makes the folder equal to the commit's tree: restores missing files, deletes all others.
 
-        The private repository's HEAD is then `commit`. `commands` are the result of `commands_for` for the folder:
-        they make files that no commit has. Raises WorkspaceError.
+        The private repository's HEAD is then `commit`. Raises WorkspaceError.
         """
         tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, commit)).items()}
         await asyncio.to_thread(self._clear, tracked)
         await self._mirror.git("read-tree", "--reset", "-u", commit, index=self._state / "index", work_tree=self.root)
-        await asyncio.to_thread(self._finish, commit, commands)
+        await asyncio.to_thread(self._link, commit)
 
     async def remove(self) -> None:
         """Removes the folder and everything kept for it, if it exists."""
@@ -106,10 +93,6 @@ class Checkout:
                 return
             os.unlink(name, dir_fd=parent)
         os.mkdir(name, dir_fd=parent)
-
-    def _finish(self, commit: str, commands: Sequence[str]) -> None:
-        self._link(commit)
-        (self._state / _COMMANDS).write_text(json.dumps([*commands]), "utf-8")
 
     def _link(self, commit: str) -> None:
         """Recreates the private repository, and the `.git` file that points to it."""

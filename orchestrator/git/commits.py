@@ -1,13 +1,12 @@
 """Reads and builds commits of the mirror without a working tree: exactly the given bytes, without filters."""
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
+from orchestrator.core.delivery import CommitNote, DiffEntry, FileChange
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.paths import folders_of, no_text, obstacle_at, parents, spelling
 from orchestrator.core.secrets import redact
@@ -153,31 +152,6 @@ async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple
     output = await mirror.read("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}", ids=(base, head))
     records = (record.partition("\n") for record in output.text.split("\0") if record)
     return [(commit, message) for commit, _, message in records]
-
-
-async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]:
-    """Returns commands from the trailers of commits that are in any of `heads` and not in `base`, oldest first."""
-    if _made_without_commands(mirror, base, heads):
-        return []
-    options = ("--reverse", "--topo-order", "--format=%B")
-    output = await mirror.read("log", *options, *heads, f"^{base}", ids=(*heads, base))
-    found = [line.removeprefix(COMMAND) for line in output.text.splitlines() if line.startswith(COMMAND)]
-    return [json.loads(command) for command in dict.fromkeys(found)]
-
-
-def _made_without_commands(mirror: Mirror, base: str, heads: Sequence[str]) -> bool:
-    """Returns whether all these commits are known as ours and none of them has commands, whose order git knows."""
-    seen, left = {base}, [*heads]
-    while left:
-        oid = left.pop()
-        if oid in seen:
-            continue
-        seen.add(oid)
-        commit = mirror.made.get(oid)
-        if commit is None or COMMAND in commit.message:
-            return False
-        left += commit.parents
-    return True
 
 
 def trailer_of(message: str, name: str) -> str:

@@ -1,8 +1,6 @@
 """The git side of one sprint, on real git (port `Workspace`)."""
 
 import asyncio
-import hashlib
-import json
 import secrets
 import shlex
 from collections import defaultdict
@@ -72,10 +70,8 @@ class GitWorkspace:
         return self._base
 
     async def content_of(self, commit: str) -> str:
-        """Id of the commit's tree, and of the commands that are run in it first; see the port."""
-        tree = await commits.tree_of(self._mirror, commit)
-        made_by = await commits.recorded_commands(self._mirror, self._base, commit)
-        return hashlib.sha256(json.dumps([tree, *made_by]).encode()).hexdigest() if made_by else tree
+        """Id of the commit's tree; see the port."""
+        return await commits.tree_of(self._mirror, commit)
 
     @property
     def fetch_command(self) -> str:
@@ -150,7 +146,7 @@ class GitWorkspace:
             creations = [f"create {ref} {commit}" for ref, commit in missing if ref not in refs]
             if creations:
                 await self._mirror.update(*creations)
-            await self._lay_out(self._checkout(name), head)
+            await self._checkout(name).set_to(head)
         return Branch(name=self._refs.branch(name), base=base, head=head)
 
     async def take_over(self, story_id: str) -> None:
@@ -204,7 +200,7 @@ class GitWorkspace:
     async def _reset(self, story_id: str) -> None:
         await self._mirror.mend()
         _, head = await self._refs.ends(story_id)
-        await self._lay_out(self._checkout(story_id), head.commit)
+        await self._checkout(story_id).set_to(head.commit)
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Returns paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
@@ -254,7 +250,7 @@ class GitWorkspace:
             if earlier is not None:
                 return earlier
             tree = await commits.build_tree(self._mirror, head.commit, changes, removed)
-            if tree == head.tree and not note.commands:
+            if tree == head.tree:
                 return head.commit
             made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))
             await self._mirror.update(f"update {head.name} {made} {head.commit}")
@@ -420,7 +416,7 @@ class GitWorkspace:
     async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]], changes: Sequence[FileChange] = ()) -> T:
         place = self._checkout(f"base-{secrets.token_hex(4)}")
         try:
-            await self._lay_out(place, commit)
+            await place.set_to(commit)
             await asyncio.to_thread(write_below, place.root, list(commits.encoded(changes).items()))
             return await work(place.root)
         finally:
@@ -444,9 +440,6 @@ class GitWorkspace:
     def _names(self, story_id: str) -> list[str]:
         """Returns the refs of a story."""
         return [self._refs.ref(kind, checked_id(story_id)) for kind in KINDS]
-
-    async def _lay_out(self, place: Checkout, commit: str) -> None:
-        await place.set_to(commit, commands=await commits.recorded_commands(self._mirror, self._base, commit))
 
     def _checkout(self, name: str) -> Checkout:
         return Checkout(self._mirror, self._folder, name)

@@ -45,10 +45,6 @@ class Commanded(NamedTuple):
     """Replaces the major one when the command failed for lack of something that no file can supply."""
     made: tuple[FileChange, ...] = ()
     """The task's own files that commands changed."""
-    ignored: tuple[str, ...] = ()
-    """Files that commands made and git ignores, so that no commit has them."""
-    again: tuple[str, ...] = ()
-    """Shell scripts of the commands that made those; they run wherever the task's commit is checked out."""
 
 
 async def run_commands(
@@ -66,27 +62,23 @@ async def run_commands(
     """
     made: dict[str, FileChange] = {}
     told: list[Finding] = []
-    ignored, again = list[str](), list[str]()
     lacks: Finding | None = None
     planned = (Execute(command=task.command),) if task.command else ()
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
         result = await _run(stage, command, delivery, own, (*locks, *made.values()))
         made |= {change.path: change for change in result.made}
-        if result.ok and result.ignored and not _TESTS.search(command.command):
-            ignored += result.ignored
-            again.append(_script(command, _token(stage, command)))
         stops = not result.ok and not command.allow_failure
         found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
         await _tell(stage, task, command, result, found, attempt)
-        told += [_not_kept(task, command, left)] if (left := _left(result)) else []
+        told += [_not_kept(task, command, left)] if (left := _left(command, result)) else []
         if found and found[0].code == FAILED:
             return Commanded((*found, *told))
         if found:
             # Results of earlier commands are kept: the delivery may continue without this one.
             lacks = found[0]
             break
-    return Commanded(tuple(told), lacks, tuple(made.values()), tuple(ignored), tuple(again))
+    return Commanded(tuple(told), lacks, tuple(made.values()))
 
 
 async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
@@ -126,31 +118,32 @@ async def _tell(
     verdict = Verdict.PASSED if result.ok else Verdict.FAILED if found else Verdict.ALLOWED
     left = stage.policies.test.max_attempts - attempt
     allowed = " (may fail)" if command.allow_failure and not result.ok else ""
-    message = f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(result)}"
+    message = f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(command, result)}"
     await stage.decide(
         "command_finished", message, Loop.BUILD, verdict, findings=found, attempt=attempt, left=left, task=task.task_id,
         level=Level.INFO if result.ok else Level.WARN, duration_ms=round(result.duration_s * 1000),
     )  # fmt: skip
 
 
-def _kept(result: CommandResult) -> str:
+def _kept(command: Execute, result: CommandResult) -> str:
     made = [change.path for change in result.made if change.path not in result.ignored]
     kept = f"; made {', '.join(made)}" if made else ""
-    kept += f"; made and not kept: {listed(left, _NAMED)}" if (left := _left(result)) else ""
-    return kept + (f"; made, and again where it is needed: {listed(result.ignored, _NAMED)}" if result.ignored else "")
+    return kept + (f"; made and not kept: {listed(left, _NAMED)}" if (left := _left(command, result)) else "")
 
 
-def _left(result: CommandResult) -> list[str]:
-    return [path for path in result.left if path not in result.ignored]
+def _left(command: Execute, result: CommandResult) -> list[str]:
+    """Returns what no commit has of what the command made; what tests leave and git ignores is of no use to others."""
+    ignored = () if _TESTS.search(command.command) else result.ignored
+    return [*(path for path in result.left if path not in result.ignored), *ignored]
 
 
 def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
     return minor(
         "command.not_kept",
-        f"`{command.subject}` made what is no file of its task and is not kept: {listed(left, _NAMED)}",
+        f"`{command.subject}` made what no commit has and is not kept: {listed(left, _NAMED)}",
         where=Where(task=task.task_id),
-        fix="List files of the repository among the task's files, and files that each run makes in "
-        ".gitignore; environment.build makes the rest again.",
+        fix="List files of the repository among the task's files; name the command in environment.build where each "
+        "tree needs what it makes.",
     )
 
 

@@ -126,7 +126,7 @@ class TaskRun:
         self._progress.note_findings(delivered.findings)
         kept = with_made(delivered.delivery, self._last.made)
         if kept.files or kept.removed:
-            await self._commit(task, kept, self._last, self._answers(order))
+            await self._commit(task, kept, self._answers(order))
         return True, blocked
 
     def _own(self, task: Task) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ class TaskRun:
             self._locks = await follow_locks(self._stage, delivery, self._own(last))
             named = ", ".join(sorted(self.contract.granted_packages))
             delivery = with_made(delivery, self._locks.files).model_copy(update={"title": f"Declare {named}"})
-            await self._commit(last, delivery, Commanded())
+            await self._commit(last, delivery)
         return bool(changes)
 
     async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
@@ -309,9 +309,6 @@ class TaskRun:
         if blocked := blocking(findings):
             self.refused[order.task.task_id] = tuple(blocked)
             return await self._ended(order, TaskStatus.FAILED, findings)
-        if commanded.again:
-            nothing = Delivery(story_id=self._stage.story_id, task_id=order.task.task_id, files=())
-            await self._commit(order.task, nothing, commanded)
         return await self._ended(order, TaskStatus.DONE, findings)
 
     def _answers(self, order: Order) -> list[str]:
@@ -320,14 +317,14 @@ class TaskRun:
         comments = (one for review in self._unsettled(order.task) for one in review.comments)
         return [*told, *(f"Address review: {one.title}" for one in comments)]
 
-    async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded, answers: Sequence[str] = ()) -> None:
-        """Commits the delivery without ignored files; records the commands that make those instead."""
-        ignored = {*commanded.ignored, *self._progress.ignored}
+    async def _commit(self, task: Task, delivery: Delivery, answers: Sequence[str] = ()) -> None:
+        """Commits the delivery without ignored files."""
+        ignored = self._progress.ignored
         files = tuple(change for change in delivery.files if change.path not in ignored)
         kept = delivery.model_copy(update={"files": files})
-        left_out = [path for path in delivery.paths if path in ignored and path not in commanded.ignored]
+        left_out = [path for path in delivery.paths if path in ignored]
         self._progress.note_findings([_ignored(task, path) for path in left_out])
-        if not (kept.files or kept.removed or commanded.again):
+        if not (kept.files or kept.removed):
             return
 
         own = subject_of(delivery.title) or subject_of(task.description)
@@ -336,7 +333,6 @@ class TaskRun:
 
         async def work(step_id: str) -> str:
             note = self._stage.note(said, step_id, task.task_id, body)
-            note = note.model_copy(update={"commands": commanded.again})
             return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
         before, commit = self._progress.head, await self._stage.step.step("commit", work, str)
@@ -355,7 +351,6 @@ class TaskRun:
         self._progress.subjects.append(said)
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
-        told += [f"{path} (made again by its command)" for path in commanded.ignored]
         await self._stage.step.emit(
             "task_committed",
             f"{task.task_id} committed: {', '.join(told)}",
@@ -394,7 +389,7 @@ def _ignored(task: Task, path: str) -> Finding:
         "delivery.ignored_file",
         f"`{path}` was delivered and not committed: the repository's .gitignore leaves it out",
         where=Where(file=path, task=task.task_id),
-        fix="Have a command make it, which is then run wherever it is needed, or take it out of .gitignore.",
+        fix="Have environment.build make it, or take it out of .gitignore.",
     )
 
 

@@ -351,7 +351,7 @@ class ProjectRunner:
         """Has in the tree what setup and build make; returns the report of a run for which that could not be had."""
         if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
             return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
-        if self._build is not None and await asyncio.to_thread(self._build.has_work, root):
+        if self._build is not None and self._build.has_work:
             made = await self._pytest.environments.ensure(root, key)  # with what the project's own build makes
             failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
             if failed:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import RepositoryError, WorkspaceError
-from orchestrator.git.checkout import commands_for
 from orchestrator.git.mirror import LOOSE
 from orchestrator.git.workspace import GitWorkspace
 from tests.git.git_samples import change, fill, git, note, save, snapshot, user_repo
@@ -438,32 +437,13 @@ async def test_paths_behind_a_link_or_in_a_submodule_keep_no_other_from_being_ig
     )
 
 
-async def test_commands_that_make_what_git_ignores_are_told_of_each_tree_that_has_their_commit(
-    workspace: GitWorkspace,
-) -> None:
-    seen = list[tuple[str, ...]]()
-
-    async def look(folder: Path) -> str:
-        seen.append(await asyncio.to_thread(commands_for, folder))
-        return ""
-
+async def test_what_a_trees_own_gitignore_names_is_ignored(workspace: GitWorkspace) -> None:
     for story in ("A", "B"):
         await workspace.open(story)
     await workspace.commit("A", [change(".gitignore", "made/\n")], note("A/1"))
-    recorded = note("A/2").model_copy(update={"commands": ("mkdir made\necho 'x' > made/x",)})
-    made = await workspace.commit("A", [], recorded)
-    assert made == await workspace.head("A"), "there is a commit, of the same files"
     await workspace.reset("A")
     assert await workspace.ignored("A", ["made/x", "made", ".gitignore", "src/made.py"]) == ("made/x",)
     assert await workspace.ignored("B", ["made/x"]) == ()
-    assert await asyncio.to_thread(commands_for, workspace.root("A")) == recorded.commands
-    assert await asyncio.to_thread(commands_for, workspace.root("B")) == ()
-    await workspace.base_tree(look)
-    assert (await workspace.merge("A", note("A/3"), look)).merged
-    await workspace.result_tree(look)
-    await workspace.open("C")
-    await look(workspace.root("C"))
-    assert seen == [(), *[recorded.commands] * 3]
 
 
 async def test_push_creates_and_fast_forwards(workspace: GitWorkspace, repo: Path) -> None:

@@ -43,7 +43,7 @@ _PLAN = {
     "breakdown.unsafe_path": "no `..`, no absolute path",
     "breakdown.abstract_path": "never abstractions",
     "breakdown.test_file": "No test files: the tester writes them",
-    "breakdown.ignored_file": "it runs again for what git ignores",
+    "breakdown.ignored_file": "and nothing that git ignores",
     "breakdown.binary_file": "No binary files",
     "breakdown.too_many_files": "At most three files in a task",
     "breakdown.undeclared_package": "Declare packages",
