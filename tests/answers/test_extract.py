@@ -169,7 +169,9 @@ def test_no_part_of_an_object_is_taken_for_it(inner: Any, around: Any, data: st.
     damaged = text[:at] + data.draw(st.sampled_from(["", '"', "{", "}", "\\", ",", "@@"])) + text[at + 1 :]
     found = extract(f"Here: {damaged} Done.")
     nothing = not found.value and not found.complete
-    assert nothing or any(key in found.value for key in ("last", "first", "inner")), found
+    # The damage may be in the name of the first pair, and no other be left behind it.
+    first = len({*next(iter(found.value), "")} & {*"first"}) >= 3 if found.value else False
+    assert nothing or first or any(key in found.value for key in ("last", "first", "inner")), found
 
 
 @settings(max_examples=examples(150))

@@ -172,7 +172,7 @@ def test_what_is_shown_of_foreign_texts_has_no_secret_and_gives_the_terminal_no_
     plan = tmp_path / "plan.md"
     plan.write_text(render_plan(ActionPlan(title="T", rationale="R", actions=actions)), encoding="utf-8")
     for args, said in (
-        (["check", "delivery", str(answer)], "delivery.unsafe_path"),
+        (["check", "delivery", str(answer)], "`../\\x1b"),
         (["run", str(backlog), "--dry-run"], "wave 1: A"),
         (["apply", str(plan), "--repo", str(tmp_path / "repo")], "echo"),
     ):

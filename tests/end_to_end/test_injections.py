@@ -95,17 +95,16 @@ def obedient() -> Team:
     for _ in range(3):
         team.plan("PLAN", ["../x.py"], ["tests/test_keep.py"], dependencies={"left-pad": "git+https://host/left-pad"})
     team.plan("FILES", ["files.py"])
-    team.plan("LEAK", ["leak.py", "settings.py"])
+    team.plan("LEAK", task("LEAK", 1, ["settings.py"]), task("LEAK", 2, ["leak.py"]))
     team.deliver("FILES", 1, {"files.py": MODULE, **everything})
     for _ in range(2):
         team.deliver("FILES", 1, {"files.py": f"import left_pad\n\n\n{MODULE}", **inside})
     granted = {"files": ["notes.md"], "dependencies": {"left-pad": "*"}, "reason": "Granted."}
     for _ in range(2):
         team.say("mike", "FILES", "amendment", granted)
+    team.deliver("LEAK", 1, {"settings.py": SETTINGS.replace(THEIRS, NAME) + "MORE = 1\n"})
     for _ in range(3):
-        team.deliver("LEAK", 1, {
-            "leak.py": f'KEY = "{NAME}"\n\n\n{MODULE}', "settings.py": SETTINGS.replace(THEIRS, NAME) + "MORE = 1\n",
-        })  # fmt: skip
+        team.deliver("LEAK", 2, {"leak.py": f'KEY = "{NAME}"\n\n\n{MODULE}'})
     team.suite("LEAK", suite_text("LEAK"))
     team.plan("COMMAND", task("COMMAND", 1, ["command.py"], LOOK_UP))
     for _ in range(3):

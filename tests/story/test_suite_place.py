@@ -75,7 +75,7 @@ def a_stand(folder: Path, base: dict[str, str] | None = None, file: str = "shop.
 
 async def run(stand: Stand, folder: Path, answer: Any, **policies: Any) -> Any:
     stand.team.say("jordan", A, "suite", answer)
-    return await stand.run(await provider(stand.team, folder), steps=1, **policies)
+    return await stand.run(await provider(stand.team, folder), **policies)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_no_tests_are_asked_for_while_nothing_is_committed(tmp_path: Path)
     stand.team.plan(A, ["us_1.py"])
     for _ in range(3):
         stand.team.deliver(A, 1, {"us_1.py": "def value(:\n"})
-    outcome = await stand.run(await provider(stand.team, tmp_path), steps=1)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "story.unfinished" in codes(outcome)
     assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"]
