@@ -4,7 +4,6 @@ import collections
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 import threading
@@ -18,7 +17,6 @@ CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
 COMMANDS = FIRST + MOST
 """A group with only these users: it may pass a folder that `let_through` was called for."""
 _PLACES = ("/run/lock", "/run")
-_SHARED_MEMORY = Path("/dev/shm")
 _OPEN = 0o775
 """Of a tree that is lent: bubblewrap enters it as a root without rights."""
 
@@ -101,7 +99,6 @@ def slot() -> Iterator[Slot]:
         try:
             yield Slot(FIRST + number, fd)
         finally:
-            _forget(FIRST + number)
             os.close(fd)
         return
     raise OSError(f"more than {MOST} commands at once")
@@ -211,16 +208,3 @@ def _entries(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
                     yield entry.path, entry.stat(follow_symlinks=False)
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-
-
-def _forget(uid: int) -> None:
-    """Removes what the user left in the machine's shared memory."""
-    with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:  # other systems have none
-        for entry in entries:
-            with contextlib.suppress(OSError):  # deleted during the walk
-                if entry.stat(follow_symlinks=False).st_uid != uid:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                else:
-                    os.unlink(entry.path)

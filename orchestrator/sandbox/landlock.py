@@ -22,7 +22,6 @@ from orchestrator.files.users import (
     is_shut_away,
     let_through,
 )
-from orchestrator.sandbox import shared_memory
 from orchestrator.sandbox.confined import abi_version
 from orchestrator.sandbox.seccomp import Sockets, program
 from orchestrator.sandbox.tier import DEVICES, Command, Confined, etc, private_repository, system, tools
@@ -62,10 +61,10 @@ class OwnUser:
             with _kept(command.tree / ".git"):
                 yield None
 
-    def _confined(self, command: Command, own: Slot | None, policy: Mapping[str, Any], memory: int | None) -> Confined:
-        """Returns how to run it; `memory` is the user of its files in shared memory. Raises OSError."""
+    def _confined(self, command: Command, own: Slot | None, policy: Mapping[str, Any]) -> Confined:
+        """Returns how to run it. Raises OSError."""
         user = {"uid": None if own is None else own.uid, "groups": [COMMANDS], "look": self._looks(command, own)}
-        more = {"confine": {**policy, **user}, "own_user": own is not None, "memory_user": memory}
+        more = {"confine": {**policy, **user}, "own_user": own is not None}
         return Confined(command.argv, command.env, more, held=() if own is None else (own.lock_fd,))
 
     def _looks(self, command: Command, own: Slot | None) -> bool:
@@ -121,7 +120,7 @@ class LandlockSandbox(OwnUser):
             "own user": not own,
             ".git": not own,
             "attributes of our user's files": not own,
-            "locks of multiprocessing": not own,
+            "locks of multiprocessing": True,
             "signals to our user's processes": not own and not scoped,
         }
         holds = {
@@ -147,14 +146,14 @@ class LandlockSandbox(OwnUser):
             readable = (*self._readable, *command.access.readable, *private_repository(command.tree))
             policy = {
                 "read": [str(path) for path in readable],
-                "write": [str(command.tree), str(command.scratch), *([shared_memory.FOLDER] if own else [])],
+                "write": [str(command.tree), str(command.scratch)],
                 "devices": list(DEVICES),
                 "abi": self._abi,
                 "tcp": self._shared and not command.access.fetch,
                 "ports": [] if door is None else [*door.ports],
                 "seccomp": (self._closed if door is None else self._fetching).hex(),
             }
-            yield self._confined(command, own, policy, memory=None if own is None else own.uid)
+            yield self._confined(command, own, policy)
 
 
 @contextlib.contextmanager

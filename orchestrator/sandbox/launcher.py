@@ -16,8 +16,7 @@ Then it writes one JSON line to `verdict_fd` and ends:
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
 closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
 `open_files`; and from the tiers `confine` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
-user), `memory_folders` and `memory_user` (see `sandbox.shared_memory`) and `signals_as_codes` (what is started tells
-the end by a signal as 128 + its number, as shells do).
+user) and `signals_as_codes` (what is started tells the end by a signal as 128 + its number, as shells do).
 
 Where /proc or prctl is missing (macOS), process groups stand in: the command's own group is killed, memory and process
 limits are not watched, and a descendant that makes a session of its own escapes.
@@ -37,8 +36,6 @@ import signal
 import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
-
-from orchestrator.sandbox.shared_memory import MemoryFiles, mapped, remove_segments
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -95,7 +92,20 @@ def tasks() -> int:
     return 0
 
 
-def takes_more(pids: Collection[int], files: MemoryFiles, most: int) -> bool:
+def mapped(pid: int) -> int:
+    """Returns the bytes of shared memory that the process maps: its share of them, where the kernel tells us that."""
+    whole = _bytes(f"/proc/{pid}/status", b"RssShmem:")
+    share = _bytes(f"/proc/{pid}/smaps_rollup", b"Pss_Shmem:") if whole else None
+    return whole or 0 if share is None else share
+
+
+def _bytes(path: str, name: bytes) -> int | None:
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # the process has ended, or is another user's
+        return next((int(row.split()[1]) * 1024 for row in file if row.startswith(name)), None)
+    return None
+
+
+def takes_more(pids: Collection[int], most: int) -> bool:
     """Returns whether the processes hold more bytes: private resident pages, and shared ones once."""
     private, touched = 0, 0
     for pid in pids:
@@ -107,9 +117,8 @@ def takes_more(pids: Collection[int], files: MemoryFiles, most: int) -> bool:
         shared = int(words[2]) * PAGE
         private += int(words[1]) * PAGE - shared
         touched += shared
-    held = files.held(pids)
     # `touched` has the files of programs as well, in each process again: reading more pays only where it matters.
-    return private + max(touched, held) > most and private + max(sum(map(mapped, pids)), held) > most
+    return private + touched > most and private + sum(map(mapped, pids)) > most
 
 
 def send(groups: Iterable[int], number: signal.Signals) -> None:
@@ -219,16 +228,16 @@ def _listen() -> tuple[Stop, int]:
     return stop, wake
 
 
-def _over_limit(tree: Tree, files: MemoryFiles, policy: dict[str, Any]) -> str | None:
+def _over_limit(tree: Tree, policy: dict[str, Any]) -> str | None:
     below = descendants(os.getpid())
     if len(below) > policy["processes"]:
         return "processes"
     if tree.cpu_s(below) > policy["cpu_s"]:
         return "cpu"
-    return "memory" if takes_more(below, files, policy["memory_mb"] * MB) else None
+    return "memory" if takes_more(below, policy["memory_mb"] * MB) else None
 
 
-def watch(tree: Tree, files: MemoryFiles, policy: dict[str, Any], stop: Stop, wake: int) -> str | None:
+def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | None:
     """Waits for the end of the main process; returns the name of the limit that was hit, if any."""
     started = time.monotonic()
     scan_at, before = started + SCAN_EVERY_S / 2, tasks()
@@ -240,7 +249,7 @@ def watch(tree: Tree, files: MemoryFiles, policy: dict[str, Any], stop: Stop, wa
         jumped = HAS_PROC and tasks() > before + policy["processes"]
         if HAS_PROC and (now >= scan_at or jumped):
             send([tree.main] * jumped, signal.SIGSTOP)  # what forks without end waits while one looks
-            limit = _over_limit(tree, files, policy)
+            limit = _over_limit(tree, policy)
             send([tree.main] * (jumped and limit is None), signal.SIGCONT)
             tree.reap()
             if limit is not None and tree.status is None:
@@ -344,8 +353,7 @@ def main() -> int:
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != policy["parent"]:  # it died before the line above, so no signal would arrive
         return 1
-    launcher, user = os.getpid(), policy.get("memory_user")
-    files = MemoryFiles(policy.get("memory_folders", ()), user)
+    launcher = os.getpid()
     if (child := os.fork()) == 0:
         try:
             _become_command(policy["argv"], policy, launcher)
@@ -354,10 +362,8 @@ def main() -> int:
     with contextlib.suppress(OSError, AttributeError):  # what forks without end must not keep its watchdog waiting
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     tree = Tree(child)
-    ended = tree.status if (limit := watch(tree, files, policy, stop, wake)) is None else None
+    ended = tree.status if (limit := watch(tree, policy, stop, wake)) is None else None
     survivors = tree.end(wake)
-    if policy.get("own_user") and user is not None:
-        remove_segments(user)
     verdict = {**_told(ended, policy), "limit": limit, "survivors": survivors}
     with contextlib.suppress(OSError):  # the reader has died
         os.write(private[0], json.dumps(verdict).encode() + b"\n")

@@ -15,8 +15,7 @@ from orchestrator.sandbox.seccomp import Sockets, program
 from orchestrator.sandbox.tier import Command, Confined, etc, outermost, private_repository, system, tools
 
 _TMP_MB, _SHM_MB = 512, 512
-_IN_MEMORY = ("/dev/shm", "/tmp")
-"""File systems in memory, a command's own."""
+"""Of file systems in memory, a command's own."""
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 _MAPPED_UID = 1000  # any that is not root
 _APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
@@ -118,7 +117,7 @@ class NamespaceSandbox:
             yield Confined(
                 argv=[self._form.bwrap, *self._options(command, fds, look), "--", *_inner(command, own, look)],
                 env={"PATH": _OUTER_PATH},
-                policy={"own_user": own is not None, "signals_as_codes": True, "memory_folders": _IN_MEMORY},
+                policy={"own_user": own is not None, "signals_as_codes": True},
                 fds=(*fds.values(), *door),
                 held=() if own is None else (own.lock_fd,),
                 seen_at=_PROJECT if _is_moved(command) else None,

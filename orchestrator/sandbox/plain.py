@@ -74,4 +74,4 @@ class PlainSandbox(OwnUser):
                 "ports": [],
                 "seccomp": self._closed.hex(),
             }
-            yield self._confined(command, own, policy, memory=os.geteuid() if own is None else own.uid)
+            yield self._confined(command, own, policy)
