@@ -255,6 +255,8 @@ def _of_mapping(node: ast.expr | None, names: dict[str, list[ast.expr]]) -> Iter
         node = next((held for held in names.get(node.id, ()) if isinstance(held, ast.Dict)), None)
     if isinstance(node, ast.Dict):
         yield from (str(key.value) for key in node.keys if isinstance(key, ast.Constant))
+        behind = (held for key, held in zip(node.keys, node.values, strict=True) if key is None)
+        yield from (key for held in behind if isinstance(held, ast.Call) for key in _spread(held))
 
 
 def keys_of(told: Iterable[Told]) -> dict[str, set[str]]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from orchestrator.core.calls.exchange import Prompt, Reply, TurnKey
+from orchestrator.core.calls.side_by_side import step_awaited
 from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer
 from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles, is_lock
@@ -89,7 +90,8 @@ class SimulatedStep:
         self._turns[prompt.key] += 1
         numbered = prompt.model_copy(update={"turn": self._turns[prompt.key]})
         self.prompts.append(numbered)
-        return await self._provider.complete(numbered)
+        async with step_awaited():
+            return await self._provider.complete(numbered)
 
     async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
         """See the port."""

@@ -10,6 +10,7 @@ from dbos import DBOS
 from pydantic import TypeAdapter
 
 from orchestrator.core.calls.exchange import EASY_PURPOSES, FailedCall, Prompt, Reply
+from orchestrator.core.calls.side_by_side import step_awaited
 from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProcessEnded, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
@@ -147,7 +148,6 @@ class DurableStep:
             # Older releases recorded no number; their events keep their ids.
             retried = failures[: result.get("retried", len(failures) - 1)]
             await self._tell_retries(prompt, retried)
-            self._events += len(retried)
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
                 purpose=prompt.key.purpose, **spent(failures),
@@ -194,7 +194,8 @@ class DurableStep:
             return await self._results.store(made[-1])
 
         # The engine looks first: of a workflow that was cancelled meanwhile no further step begins.
-        recorded = await step.run_async({"name": name}, stored)
+        async with step_awaited():
+            recorded = await step.run_async({"name": name}, stored)
         result = made[-1] if made else await self._results.load(recorded)
         self._begin_reading(name, step.step_id)
         return result
@@ -242,7 +243,6 @@ class DurableStep:
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, reply.key.what
         await self._tell_retries(prompt, reply.failed_calls)
-        self._events += len(reply.failed_calls)
         await self._tell_switch(reply, task)
         told = f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}"
         await self.emit(
@@ -277,16 +277,19 @@ class DurableStep:
         A process that resumes the story then counts them as the one before did.
         """
         persona, task = prompt.key.persona, prompt.key.task
-        before = self._events
         for number, failure in enumerate(failures, start=1):
             left = self._services.turns.max_attempts - number
-            await self.emit(
-                "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
-                task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,
-                **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[passing(failure)], attempt=number,
-                          budget_left=left),
+            # An id of its own: it is told while another reviewer may be heard.
+            which = f"retry:{persona}:{task or ''}:{prompt.key.purpose}:{failure.turn}"
+            await self._emit(
+                "call_retried", f"{persona}: {failure.message}; asked again", which,
+                level=Level.WARN, persona=persona, task=task,
+                data={
+                    "purpose": prompt.key.purpose, "turn": failure.turn, "kind": failure.kind,
+                    **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[passing(failure)], attempt=number,
+                              budget_left=left),
+                },
             )  # fmt: skip
-        self._events = before
 
     async def emit(
         self,

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from orchestrator.checks.content import hidden_text, runner_reach
 from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.calls.side_by_side import side_by_side
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import PastReview, ReviewBrief, Reviewed, ReviewIssue
@@ -47,7 +48,7 @@ async def review_task(
             previous=open_comments(known),
             advice=advice[:MOST_ADVICE],
         )
-        said = tuple([await reviewer.review(brief) for reviewer in stage.reviewers])
+        said = tuple(await side_by_side([reviewer.review(brief) for reviewer in stage.reviewers]))
         known.rounds.append(ReviewRound(known.answer, said))
         known.read, known.unread = change, False
     approved = not known.unread and _approved(known)

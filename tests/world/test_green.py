@@ -1,12 +1,13 @@
 """Never a false done, never a false no: what decides whether a story is merged, and what is paid until then."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.calls.exchange import Analysed
+from orchestrator.core.calls.exchange import Analysed, Prompt, Reply
 from orchestrator.core.calls.spending import Amount
 from orchestrator.core.command import Choice, Gate, GateAnswer
 from orchestrator.core.event import Level
@@ -21,6 +22,7 @@ from orchestrator.core.suite import (
     TestReport,
     TestSuite,
 )
+from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.reports.report import stage_times
 from orchestrator.settings import BudgetSettings
 from orchestrator.sprint.budgets import Budgets
@@ -559,3 +561,38 @@ def test_a_file_in_newer_syntax_is_not_hollowed_at_wrong_places(case: Case) -> N
     )
     results = results_hollow(suite_of, run_of("test_a test_b"), made)
     assert results == {"test_a": "passed" if readable else "not judged", "test_b": "passed"}
+
+
+class SlowFirst:
+    """A provider that answers the first reviewer last."""
+
+    def __init__(self, replies: ScriptedProvider) -> None:
+        self._replies = replies
+        self.under_way, self.most = 0, 0
+
+    @property
+    def name(self) -> str:
+        return self._replies.name
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0.05 if prompt.key.persona == "reviewer" else 0.01)
+        self.under_way -= 1
+        return await self._replies.complete(prompt)
+
+
+async def test_two_reviewers_read_at_the_same_time_and_are_told_in_order(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    for text in ("no words", reviewed("Yes")):
+        stand.team.review(A, 1, text)
+        stand.team.review(A, 1, text, by="security")
+    stand.team.suite(A, suite_text(A))
+    slow = SlowFirst(await provider(stand.team, tmp_path))
+    review = {"enabled": True, "reviewers": ["reviewer", "security"]}
+    assert (await stand.run(slow, review=review)).status is StoryStatus.DONE
+    assert slow.most == 2
+    asked = [one.key.persona for one in stand.step.prompts if one.key.purpose == "review"]
+    assert asked == ["reviewer", "security", "reviewer", "security"]
