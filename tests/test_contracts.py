@@ -7,7 +7,6 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from orchestrator.app.judge import PROMPTS
 from orchestrator.checks.analysis import read_stage
 from orchestrator.checks.breakdown import merge_missing
 from orchestrator.checks.suite import read_analysis
@@ -16,7 +15,6 @@ from orchestrator.core.finding import Finding, blocking
 from orchestrator.sprint.judge import KINDS, Surroundings, judge
 from tests.contracts_tool import FOLDER, TYPES, schema_text
 from tests.example_project import FILES, STORY, task_files
-from tests.prompts.packaged import packaged_library
 
 ACCEPTED = sorted((FOLDER / "examples" / "accepted").glob("*.json"))
 REFUSED = sorted((FOLDER / "examples" / "refused").glob("*.json"))
@@ -25,9 +23,6 @@ REFUSED = sorted((FOLDER / "examples" / "refused").glob("*.json"))
 @cache
 def validator(path: Path) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema_text(path.name.split(".")[0])))
-
-
-EXAMPLES = {kind: packaged_library().worked(name) for kind, name in PROMPTS.items()}
 
 
 def said(path: Path, value: Any) -> list[Finding]:
@@ -44,7 +39,6 @@ def said(path: Path, value: Any) -> list[Finding]:
             files=tuple(FILES),
             texts=FILES,
             task_files=task_files(path) or None,
-            worked=EXAMPLES[stem],
             read=lambda paths: {name: FILES[name] for name in paths},
         )
         return list(judge(stem, json.dumps(value), around).findings)

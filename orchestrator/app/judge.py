@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,8 @@ from orchestrator.core.finding import Finding, blocking
 from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.environments.installed import read_environment
 from orchestrator.environments.node_layers import write_files
-from orchestrator.prompts.render import PromptLibrary, load_prompts
 from orchestrator.sandbox.choose import open_sandbox
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, scratch_folder
-from orchestrator.settings import packaged
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
 from orchestrator.sprint.judge import (
@@ -38,9 +36,6 @@ from orchestrator.sprint.judge import (
     read_plan,
     suite_of_file,
 )
-
-PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
-"""Kind of answer → the prompt that asks for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +67,6 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     wanted = {path for path in files or () if worth_freezing(path)}
     if kind == "suite":
         wanted |= set(context) & set(files or ())
-    library = _packaged_prompts()
     around = Surroundings(
         story=options.story,
         files=files,
@@ -81,7 +75,6 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         task_files=context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
-        worked=library.worked(PROMPTS[kind]),
         check_shell=check_shell,
         obstacles=_obstacles_in(options.repo, files or ()),
     )
@@ -113,12 +106,6 @@ async def _run_on_copies(files: Mapping[str, str], command: str) -> str:
     async with scratch_folder() as folder:
         await asyncio.to_thread(write_files, folder, files)
         return (await runner.run(["/bin/sh", "-c", command], cwd=folder)).output
-
-
-@cache
-def _packaged_prompts() -> PromptLibrary:
-    """Returns the packaged prompts: an answer to others is judged in its run."""
-    return PromptLibrary(load_prompts(packaged("system_prompts"), None))
 
 
 def _files(repo: Path) -> tuple[str, ...]:

@@ -1,24 +1,20 @@
-"""What an answer may hold beside its form: paths of real files, no example of its prompt, no name of a secret.
+"""What an answer may hold beside its form: paths of real files, no name of a secret.
 
 Also what a delivery is held against, and what bash says of its shell files.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from posixpath import basename, dirname
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.code.check import is_generated, language_of
-from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.delivery import FileChange
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, parents, unsafe_reason
 from orchestrator.core.secrets import Masks
-from orchestrator.core.suite import FailureInstruction
-from orchestrator.core.value import Value, squeezed
+from orchestrator.core.value import Value
 
 # A dot with something before it: `.gitignore` is a name, no suffix.
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
@@ -97,107 +93,6 @@ class Around(Value):
                 return self.runtimes[folder]
             folder = dirname(folder)
         return self.runtime
-
-
-_SAID = "is the prompt's own example, which belongs to another project"
-_LINE_CHARS = 25
-"""Shorter lines of code may well be the same by chance."""
-
-
-def copied_plan(plan: Breakdown, examples: Sequence[str]) -> list[Finding]:
-    """Major for every task that has the description or just the files of an example's task."""
-    shown = _entries(examples, "tasks")
-    texts = {_plain(task.get("description")) for task in shown}
-    files = {frozenset(task.get("files_to_create") or ()) for task in shown} - {frozenset()}
-    fix = "Plan the story below: its own files, in the words of its own criteria."
-    return [
-        major(
-            "breakdown.prompt_example",
-            f"the task {_SAID}",
-            where=Where(story=plan.story_id, task=task.task_id),
-            fix=fix,
-        )
-        for task in plan.tasks
-        if _plain(task.description) in texts or frozenset(task.files_to_create) in files
-    ]
-
-
-def copied_suite(content: str, examples: Sequence[str]) -> list[Finding]:
-    """Major when most of an example's test code stands in a suite's text."""
-    shown = [value.get("test_content") for value in _values(examples)]
-    shown += [example for example in examples if not _values([example])]
-    if not any(_is_most(text, content) for text in shown):
-        return []
-    fix = "Write tests of the story below, against the files below."
-    return [major("suite.prompt_example", f"the suite {_SAID}", fix=fix)]
-
-
-def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding]:
-    """Major for every file that holds most of an example's code, under whatever path."""
-    shown = [text for entry in _entries(examples, "files") if isinstance(text := entry.get("content"), str)]
-    whole = {squeezed(text) for text in shown if text.strip()}
-    fix = "Write the file that the task below asks for."
-    return [
-        major(
-            "delivery.placeholder",
-            f"the content of `{change.path}` {_SAID}",
-            where=Where(file=change.path, story=delivery.story_id, task=delivery.task_id),
-            fix=fix,
-        )
-        for change in delivery.files
-        if squeezed(change.content) in whole or any(_is_most(text, change.content) for text in shown)
-    ]
-
-
-def copies_example(text: str, examples: Sequence[str]) -> bool:
-    """Returns whether an answer, in whatever form, repeats a prompt's example: most of its lines, or a path of it."""
-    paths = [f"{begin}{path}{end}" for path in example_paths(examples) for begin, end in ('""', "``", "[]")]
-    return any(_is_most(example, text) for example in examples) or any(path in text for path in paths)
-
-
-_EXAMPLE_PATH = re.compile(r"\*\*File Path:\*\* \[([^\]\n]+)\]")
-
-
-def example_paths(examples: Sequence[str]) -> frozenset[str]:
-    """Returns the paths in examples of deliveries, in JSON or as action plans."""
-    as_json = {str(entry["path"]) for entry in _entries(examples, "files") if "path" in entry}
-    return frozenset(as_json | {path for text in examples for path in _EXAMPLE_PATH.findall(text)})
-
-
-def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequence[str]) -> list[Finding]:
-    """Major for every instruction that an example gives."""
-    texts = {_plain(entry.get(name)) for entry in _entries(examples, "failure_analysis") for name in ("issue", "fix")}
-    fix = "Explain the failures in the report below, by the files below."
-    return [
-        major("analysis.prompt_example", f"an instruction {_SAID}", where=Where(file=one.file), fix=fix)
-        for one in instructions
-        if {_plain(one.issue), _plain(one.fix)} & texts
-    ]
-
-
-def _values(examples: Sequence[str]) -> list[dict[str, Any]]:
-    """Examples that are JSON objects; others are for other kinds of answers."""
-    found = []
-    for text in examples:
-        with suppress(ValueError):
-            found.append(json.loads(text))
-    return [value for value in found if isinstance(value, dict)]
-
-
-def _entries(examples: Sequence[str], field: str) -> list[dict[str, Any]]:
-    return [entry for value in _values(examples) for entry in value.get(field) or () if isinstance(entry, dict)]
-
-
-def _plain(text: object) -> str:
-    """The words alone."""
-    return " ".join(re.findall(r"[^\W_]+", text.casefold())) if isinstance(text, str) else ""
-
-
-def _is_most(example: object, text: str) -> bool:
-    """Whether the text holds most of an example's lines, of those that hardly stand anywhere else."""
-    lines = [line.strip() for line in example.splitlines()] if isinstance(example, str) else []
-    telling, held = [line for line in lines if len(line) >= _LINE_CHARS], {line.strip() for line in text.splitlines()}
-    return bool(telling) and 2 * sum(line in held for line in telling) > len(telling)
 
 
 FIX = (

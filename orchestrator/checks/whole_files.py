@@ -167,14 +167,12 @@ def _script_names(text: str) -> set[str]:
 
 
 def own_actions(
-    plan: ActionPlan, task: Sequence[str], there: Collection[str], examples: frozenset[str]
+    plan: ActionPlan, task: Sequence[str], there: Collection[str]
 ) -> tuple[ActionPlan, tuple[Finding, ...]]:
     """Returns a plan without actions on files of the prompt's example and on new tests, where files of the task stand
     beside them and need none of those."""
     texts = [_text_of(action) for action in plan.actions if _path_of(action) in task]
-    foreign = {
-        path for action in plan.actions if (path := _path_of(action)) and _is_foreign(path, task, there, examples)
-    }
+    foreign = {path for action in plan.actions if (path := _path_of(action)) and _is_foreign(path, task, there)}
     left = {path for path in foreign if texts and not any(_names(text, path) for text in texts)}
     if not left:
         return plan, ()
@@ -182,9 +180,7 @@ def own_actions(
     return plan.model_copy(update={"actions": kept}), tuple(map(_left_out, sorted(left)))
 
 
-def own_files(
-    delivery: Delivery, task: Sequence[str], there: Collection[str], examples: frozenset[str]
-) -> tuple[Delivery, tuple[Finding, ...]]:
+def own_files(delivery: Delivery, task: Sequence[str], there: Collection[str]) -> tuple[Delivery, tuple[Finding, ...]]:
     """Returns a delivery with the task's files under their paths, and without what `own_actions` leaves out.
 
     A folder before a task's path that the project does not have, as `project/words.py` for `words.py`, means nothing.
@@ -207,18 +203,16 @@ def own_files(
     left = {
         change.path
         for change in files
-        if _is_foreign(change.path, task, there, examples)
-        and texts
-        and not any(_names(text, change.path) for text in texts)
+        if _is_foreign(change.path, task, there) and texts and not any(_names(text, change.path) for text in texts)
     }
     kept = tuple(change for change in files if change.path not in left)
     told += map(_left_out, sorted(left))
     return (delivery.model_copy(update={"files": kept}) if told else delivery), tuple(told)
 
 
-def _is_foreign(path: str, task: Sequence[str], there: Collection[str], examples: frozenset[str]) -> bool:
-    """Returns whether a file is the example's, or a new test; what changes how older tests run is refused."""
-    return path not in task and (path in examples or (is_suite(path) and is_test_file(path) and path not in there))
+def _is_foreign(path: str, task: Sequence[str], there: Collection[str]) -> bool:
+    """Returns whether a file is the example's `<path>`, or a new test; what changes how older tests run is refused."""
+    return path not in task and (path.startswith("<") or (is_suite(path) and is_test_file(path) and path not in there))
 
 
 def _names(text: str, path: str) -> bool:

@@ -13,7 +13,6 @@ from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import apply_plan, read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld, with_line_ends
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.paths import copied_delivery, example_paths
 from orchestrator.checks.whole_files import check_parts, fits, own_actions, own_files
 from orchestrator.core.action_plan import ActionPlan, Edit, Execute, Prune, Read, Verb
 from orchestrator.core.calls.exchange import Delivered, MergeBrief, Purpose, StopReason, StoryBrief, TaskBrief
@@ -187,8 +186,6 @@ class _Build:
         self._sorts = sorts  # a merge is one reply, and is taken or not
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
-        self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
-        self._examples = example_paths((*self._worked, *desk.library.worked("developer/delivery_plan")))
         said = (f"{one.issue} {one.fix}" for one in brief.instructions)
         told = (story.story.title, *story.story.acceptance_criteria, brief.task.description, *said)
         self._about = "\n".join((*told, *map(_stem, brief.task.files_to_create)))
@@ -202,17 +199,16 @@ class _Build:
             delivery, said = read_delivery(value, *self._ids)
             delivery = with_line_ends(delivery, self._shown.as_they_are(kept))
         else:
-            plan, left_out = own_actions(plan, task, self._brief.files, self._examples) if natural else (plan, ())
+            plan, left_out = own_actions(plan, task, self._brief.files) if natural else (plan, ())
             world = self._shown.world(kept)
             delivery, said = read_plan_delivery(plan, world, *self._ids)
         if natural and delivery is not None and plan is None:
-            delivery, left_out = own_files(delivery, task, self._brief.files, self._examples)
-            said = [one for one in said if one.code != UNSAFE_PATH or not _of_example(one, self._examples)]
+            delivery, left_out = own_files(delivery, task, self._brief.files)
+            said = [one for one in said if one.code != UNSAFE_PATH or "`<" not in one.message]  # the example's `<path>`
         if is_whole_files(value) and delivery is not None:
             said = [*said, *self._parts(delivery, kept)]
-        copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
         whole, masked = self._own.delivery(delivery, self._shown.as_they_are(kept))
-        return whole, [*said, *left_out, *copied, *masked]
+        return whole, [*said, *left_out, *masked]
 
     def _parts(self, delivery: Delivery, kept: Delivery | None) -> Sequence[Finding]:
         """Returns findings on files of which a text that promised nothing shows a part, or which nobody was shown."""
@@ -412,10 +408,6 @@ class _Build:
 
 def _stem(path: str) -> str:
     return splitext(basename(path))[0]
-
-
-def _of_example(finding: Finding, examples: frozenset[str]) -> bool:
-    return any(f"`{path}`" in finding.message for path in examples)
 
 
 # Of the characters, and of the tokens: a model that thinks spends them elsewhere, and code has fewer than four each.

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from orchestrator.answers.action_plan import plan_in
 from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import suite_value
-from orchestrator.checks.paths import copied_analysis, copied_suite
 from orchestrator.checks.suite import (
     check_changed,
     check_suite,
@@ -56,9 +55,6 @@ class Jordan:
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """See ports.Tester: a suite within the answer budget that satisfies every check."""
         wanted = self._required_tests(brief.breakdown)
-        library = self._desk.library
-        examples = (*library.worked("tester/suite"), *library.worked("tester/suite_plan"))
-
         older = {one.path: one.text for one in brief.older}
         faulty = brief.faulty.suite if brief.faulty is not None else None
         test_file = faulty.test_file if faulty is not None else test_file_of(self._brief.story.id, brief.files)
@@ -75,7 +71,7 @@ class Jordan:
         own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
-            suite, said = self._read_suite(value, older, test_file, examples, edited, covered, so_far)
+            suite, said = self._read_suite(value, older, test_file, edited, covered, so_far)
             if suite is not None and faulty is not None and suite.test_content == faulty.test_content:
                 named = any(case.criterion for case in suite.test_cases)
                 suite = suite if named else suite.model_copy(update={"test_cases": faulty.test_cases})
@@ -136,7 +132,6 @@ class Jordan:
         value: Any,
         older: Mapping[str, str],
         test_file: str,
-        examples: Sequence[str],
         edited: Mapping[str, str],
         covered: Mapping[str, str],
         so_far: Mapping[str, str],
@@ -150,8 +145,6 @@ class Jordan:
             as_json, said = (value, ()) if plan is None else suite_value(plan, older, edited, so_far)
         if as_json is None:
             return None, said
-        if copied := _copied(as_json, examples):
-            return None, copied
         own = self._desk.policies.test.custom is not None
         named: Sequence[Finding] = ()
         if not own:
@@ -210,10 +203,9 @@ class Jordan:
 
     def _read_analysis(self, value: object) -> tuple[_Analysis | None, Sequence[Finding]]:
         instructions, findings = read_analysis(value)
-        copied = copied_analysis(instructions, self._desk.library.worked("tester/analysis"))
         suite_fault, environment = reason_of(value, "suite_fault"), reason_of(value, "environment")
         found = _Analysis(instructions, suite_fault, environment, read_tests_to_change(value))
-        return (found if any(found) and not copied else None), [*findings, *copied]
+        return (found if any(found) else None), findings
 
     def _rule(self, wanted: int | None) -> str:
         rule = "Write one or two smoke tests that show the story's main behaviour."
@@ -226,12 +218,6 @@ class Jordan:
                 "project's own tests are, so that this command runs it. In test_cases, name each as its report does."
             )
         return rule
-
-
-def _copied(value: Any, examples: Sequence[str]) -> list[Finding]:
-    """Returns a finding on a suite that is the prompt's example, whatever its name."""
-    content = value.get("test_content") if isinstance(value, dict) else None
-    return copied_suite(content, examples) if isinstance(content, str) else []
 
 
 def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Finding]:

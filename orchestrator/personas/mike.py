@@ -7,7 +7,6 @@ from functools import partial
 from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import counted_tasks
-from orchestrator.checks.paths import copied_plan
 from orchestrator.checks.task_plan import breakdown_of, check_task_plan, goal_of, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.core.breakdown import Breakdown, TaskPlan
@@ -145,13 +144,7 @@ class Mike:
         return known
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
-        """Reads a plan; one that copies the prompt's example is none."""
-        plan, findings = read_breakdown(value, self._brief.story.id, names=True)
-        copied = self._copied(plan) if plan is not None else []
-        return (None if copied else plan), [*findings, *copied]
-
-    def _copied(self, plan: Breakdown) -> list[Finding]:
-        return copied_plan(plan, self._desk.library.worked("architect/breakdown"))
+        return read_breakdown(value, self._brief.story.id, names=True)
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
         """See ports.Architect."""
@@ -211,9 +204,7 @@ class Mike:
             more = await self._desk.hear(request)
             if more.extraction.value is not None:
                 before = len(completing.tasks)
-                merged, said = merge_missing(completing, more.extraction.value)
-                copied = self._copied(merged)
-                completing, said = (completing, copied) if copied else (merged, said)
+                completing, said = merge_missing(completing, more.extraction.value)
                 # What is wrong with the rest leaves the plan as good as it was: it is reported, and the plan is judged.
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
                 cut_off = more.cut_off and not (_announced(heard) and len(completing.tasks) >= completing.task_count)

@@ -53,7 +53,6 @@ class Reviewer:
         self._desk, self._brief, self._name = desk, brief, name
         self._memories: dict[str, _Memory] = {}
         """By task."""
-        self._worked = tuple(parse_review(text)[0].issues for text in desk.library.worked(PROMPT))
 
     async def review(self, brief: ReviewBrief) -> Reviewed:
         """Returns a verdict on the task's change: one reply, a second one when the first has none.
@@ -118,13 +117,7 @@ class Reviewer:
         return last[0], last[1]
 
     def _read(self, reply: Reply) -> tuple[Review, Sequence[Finding]]:
-        review, findings = parse_review(reply.text, cut_off=reply.stop_reason not in _WHOLE)
-        copied = {(one.title, one.issue) for issues in self._worked for one in issues}
-        if not any((one.title, one.issue) in copied for one in review.issues):
-            return review, findings
-        fix = "Review the change below, in your own words."
-        said = major("review.prompt_example", "the review is the prompt's own example, of another project", fix=fix)
-        return Review(complete=review.complete), (said,)
+        return parse_review(reply.text, cut_off=reply.stop_reason not in _WHOLE)
 
     def _request(self, brief: ReviewBrief, shown: ShownDiff, skills: Sequence[Skill], files: Shown) -> Request:
         contract, notes = brief.contract, render_skills(skills)

@@ -12,7 +12,6 @@ from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import begins_with_an_action, plan_in, with_sections
 from orchestrator.answers.looks import AS_JSON, look_in
 from orchestrator.answers.whole_files import read_whole_files
-from orchestrator.checks.paths import copies_example
 from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, StoryBrief, TurnKey
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.contract import Surface
@@ -130,11 +129,6 @@ class Desk:
         """Returns the slots that all personas of the story begin with; `surface` is the project before the story."""
         return context.render_common(surface, brief.record, brief.story, self.policies.context_tokens)
 
-    @cached_property
-    def copied(self) -> set[str]:
-        """Returns the personas whose model has given a prompt's example for an answer: they are shown none."""
-        return set()
-
     def shown(self, *texts: Mapping[str, str]) -> Shown:
         """Returns what a prompt shows that has these texts whole; its persona may look at other files."""
         whole = {path: text for shown in texts for path, text in shown.items()}
@@ -169,8 +163,6 @@ class Desk:
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self._asked(request, slots)
-        if copies_example(reply.text, self.library.worked(request.prompt_name)):
-            self.copied.add(request.persona)
         heard = Heard(reply=reply, extraction=await asyncio.to_thread(_extracted, request, reply.text))
         await self._tell(request, heard)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
@@ -234,7 +226,7 @@ class Desk:
     def _prompt(self, request: Request, slots: Mapping[str, str]) -> tuple[Prompt, Sequence[Finding]]:
         """Returns the prompt, and the secrets that are masked in it for the first time: all prompts are made here."""
         plain, fresh = self.secrecy.masked(slots)
-        segments = self.library.render(request.prompt_name, plain, examples=request.persona not in self.copied)
+        segments = self.library.render(request.prompt_name, plain)
         looks = any(AS_JSON in segment.text for segment in segments)
         prompt = Prompt(
             key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=request.purpose),

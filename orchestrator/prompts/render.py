@@ -17,7 +17,6 @@ from orchestrator.prompts.skills import SKILLS, Skill, read_skills
 SHARED = "shared/"
 """Names of shared texts begin so; they are no prompts of their own."""
 _INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
-_FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 # Shared texts may include each other; a circle must end.
 _DEPTH = 5
 
@@ -29,11 +28,6 @@ def expand(texts: Mapping[str, str]) -> dict[str, str]:
     """
     parts = {name: text.strip("\n") for name, text in texts.items() if name.startswith(SHARED)}
     return {name: _expanded(name, text, parts) for name, text in texts.items() if not name.startswith(SHARED)}
-
-
-def fenced(text: str) -> tuple[str, ...]:
-    """Returns the contents of a prompt's fenced blocks: worked examples, in order."""
-    return tuple(match[3] for match in _FENCE.finditer(text))
 
 
 def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
@@ -126,7 +120,6 @@ SEGMENT_ORDER = (*SHARED_SEGMENTS, "role", "rules", "contract", "sprint", "skill
 _MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _HEADING = re.compile(r"#{1,6} ")
-_EXAMPLE = "## Example\n"
 _SOURCES = {"broken": "the text to repair"}
 """Slot → what its data is called in a prompt, where a model took the slot's name for a folder."""
 
@@ -171,12 +164,6 @@ def _filled(sections: Sequence[_Section], slots: Mapping[str, str]) -> str:
         return ""
     kept = (section for section in sections if not section.slots or section.spoken(filled))
     return "\n\n".join(section.render(slots) for section in kept)
-
-
-def _without_example(sections: tuple[_Section, ...]) -> tuple[_Section, ...]:
-    """Returns a segment without its example, which stands at its end and may have headings of its own."""
-    at = next((at for at, section in enumerate(sections) if section.text.startswith(_EXAMPLE)), len(sections))
-    return sections[:at]
 
 
 def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
@@ -255,19 +242,17 @@ class PromptLibrary:
             raise ConfigError(f"unknown prompt {name}.md{suggest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
-        self._worked = {name: fenced(text) for name, text in texts.items()}
         self._segments = {name: _parse(name, text) for name, text in texts.items()}
         self._versions = {
             name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
         }
 
-    def render(self, name: str, slots: Mapping[str, str], *, examples: bool = True) -> tuple[Segment, ...]:
+    def render(self, name: str, slots: Mapping[str, str]) -> tuple[Segment, ...]:
         """Returns the prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
 
         Values are inserted verbatim and never expanded again, those of others between marks (`as_data`). A section
-        (heading) and a segment whose slots are all blank and that say nothing themselves are left out, and without
-        `examples` what stands under the heading Example. Raises ConfigError for an unknown name or a slot too many or
-        too few.
+        (heading) and a segment whose slots are all blank and that say nothing themselves are left out. Raises
+        ConfigError for an unknown name or a slot too many or too few.
         """
         self._known(name)
         _check_slots(name, slots, PROMPT_SLOTS[name], _GIVEN)
@@ -275,22 +260,13 @@ class PromptLibrary:
             slot: as_data(text, _SOURCES.get(slot, slot)) if slot in DATA_SLOTS else text
             for slot, text in slots.items()
         }
-        shown = {
-            segment: sections if examples else _without_example(sections)
-            for segment, sections in self._segments[name].items()
-        }
-        rendered = ((segment, _filled(sections, marked)) for segment, sections in shown.items())
+        rendered = ((segment, _filled(sections, marked)) for segment, sections in self._segments[name].items())
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
 
     def note(self, name: str, **slots: str) -> str:
         """One of NOTE_SLOTS with exactly its slots filled in. Raises ConfigError for a slot too many or too few."""
         _check_slots(name, slots, NOTE_SLOTS[name], _GIVEN)
         return self._notes[name].render(slots)
-
-    def worked(self, name: str) -> tuple[str, ...]:
-        """Returns the worked examples in the prompt, which no answer may be. Raises ConfigError for an unknown name."""
-        self._known(name)
-        return self._worked[name]
 
     def version(self, name: str) -> str:
         """Hash of the prompt's text (16 hexadecimal digits), for records. Raises ConfigError for an unknown name."""

@@ -24,7 +24,7 @@ from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
-from orchestrator.checks.paths import Around, copied_delivery, copied_plan, copied_suite
+from orchestrator.checks.paths import Around
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.checks.whole_files import suite_of_files
@@ -81,8 +81,6 @@ class Surroundings:
     """The story's contract as it was recorded; in place of one made from the plan and the folder."""
     installed: InstalledPackages = NOTHING_KNOWN
     """The packages of the project's environment."""
-    worked: tuple[str, ...] = ()
-    """The prompt's worked examples, which do not count as an answer."""
     check_shell: Callable[[Delivery], Sequence[Finding]] = lambda _delivery: ()
     """Checks the shell files of a delivery with bash."""
     obstacles: Callable[[Iterable[str]], Mapping[str, str]] = lambda _paths: {}
@@ -158,7 +156,6 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
     yield from said
     if plan is None:
         return
-    yield from copied_plan(plan, around.worked)
     if plan.architectural_conflict.detected:
         fix = "Decide which gives way: change the story or the architecture, or plan the story again with a comment."
         where = Where(story=story, field="architectural_conflict")
@@ -183,7 +180,6 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
     yield from said
     if delivery is not None:
         around = _with_texts(around, delivery.paths)
-        yield from copied_delivery(delivery, around.worked)
         yield from judge_delivery(delivery, around)
 
 
@@ -272,7 +268,6 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     suite, said = read_suite(as_json, story) if as_json is not None else (None, [])
     yield from (*wrong, *said)
     if suite is not None:
-        yield from copied_suite(suite.test_content, around.worked)
         yield from check_suite(suite, required_criteria=None)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prompts.packaged import packaged_library
+from tests.prompts.packaged import examples_in
 from tests.support import PLAIN_TESTS, Played, Team, play, write_backlog
 
 FUNCTIONS = {
@@ -29,7 +29,7 @@ HOPELESS = {"average", "reverse", "clamp"}
 FEW = ("count_words", "shout", "clamp")
 """The example said back and a plan without the story's part of the id; JSON that no repair reads; wrong code."""
 OWN_TEST = "def test_it():\n    assert 1\n"
-EXAMPLE = packaged_library().worked("developer/delivery_plan")[0]
+EXAMPLE = examples_in("developer/delivery_plan")[0]
 
 
 def code(name: str) -> str:

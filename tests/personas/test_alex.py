@@ -10,7 +10,7 @@ from orchestrator.core.delivery import Delivery
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.suite import FailureInstruction
 from orchestrator.personas.alex import Alex
-from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
 
 PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
@@ -92,15 +92,6 @@ async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
     result = await delivered(at)
     assert result.accepted
     assert texts(result) == FILES
-
-
-async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> None:
-    (text,) = LIBRARY.worked("developer/delivery")
-    code = json.loads(text)["files"][0]["content"]
-    at = bench(says(delivery(STORY, 1, {**FILES, "a.py": f"{code}# mine\n"})), says(WHOLE))
-    assert texts(await delivered(at)) == FILES
-    assert at.asked == ["delivery 1", "delivery 2"]
-    assert "the prompt's own example" in at.segment(1, "feedback")
 
 
 LONG = "x = 1\n" * 500

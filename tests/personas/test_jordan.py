@@ -13,7 +13,7 @@ from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
 from tests.answers.action_plan_text import render_plan
-from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.simulated import report
 from tests.support import breakdown, suite
 
@@ -112,18 +112,6 @@ async def test_an_analysis_that_is_none_is_empty_and_says_why() -> None:
     assert result.instructions == ()
     assert result.findings
     assert [one for one in at.asked if "analysis" in one] == ["analysis 1", "analysis 2", "analysis 3"]
-
-
-async def test_the_prompt_s_own_examples_are_no_answers() -> None:
-    (text,) = LIBRARY.worked("tester/suite")
-    at = bench(says(text), says(suite(STORY, CONTENT)))
-    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
-    assert written.suite is not None
-    assert at.asked == ["suite 1", "suite 2"]
-    assert "the prompt's own example" in at.segment(1, "feedback")
-    (text,) = LIBRARY.worked("tester/analysis")
-    at = bench(*[says(text, "analysis")] * 3)
-    assert [finding.code for finding in (await analysed(at)).findings] == ["answer.invalid", "analysis.prompt_example"]
 
 
 OLDER = "from a import A\n\n\ndef test_old():\n    assert A == 0\n"

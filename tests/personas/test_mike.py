@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
-from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, task
 
 TASKS = [task(STORY, number, [f"shop/part{number}.py"]) for number in (1, 2, 3)]
@@ -102,17 +102,6 @@ async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
     assert WHOLE in feedback
     await Mike(at.desk, brief()).breakdown(SURFACE, feedback, None)
     assert at.segment(1, "feedback").strip().endswith("```")
-
-
-async def test_the_prompt_s_own_example_is_no_plan() -> None:
-    (text,) = LIBRARY.worked("architect/breakdown")
-    copy = text.replace("EXAMPLE", STORY)
-    at = bench(says("breakdown", copy), says("breakdown", WHOLE))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
-    assert "the prompt's own example" in at.segment(1, "feedback")
-    at = bench(*[says("breakdown", copy)] * 4)
-    assert (await Mike(at.desk, brief()).breakdown(SURFACE, "", None)).breakdown is None
 
 
 async def test_the_same_plan_again_changes_the_request_and_earlier_reasons_travel_on() -> None:

@@ -14,13 +14,14 @@ from orchestrator.core.suite import TestSuite
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
-from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.prompts.packaged import examples_in
 from tests.support import breakdown, task
 
 PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["words.py"], description="A function count_words.")))
 CODE = "def count_words(text):\n    return len(text.split())\n"
 OLD = f"import re\n\n\n{CODE}\n\ndef lines(text):\n    return re.split('\\n', text)\n"
-EXAMPLE = LIBRARY.worked("developer/delivery_plan")[0]
+EXAMPLE = examples_in("developer/delivery_plan")[0]
 HEAD = "# Words\n\n## Rationale\n\nAsked for.\n\n## Action Plan\n\n"
 CREATE = f"### `CREATE`\n\n- **File Path:** [words.py](/words.py)\n\n```python\n{CODE}```\n"
 EDIT_OF_EXAMPLE = EXAMPLE[EXAMPLE.index("### `EDIT`") :]
@@ -81,12 +82,6 @@ async def test_an_excerpt_of_a_file_is_sent_back_and_the_whole_file_taken() -> N
     at = bench(says(f"words.py\n```python\n{part}```"), says(f"words.py\n```python\n{whole}```"))
     assert files(await delivered(at, {"words.py": OLD})) == {"words.py": whole}
     assert "`words.py` is not whole: `lines` of it did not come" in at.segment(1, "feedback")
-
-
-async def test_a_model_that_copied_the_example_is_shown_none_any_more() -> None:
-    at = bench(says(EXAMPLE), says(f"{HEAD}{CREATE}"))
-    assert files(await delivered(at)) == {"words.py": CODE}
-    assert ("## Example" in at.segment(0, "rules"), "## Example" in at.segment(1, "rules")) == (True, False)
 
 
 async def test_whole_files_are_asked_for_where_that_is_set_and_never_of_a_long_one() -> None:

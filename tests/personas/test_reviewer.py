@@ -12,7 +12,7 @@ from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
 from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended
 from tests.events_tool import untrue
-from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown
 
 TASK = f"T-{STORY}-01"
@@ -148,18 +148,6 @@ async def test_yes_beside_a_critical_issue_is_no_approval() -> None:
     assert not result.approved
     assert at.asked == ["review 1"]
     assert [finding.code for finding in result.findings] == ["review.contradiction"]
-
-
-async def test_the_prompt_s_own_example_is_no_review() -> None:
-    example = LIBRARY.worked("reviewer/review")[-1]
-    at = bench(says(example), says(CLEAN))
-    assert (await reviewed(at)).approved
-    assert at.asked == ["review 1", "review 2"]
-    assert "the prompt's own example" in at.segment(1, "feedback")
-    at = bench(says(example), says(example))
-    result = await reviewed(at)
-    assert (result.review.issues, result.approved) == ((), False)
-    assert [finding.code for finding in result.findings] == ["review.prompt_example"]
 
 
 async def test_a_change_too_long_to_be_shown_is_not_approved() -> None:

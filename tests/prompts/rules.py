@@ -23,9 +23,7 @@ _DEVELOPER = ("developer/delivery", "developer/continuation", "developer/merge")
 _DEVELOPER_WHOLE = ("developer/delivery_whole", "developer/continuation_whole", "developer/merge_whole")
 _DEVELOPER_PLANS = ("developer/delivery_plan", "developer/continuation_plan", "developer/merge_plan")
 _SHAPE = 'every field that the shape under "Answer shape" requires'
-_EXAMPLE = "an answer with its text, names or paths is refused"
 _PLAN = {
-    "breakdown.prompt_example": _EXAMPLE,
     "breakdown.shape": _SHAPE,
     "breakdown.tasks": _SHAPE,
     "breakdown.packages": "by the name it is installed with, with a version",
@@ -91,7 +89,6 @@ _SUITE = {
     "suite.older_test": "Else the test file has a new path",
     "suite.changed_test": "no other older test is touched",
     "suite.no_tests": "functions named test_*",
-    "suite.prompt_example": _EXAMPLE,
     "suite.duplicate_test": "Each test function has a name of its own",
 }
 _BUILD_JSON = {
@@ -153,12 +150,11 @@ _EXTRACT = {
     "extract.depends": "numbers of tasks of this plan",
     "extract.packages": "by the names it gives them, with a version only where the plan has one",
 }
-_ANALYSIS = {"analysis.shape": "one JSON object and nothing else", "analysis.prompt_example": _EXAMPLE}
+_ANALYSIS = {"analysis.shape": "one JSON object and nothing else"}
 _REVIEW = {
     "review.no_verdict": "The line `Ready:` stands at the left margin and holds one of its choices",
     "review.contradiction": "with a critical issue beside a Yes, nothing is approved",
     "review.fix_numbers": "`Ready: With fixes` with the numbers of the issues",
-    "review.prompt_example": _EXAMPLE,
 }
 
 _MERGE = {

@@ -24,9 +24,9 @@ from orchestrator.core.delivery import (
 )
 from orchestrator.core.finding import Severity
 from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
-from orchestrator.prompts.render import PROMPT_SLOTS, fenced
+from orchestrator.prompts.render import PROMPT_SLOTS
 from tests.answers.review_text import NO_ISSUE, SEVERITIES, render_review
-from tests.prompts.packaged import packaged_files, packaged_texts, without_examples
+from tests.prompts.packaged import fenced, packaged_files, packaged_texts, without_examples
 
 FILES, TEXTS = packaged_files(), packaged_texts()
 FORMAT = FILES["shared/review_format"]
