@@ -16,7 +16,7 @@ from tests.git.test_workspace import agree
 from tests.simulated import SimulatedRunner, report
 from tests.story.test_gate import People
 from tests.story.test_story import Stand, codes, provider
-from tests.support import delivery, suite_text
+from tests.support import delivery, module_of, suite_text
 
 ZERO = "def zero():\n    return 0\n"
 ONE = f"{ZERO}\n\ndef one():\n    return 1\n"
@@ -235,7 +235,9 @@ async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path
         for story in ("US-1", "US-2"):
             stand.team.plan(story, [f"{story}.py".lower().replace("-", "_")])
             stand.team.deliver(story, 1, {f"{story}.py".lower().replace("-", "_"): "def value():\n    return 1\n"})
-            stand.team.suite(story, suite_text(story), "tests/test_both.py")
+            # Tests of one name cannot be joined.
+            same_test = suite_text(story).replace(f"test_{module_of(story)}", "test_value")
+            stand.team.suite(story, same_test, "tests/test_both.py")
         replies = await provider(stand.team, tmp_path)
         await stand.workspace.open("US-2")
         await stand.run(replies)
