@@ -60,7 +60,7 @@ def story_body(
     schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
-        brief = StoryBrief.model_validate(payload["brief"]).sharing()
+        brief = StoryBrief.model_validate(payload["brief"])
         policies = read_policies(json.dumps(payload["policies"]))
         payload.clear()  # the frames below hold it while the story waits for a person
         story = brief.story.id

@@ -9,9 +9,8 @@ The packages that are installed for a story.
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from pydantic import Field
 
@@ -73,36 +72,6 @@ class Surface(Value):
     """The files that the story is about, with what they define; "" where no story asked."""
 
 
-def sharing(surface: Surface) -> Surface:
-    """An equal Surface that shares its parts with those of other stories: many are held while their stories run.
-
-    Of one read from a record every path and name is an object of its own.
-    """
-    exports = tuple(exports_of(entry.path, entry.names) for entry in surface.exports)
-    return surface.model_copy(update={"files": shared_names(surface.files), "exports": exports})
-
-
-def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The same names; the same tuple for equal ones, as long as some dozens of others were not asked for since."""
-    return _kept(tuple(map(sys.intern, names)))
-
-
-@lru_cache(maxsize=32)
-def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Itself, or the equal one that was there before; what is asked with is kept too, so it holds no other strings."""
-    return names
-
-
-def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
-    """Returns the same object for the same path and names, as long as some thousand others were not asked for since."""
-    return _exports(sys.intern(str(path)), tuple(map(sys.intern, names)))
-
-
-@lru_cache(maxsize=4096)
-def _exports(path: str, names: tuple[str, ...]) -> FileExports:
-    return FileExports(path=path, names=names)
-
-
 class Amendment(Value):
     """Files and packages that were allowed after the contract was frozen."""
 
@@ -149,11 +118,6 @@ class ArchitectureContract(Value):
     def sealed(self) -> "ArchitectureContract":
         """Returns the same contract with its hash filled in."""
         return self.model_copy(update={"hash": self.digest()})
-
-    def sharing(self) -> "ArchitectureContract":
-        """An equal contract that shares what the tree gave with the Surface of that tree and with other stories'."""
-        parts = ("baseline_files", "baseline_dependencies", "local_names")
-        return self.model_copy(update={name: shared_names(getattr(self, name)) for name in parts})
 
     def digest(self) -> str:
         """The hash this content must have."""

@@ -112,7 +112,7 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
         manifests = await stage.workspace.read(stage.story_id, [path for path in files if worth_freezing(path)])
         return freeze(breakdown=plan, base_commit=progress.branch.base, files=files, manifests=manifests)
 
-    contract = (await stage.step.step("freeze", work, ArchitectureContract)).sharing()
+    contract = await stage.step.step("freeze", work, ArchitectureContract)
     await stage.step.emit(
         "contract_frozen",
         f"allowed beside what is there: {counted(len(contract.declared_files), 'file')} and "

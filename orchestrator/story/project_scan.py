@@ -22,7 +22,7 @@ from orchestrator.code.python import surface
 from orchestrator.code.python.surface import read_models
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, exports_of, sharing
+from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.core.value import remembered
 from orchestrator.prompts.context import render_story
@@ -326,7 +326,7 @@ async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = Tr
             texts = await read(await asyncio.to_thread(scan_paths, paths, about))
             return await asyncio.to_thread(build_surface, "", paths, texts, about=about, shown=shown)
 
-    return sharing(await stage.do("scan", Surface, work))
+    return await stage.do("scan", Surface, work)
 
 
 async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | None, read: Texts) -> dict[str, str]:
@@ -366,11 +366,11 @@ def _told(text: str, path: str) -> _Told:
     suffix = suffix_of(path)
     if suffix in PYTHON:
         names = python_source.exported_names(text)
-        return _Told(exports_of(path, names), surface.endpoints(text, path), read_models(text, path))
+        return _Told(FileExports(path=path, names=names), surface.endpoints(text, path), read_models(text, path))
     if suffix in JAVASCRIPT:
         names = javascript_source.exported_names(text, path)
-        return _Told(exports_of(path, names), javascript_source.endpoints(text, path), ())
-    return _Told(exports_of(path, ()), (), ())
+        return _Told(FileExports(path=path, names=names), javascript_source.endpoints(text, path), ())
+    return _Told(FileExports(path=path, names=()), (), ())
 
 
 def _tables(read: Sequence[str], texts: Mapping[str, str], models: Sequence[Table]) -> Iterator[Table]:

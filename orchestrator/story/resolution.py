@@ -141,7 +141,7 @@ class Resolution:
             manifests = await workspace.read_at(onto, [path for path in files if worth_freezing(path)])
             return rebased(self._before, base_commit=onto, files=files, manifests=manifests)
 
-        return (await self._stage.step.step("rebase", work, ArchitectureContract)).sharing()
+        return await self._stage.step.step("rebase", work, ArchitectureContract)
 
     def _owner(self, contract: ArchitectureContract) -> Task:
         """Returns the task of the first file in conflict or in the failing tests, else the last one with files."""

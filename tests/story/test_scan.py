@@ -4,11 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.contract.freeze import freeze
-from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.calls.exchange import StoryBrief
-from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table, sharing
-from orchestrator.core.story import Story
+from orchestrator.core.contract import Endpoint, FileExports, Table
 from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import render_surface
 from orchestrator.story.project_scan import (
@@ -19,7 +15,6 @@ from orchestrator.story.project_scan import (
     scan_paths,
     unusual_places,
 )
-from tests.support import breakdown
 
 FILES = (
     "src/app.py",
@@ -197,29 +192,6 @@ def test_a_changed_file_is_read_again() -> None:
     for text, name in ((before, "old"), (after, "fresh"), (before, "old")):
         surface = build_surface("", ("a.py", "a.js"), {"a.py": text, "a.js": f"export function {name}() {{}}"})
         assert [entry.names for entry in surface.exports] == [(name,), (name,)]
-
-
-def test_briefs_read_from_records_share_the_sprints_stories() -> None:
-    others = tuple(Story(id=f"US-{number}", title="Other", acceptance_criteria=("It is",)) for number in range(3))
-    briefs = [StoryBrief(story=others[0], sprint="SP-001", sprint_stories=others[1:], vision="So") for _ in range(2)]
-    first, second = (StoryBrief.model_validate_json(brief.model_dump_json()).sharing() for brief in briefs)
-    assert first == second == briefs[0]
-    assert all(one is other for one, other in zip(first.sprint_stories, second.sprint_stories, strict=True))
-
-
-def test_surfaces_read_from_records_share_what_is_equal() -> None:
-    surface = build_surface("", ("pkg/a.py", "pkg/b.py"), {"pkg/a.py": "A = 1", "pkg/b.py": "B = 1"})
-    recorded = surface.model_dump_json()
-    first, second = (sharing(Surface.model_validate_json(recorded)) for _ in range(2))
-    assert first == second == surface
-    assert all(one is other for one, other in zip(first.files, second.files, strict=True))
-    assert all(one is other for one, other in zip(first.exports, second.exports, strict=True))
-    assert first.exports == (FileExports(path="pkg/a.py", names=("A",)), FileExports(path="pkg/b.py", names=("B",)))
-    plan = Breakdown.model_validate(breakdown("US-1", ["pkg/c.py"]))
-    frozen = freeze(breakdown=plan, base_commit="c0ffee", files=surface.files, manifests={"pkg/a.py": "import pkg"})
-    contract = ArchitectureContract.model_validate_json(frozen.model_dump_json()).sharing()
-    assert contract == frozen
-    assert contract.baseline_files is first.files is second.files
 
 
 SOURCES = tuple(f"src/shop/part_{number}.py" for number in range(10))

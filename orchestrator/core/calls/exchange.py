@@ -2,7 +2,7 @@
 
 import hashlib
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -249,16 +249,6 @@ class StoryBrief(Value):
     """What a person said when the story was restarted."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
-
-    def sharing(self) -> "StoryBrief":
-        """An equal brief that shares the sprint's stories with other briefs: many are held while their stories wait."""
-        return self.model_copy(update={"sprint_stories": tuple(map(_shared, self.sprint_stories))})
-
-
-@lru_cache(maxsize=1024)
-def _shared(story: Story) -> Story:
-    """Itself, or the equal one that was there before."""
-    return story
 
 
 class Planned(Value):
