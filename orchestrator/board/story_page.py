@@ -166,7 +166,6 @@ class StoryPage:
         added = {name for one in contract["amendments"] for name in one["dependencies"]}
         times = [event.time for event in amended if event.name == "contract_amended"]
         return {
-            "hash": contract["hash"],
             "base": contract["base_commit"],
             "tasks": [
                 {"id": task, "files": [{"path": path, "amendment": given.get(path, 0)} for path in files]}

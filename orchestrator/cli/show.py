@@ -132,9 +132,7 @@ def _line(step: PathStep, clock: str, gap: str, ascii_only: bool) -> Text:
 def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str, datetime, str]]) -> list[str]:
     """Returns what is allowed, and by what: a file of before, a task, an amendment. History: event, time, message."""
     given = {path: number for number, one in enumerate(contract.amendments, start=1) for path in one.files}
-    lines = [
-        f"Contract of {contract.story_id}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}"
-    ]
+    lines = [f"Contract of {contract.story_id}, base {contract.base_commit[:10] or 'empty tree'}"]
     for task, files in contract.task_files.items():
         told = [f"{path} (amendment {given[path]})" if path in given else path for path in files]
         lines.append(f"  {task} may write: {', '.join(told) or 'nothing'}")

@@ -141,7 +141,7 @@ def brings(name: str, module: str) -> bool:
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:
-    """The contract with the amendment in it, sealed again."""
+    """The contract with the amendment in it."""
     own = {*contract.task_files.get(amendment.task_id, ()), *amendment.files}
     return contract.model_copy(
         update={
@@ -150,7 +150,7 @@ def amended(contract: ArchitectureContract, amendment: Amendment) -> Architectur
             "declared_dependencies": tuple(sorted({*contract.declared_dependencies, *amendment.dependencies})),
             "amendments": (*contract.amendments, amendment),
         }
-    ).sealed()
+    )
 
 
 _SCRIPTS = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte", ".astro")

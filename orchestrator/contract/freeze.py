@@ -21,7 +21,7 @@ from orchestrator.core.paths import is_manifest, spelling, unsafe_reason
 def freeze(
     *, breakdown: Breakdown, base_commit: str, files: Sequence[str], manifests: Mapping[str, str]
 ) -> ArchitectureContract:
-    """Returns the sealed contract of an accepted breakdown.
+    """Returns the contract of an accepted breakdown.
 
     `files` are the tracked files at `base_commit`, `manifests` the texts of those among them that declare dependencies
     or name modules (`worth_freezing`); what cannot be read in them allows nothing. A declared path that is another one
@@ -47,7 +47,7 @@ def freeze(
         task_files=dict(sorted(task_files.items())),
         declared_dependencies=tuple(sorted(normal_names(breakdown.dependencies.names))),
         **_baseline(base_commit, files, manifests),
-    ).sealed()
+    )
 
 
 def rebased(
@@ -57,13 +57,13 @@ def rebased(
 
     What the plan and its amendments allow stays; `files` and `manifests` are as for `freeze`.
     """
-    return contract.model_copy(update=_baseline(base_commit, files, manifests)).sealed()
+    return contract.model_copy(update=_baseline(base_commit, files, manifests))
 
 
 def widened(contract: ArchitectureContract, task_id: str, files: Iterable[str]) -> ArchitectureContract:
     """Returns the contract under which one task may write all files of the story, and `files` that the baseline has."""
     own = {*contract.declared_files, *files}
-    return contract.model_copy(update={"task_files": {**contract.task_files, task_id: tuple(sorted(own))}}).sealed()
+    return contract.model_copy(update={"task_files": {**contract.task_files, task_id: tuple(sorted(own))}})
 
 
 def _baseline(base_commit: str, files: Sequence[str], manifests: Mapping[str, str]) -> dict[str, Any]:

@@ -7,8 +7,6 @@ The architecture record: what the finished stories of a sprint have settled, and
 The packages that are installed for a story.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -87,7 +85,7 @@ class Amendment(Value):
 
 
 class ArchitectureContract(Value):
-    """Frozen when a breakdown is accepted; sorted tuples, so that equal worlds have equal hashes.
+    """Frozen when a breakdown is accepted; sorted tuples, so that equal worlds are equal.
 
     Allowed files = `baseline_files` ∪ `declared_files`; allowed dependencies = `baseline_dependencies` ∪
     `declared_dependencies` (names normalised per ecosystem, PEP 503 for Python). Test files are not for the developer.
@@ -112,24 +110,6 @@ class ArchitectureContract(Value):
     """Patterns of files that git leaves out and the project makes itself, as a `.gitignore` at the root has them."""
     amendments: tuple[Amendment, ...] = ()
     """In the order in which they were given."""
-    hash: str = ""
-    """sha256 over everything above, hexadecimal; empty local names, roots, patterns and amendments left out."""
-
-    def sealed(self) -> "ArchitectureContract":
-        """Returns the same contract with its hash filled in."""
-        return self.model_copy(update={"hash": self.digest()})
-
-    def digest(self) -> str:
-        """The hash this content must have."""
-        content = self.model_dump(mode="json", exclude={"hash"})
-        # Fields that came later are left out while empty, so that older contracts keep their hashes.
-        for later in ("local_names", "module_roots", "ignored", "amendments"):
-            if not content[later]:
-                del content[later]
-        for amendment in content.get("amendments", ()):
-            if not amendment["packages"]:  # recorded before there were versions
-                del amendment["packages"]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
     def granted_packages(self) -> dict[str, str]:

@@ -91,7 +91,6 @@ def test_frozen_worlds_are_equal_whatever_the_order() -> None:
         manifests=dict(reversed(MANIFESTS.items())),
     )
     assert again == WORLD
-    assert WORLD.hash == WORLD.digest()
     assert WORLD.allowed_dependencies >= {"flask", "pyyaml", "express", "@scope/pkg", "rich-text", "socket.io"}
     assert ArchitectureContract.model_validate(json.loads(WORLD.model_dump_json())) == WORLD
 
@@ -100,11 +99,6 @@ def test_an_unsafe_path_is_never_frozen() -> None:
     with pytest.raises(ContractViolation) as caught:
         contract(T1=("../x.py",))
     assert codes(list(caught.value.findings)) == ["file"]
-
-
-def test_a_changed_contract_is_noticed() -> None:
-    wider = WORLD.model_copy(update={"baseline_files": (*FILES, "extra.py")})
-    assert codes(check_diff(wider, [], {}, {}, frozenset())) == ["hash"]
 
 
 def test_files_of_the_task_only() -> None:
@@ -146,7 +140,7 @@ def test_dependencies_enter_only_by_declaration() -> None:
 )
 def test_what_chooses_tests_is_the_testers(section: str, fine: bool) -> None:
     frozen = contract(T1=("pyproject.toml",))
-    world = frozen.model_copy(update={"baseline_files": (*frozen.baseline_files, "tests/test_old.py")}).sealed()
+    world = frozen.model_copy(update={"baseline_files": (*frozen.baseline_files, "tests/test_old.py")})
     text = f"[tool.pytest.ini_options]\n{section}\n"
     change = Delivery(story_id="US-001", task_id="T1", files=(FileChange(path="pyproject.toml", content=text),))
     said = [finding.code for finding in check_delivery(world, change, {})]

@@ -197,7 +197,6 @@ OWN_CODES = frozenset(
         "contract.startup_file",
         "contract.hidden_text",
         "delivery.hidden_text",
-        "contract.hash",
         "contract.crashed",
         "merge.conflict",
         "merge.red",
