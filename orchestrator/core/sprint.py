@@ -26,7 +26,7 @@ class StoryStatus(StrEnum):
     @property
     def final(self) -> bool:
         """Whether this is an outcome: only `reset` leaves it."""
-        return not TRANSITIONS[self]
+        return self not in {StoryStatus.PENDING, StoryStatus.EXECUTING}
 
     @property
     def cell(self) -> str:
@@ -34,42 +34,6 @@ class StoryStatus(StrEnum):
         return {StoryStatus.DONE: "completed", StoryStatus.NEEDS_ATTENTION: "completed_with_failures"}.get(
             self, self.value
         )
-
-
-TRANSITIONS: dict[StoryStatus, frozenset[StoryStatus]] = {
-    # BLOCKED is an outcome before the start: a story at work has nothing to wait for.
-    StoryStatus.PENDING: frozenset({StoryStatus.EXECUTING, StoryStatus.BLOCKED, StoryStatus.CANCELLED}),
-    StoryStatus.EXECUTING: frozenset(
-        {
-            StoryStatus.DONE,
-            StoryStatus.NEEDS_ATTENTION,
-            StoryStatus.FAILED,
-            StoryStatus.CONFLICTED,
-            StoryStatus.CANCELLED,
-        }
-    ),
-    StoryStatus.DONE: frozenset(),
-    StoryStatus.NEEDS_ATTENTION: frozenset(),
-    StoryStatus.FAILED: frozenset(),
-    StoryStatus.BLOCKED: frozenset(),
-    StoryStatus.CONFLICTED: frozenset(),
-    StoryStatus.CANCELLED: frozenset(),
-}
-
-
-class IllegalTransition(ValueError):
-    """A status change the transition table does not hold: a defect of ours, never of the input."""
-
-    def __init__(self, before: StoryStatus, after: StoryStatus) -> None:
-        super().__init__(f"a story cannot go from {before} to {after}")
-        self.before, self.after = before, after
-
-
-def step_to(before: StoryStatus, after: StoryStatus) -> StoryStatus:
-    """Return `after` if the table allows the change, else raise IllegalTransition."""
-    if after not in TRANSITIONS[before]:
-        raise IllegalTransition(before, after)
-    return after
 
 
 class TaskStatus(StrEnum):

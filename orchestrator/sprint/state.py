@@ -11,7 +11,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import closing_notes, decisive
 from orchestrator.core.history import FINISHED, STARTED, StoryHistory
 from orchestrator.core.ports import Clock, EventSink
-from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.core.story import CellUpdate, Story
 from orchestrator.core.value import counted, cut_at_word
 from orchestrator.sprint.slots import closed_cells, story_cells
@@ -104,7 +104,7 @@ class SprintState:
     async def start(self, story: Story) -> None:
         """Records that the story starts or is resumed; the time recorded first counts."""
         if self.status[story.id] is StoryStatus.PENDING:
-            self.status[story.id] = step_to(self.status[story.id], StoryStatus.EXECUTING)
+            self.status[story.id] = StoryStatus.EXECUTING
         time = self.began[story.id] = await self._emit(
             story.id,
             STARTED,
@@ -116,9 +116,9 @@ class SprintState:
         await self.cells.put([cells])
 
     async def end(self, outcome: StoryOutcome) -> None:
-        """Records the story's outcome. Raises IllegalTransition when it has one already."""
+        """Records the story's outcome."""
         story, status = outcome.id, outcome.status
-        self.status[story] = step_to(self.status[story], status)
+        self.status[story] = status
         self.blocked_by[story] = outcome.blocked_by
         good = status is StoryStatus.DONE
         why = "" if good else _why_ended(outcome, self._spent(story))
