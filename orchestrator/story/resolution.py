@@ -20,7 +20,7 @@ from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, blocking, minor
 from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
-from orchestrator.story.commit_message import body_of, unlike
+from orchestrator.story.commit_message import unlike
 from orchestrator.story.context import Progress, Stage, done_tasks
 from orchestrator.story.gate import COMMENT
 from orchestrator.story.project_scan import around_of, read_users, scan_tree
@@ -234,7 +234,7 @@ class Resolution:
         said = unlike(f"Merge the result branch into {self._stage.story_id}", self._progress.subjects)
 
         async def work(step_id: str) -> str:
-            note = self._stage.note(said, step_id, task.task_id, body_of(delivery.rationale))
+            note = self._stage.note(said, step_id, task.task_id, delivery.rationale)
             return await self._stage.workspace.take_in(self._stage.story_id, self._sides.onto, files, note)
 
         commit = await self._stage.step.step("take_in", work, str)

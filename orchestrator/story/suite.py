@@ -15,7 +15,7 @@ from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import CaseResult, TestReport, TestSuite
 from orchestrator.core.value import Value, counted
-from orchestrator.story.commit_message import body_of, fitted, unlike
+from orchestrator.story.commit_message import fitted, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.project_map import parts_of
 from orchestrator.story.project_scan import MAX_SOURCE_CHARS, scan_tests, tell_unusual_places
@@ -199,7 +199,7 @@ async def _commit(
     said = unlike(fitted(f"{what}: {stage.brief.story.title or stage.story_id}"), progress.subjects)
 
     async def commit(step_id: str) -> str:
-        note = stage.note(said, step_id, body=body_of(why))
+        note = stage.note(said, step_id, body=why)
         return await stage.workspace.commit(stage.story_id, (*suite.changes, *again), note, removed)
 
     progress.head = done = await stage.step.step("commit", commit, str)

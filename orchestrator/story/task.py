@@ -22,7 +22,7 @@ from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.suite import FailureInstruction
 from orchestrator.story.amendment import Amendments
 from orchestrator.story.commands import Commanded, check_shell, follow_locks, lock_left, run_commands
-from orchestrator.story.commit_message import body_of, fitted, subject_of, unlike
+from orchestrator.story.commit_message import fitted, subject_of, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReviews, done_tasks
 from orchestrator.story.project_map import file_outline, near_paths, nearby, parts_of
 from orchestrator.story.project_scan import around_of, read_users
@@ -329,7 +329,7 @@ class TaskRun:
 
         own = subject_of(delivery.title) or subject_of(task.description)
         said = unlike(own or fitted(f"Change {', '.join(kept.paths)}"), self._progress.subjects, answers)
-        body = _body(delivery, task, said, answers)
+        body = _body(delivery, task, answers)
 
         async def work(step_id: str) -> str:
             note = self._stage.note(said, step_id, task.task_id, body)
@@ -393,12 +393,9 @@ def _ignored(task: Task, path: str) -> Finding:
     )
 
 
-def _body(delivery: Delivery, task: Task, subject: str, answers: Sequence[str]) -> str:
-    """Returns why the change was made, in the developer's words, or the task's; a title that was cut comes whole."""
-    title = delivery.title if subject_of(delivery.title) else ""
-    whole = title if fitted(title) != " ".join(title.split()) else ""
-    reasons = [one for one in answers or [task.description] if one.rstrip(". ") != subject]
-    return body_of(whole, *([delivery.rationale] if delivery.rationale else reasons))
+def _body(delivery: Delivery, task: Task, answers: Sequence[str]) -> str:
+    """Returns why the change was made, in the developer's words, or the task's."""
+    return delivery.rationale or "\n\n".join(answers or [task.description])
 
 
 def _violates(finding: Finding) -> bool:

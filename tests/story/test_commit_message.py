@@ -1,6 +1,5 @@
 """Commits that a maintainer would merge: subjects, bodies, and no two alike (values in, values out)."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,52 +9,40 @@ from orchestrator.core.delivery import CommitNote, FileChange, MergeResult
 from orchestrator.core.ports import CheckMerge, TestMerge
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.git.commits import message_of
-from orchestrator.story.commit_message import WIDTH, body_of, fitted, subject_of, unlike
+from orchestrator.story.commit_message import WIDTH, fitted, subject_of, unlike
 from tests.memory_workspace import MemoryWorkspace
 from tests.story.test_story import RED, A, Stand, good, provider
 from tests.support import APPROVED, reviewed, suite, suite_text, task
 
 SUBJECTS = {
     "as it is": ("Add the library report", "Add the library report"),
-    "an id before it": ("T-US-007-02: add the library report.", "Add the library report"),
-    "the form's words before it": ("# Action Plan: add the library report", "Add the library report"),
+    "an id before it": ("T-US-007-02: Add the library report.", "Add the library report"),
+    "a story's id before it": ("US-007: Add the library report", "Add the library report"),
+    "the form's words before it": ("# Action Plan: Add the library report", "Add the library report"),
     "a name of the code first": ("parse_row keeps blanks", "parse_row keeps blanks"),
+    "a name that is like an id": ("UTF-8 is read", "UTF-8 is read"),
     "nothing but an id": ("T-US-007-02", ""),
     "nothing but the form's words": ("Action Plan", ""),
     "one word": ("Implementation", ""),
-    "two clauses": (
-        "The report: a frozen Report with the numbers of a day, and a function that makes it of the tables",
-        "The report: a frozen Report with the numbers of a day",
-    ),
-    "one long clause": (
-        "Implement `compute_subtotal(items)` so that it handles the empty list and raises everywhere else",
-        "Implement `compute_subtotal(items)` so that it handles the empty list",
-    ),
-    "no clause at all": (f"Take {'very ' * 20}long", ("Take " + "very " * 14)[:WIDTH].rsplit(" ", 1)[0]),
+    "too long": (f"Take {'very ' * 20}long", f"Take {'very ' * 13}".rstrip() + "…"),
 }
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_a_title_becomes_a_subject_that_reads_as_a_whole(name: str) -> None:
+def test_a_title_becomes_a_subject(name: str) -> None:
     title, subject = SUBJECTS[name]
     assert subject_of(title) == subject
     assert len(fitted(title)) <= WIDTH
 
 
-def test_no_two_subjects_are_alike() -> None:
+def test_a_title_without_a_blank_is_cut_too() -> None:
+    assert fitted("a" * 100) == "a" * WIDTH
+
+
+def test_a_subject_that_the_story_has_gives_way_to_what_the_change_answers() -> None:
     assert unlike("Add x", [], ["Correct a.py: it is wrong"]) == "Add x"
-    assert unlike("Add x", ["add X"], ["Correct a.py: it is wrong"]) == "Correct a.py: it is wrong"
-    assert unlike("Add x", ["Add x"]) == "Add x (2)"
-    assert unlike("A" * WIDTH, ["A" * WIDTH, f"{'A' * (WIDTH - 4)} (2)"]) == f"{'A' * (WIDTH - 4)} (3)"
-
-
-def test_a_body_is_wrapped_and_keeps_lists_and_code() -> None:
-    text = f"{'word ' * 20}\n\n- an item {'that is long ' * 6}\n- two\n\n```py\nx = 1\n```\n"
-    body = body_of(text)
-    assert max(map(len, body.splitlines())) <= WIDTH
-    assert re.search(r"^- an item .*\n  long", body, re.MULTILINE), "an item's further lines are indented"
-    assert body.endswith("- two\n\n    x = 1")
-    assert body_of("a " * 5000) == "", "a reason that is far too long is left out"
+    assert unlike("Add x", ["Add x"], ["Correct a.py: it is wrong"]) == "Correct a.py: it is wrong"
+    assert unlike("Add x", ["Add x"]) == "Add x"
 
 
 def test_a_body_cannot_pass_for_trailers() -> None:
@@ -99,7 +86,7 @@ async def test_commits_of_a_story_say_what_was_done_and_why(tmp_path: Path) -> N
     stand.workspace, stand.criteria = Noted(), ("the value is one", "nothing else changes")
     stand.team.plan(A, task(A, 1, ["us_1.py"], description="A module with a value."))
     for value in (3, 2, 1, 1):
-        text = plan_text("T-US-1-01: add the value", f"It is {value}, as the story asks.", value)
+        text = plan_text("T-US-1-01: Add the value", f"It is {value}, as the story asks.", value)
         stand.team.say("alex", A, "delivery", text, task=1)
     stand.team.review(A, 1, reviewed("No", "[us_1.py:2] It is not one"))
     for _ in range(3):
