@@ -45,7 +45,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
     && orchestrator --help > /dev/null && git --version && bwrap --version && ssh -V && node --version && npm --version
 # The state folder is /data/.orchestrator: mount a volume here.
 WORKDIR /data
-# With RAILWAY_RUN_UID=0, or `docker run --user 0`, commands of models get users of their own, which is stronger.
+# Commands of models are of this user; root's would lose its capabilities and be root all the same.
 USER orchestrator
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); c.request('GET', '/healthz'); sys.exit(c.getresponse().status != 200)"]

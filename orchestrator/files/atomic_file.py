@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.files.users import is_private, is_slot
 
 _held = dict[str, int]()
 """Descriptors of what this process has in the making, by path: each has a lock on it, which ends with the process."""
@@ -90,12 +89,10 @@ def is_alive(pid: int) -> bool:
 
 
 def _is_ours(entry: "os.DirEntry[str]") -> bool:
-    """Returns a folder that was lent to a command's user, when the process that lent it died, is ours as well."""
     try:
-        owner = entry.stat(follow_symlinks=False).st_uid
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
     except OSError:  # just removed
         return False
-    return owner == os.getuid() or (os.getuid() == 0 and is_slot(owner))
 
 
 def _is_zombie(pid: int) -> bool:
@@ -247,7 +244,7 @@ def narrow(home: Path) -> str | None:
 
     Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
     """
-    if is_private(home.stat()):
+    if not home.stat().st_mode & 0o077:
         opened = [path.name for path in home.iterdir() if _is_narrowed(path)]
         return f"{', '.join(opened)} in {home} could be opened by other users; now only by you" if opened else None
     mode = stat.S_IMODE(home.stat().st_mode)
@@ -259,7 +256,7 @@ def narrow(home: Path) -> str | None:
         )
     with suppress(OSError):
         home.chmod(mode & ~0o077)
-    if not is_private(home.stat()):
+    if home.stat().st_mode & 0o077:
         raise ConfigError(
             f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
             "name a folder of your own with ORCHESTRATOR_HOME"

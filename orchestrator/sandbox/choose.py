@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import ctypes
 import fcntl
-import functools
 import json
 import socket
 import subprocess
@@ -194,7 +193,7 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
     least = _least(settings)
     await asyncio.to_thread(hide_process)
     if settings.mode == "plain":
-        return await asyncio.to_thread(_plain, "asked for by name", path, places)
+        return PlainSandbox("asked for by name")
     key = (settings, path, places)
     if key not in _passed:
         _passed[key] = await _strongest(settings, path, places)
@@ -207,14 +206,14 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
             f"sandbox.require asks for {least} and commands can be confined by {found.facts.tier}. {told}"
         )
     if settings.mode == "auto" and least is Tier.PLAIN:
-        return await asyncio.to_thread(_plain, told, path, places)
+        return PlainSandbox(told)
     todo = "; ".join(_TODO[tier] for tier in reasons if tier in _TODO)
     raise ConfigError(f"commands cannot be confined on this machine. {told}. What to do: {todo}; {_PLAIN}")
 
 
 async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
     """Returns every tier of this machine that passes, the strongest first, and why others are not there."""
-    found: list[Sandbox] = [await asyncio.to_thread(_plain, "", path, ())]
+    found: list[Sandbox] = [PlainSandbox()]
     reasons: dict[Tier, str] = {}
     for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
         one = SandboxSettings.model_validate({**settings.model_dump(), "mode": tier.value, "require": None})
@@ -222,12 +221,6 @@ async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox
         reasons |= why
         found += [] if passed is None else [passed]
     return tuple(reversed(found)), reasons
-
-
-@functools.cache
-def _plain(note: str, path: str, places: tuple[Path, ...]) -> Sandbox:
-    """Returns one for all who ask, because it knows which user works in which tree."""
-    return PlainSandbox(note, path, places)
 
 
 def hide_process() -> None:
@@ -279,7 +272,7 @@ def _candidates(tier: Tier, settings: SandboxSettings, path: str, places: tuple[
         version = f"ABI {abi}" if sys.platform == "linux" and abi else "none"
         raise NotOffered(f"the kernel's Landlock is too old or switched off ({version})")
     try:
-        program(Sockets.USUAL, shared_processes=False)
+        program(Sockets.USUAL)
     except (ImportError, RuntimeError, OSError) as error:
         raise NotOffered(f"libseccomp is not there ({error})") from error
     if bwrap is not None:

@@ -230,7 +230,7 @@ class LimitedCommandRunner:
                 "open_files": OPEN_FILES,
                 **confined.policy,
             },
-            lock_fds=(*self._lock_fds, *confined.held),
+            lock_fds=self._lock_fds,
             fds=confined.fds,
             kept=settings.output_kept_kb * 1024,
             killed=settings.output_killed_kb * 1024,

@@ -1,12 +1,11 @@
-"""Confines the process that calls it, before it becomes a command: Landlock, another user, seccomp.
+"""Confines the process that calls it, before it becomes a command: Landlock, no capability, seccomp.
 
 Part of the launcher's program: standard library only, imported by file. Everything raises OSError when it cannot be
 done; a command that could not be confined is never run.
 
 `confine` takes what the daemon worked out: `read`, `write`, `devices` (paths; one that is gone is left out), `abi` (0:
 no Landlock), `tcp` (whether TCP stays open), `ports` (where it does not, those that can be connected to, of any host),
-`uid` (become this user and group; None: stay), `groups` (further ones of that user), `look` (keep the right to pass
-closed folders, within what Landlock allows), `seccomp` (the program as hexadecimal digits; empty: none)."""
+`seccomp` (the program as hexadecimal digits; empty: none)."""
 
 import ctypes
 import os
@@ -18,9 +17,8 @@ READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
 _FIRST = (1 << 13) - 1
 _PATH_BENEATH, _NET_PORT, _CONNECT_TCP = 1, 2, 1 << 1
 _DEVICE_NODES = 1 << 6 | 1 << 11  # landlock's MAKE_CHAR and MAKE_BLOCK
-DAC_READ_SEARCH, LAST_CAP = 2, 63
-PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 24, 22, 28, 38, 47
-_NO_SETUID_FIXUP = 1 << 2  # from <linux/securebits.h>
+LAST_CAP = 63
+PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 24, 22, 38
 _CAPSET_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,7 +36,7 @@ def abi_version() -> int:
 def confine(policy: Mapping[str, Any]) -> None:
     """Confines this process and all it will start, forever. Raises OSError."""
     ruleset = _ruleset(policy) if policy["abi"] else None
-    _become(policy["uid"], policy["groups"], bool(policy["look"]))
+    _drop_capabilities()
     _checked(_prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")
     if ruleset is not None:
         _checked(_libc.syscall(ctypes.c_long(RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint(0)), "landlock")
@@ -106,28 +104,12 @@ def _add(ruleset: int, kind: int, rule: ctypes.Structure, what: str) -> None:
     _checked(_libc.syscall(*words), f"landlock rule for {what}")
 
 
-def _become(uid: int | None, groups: list[int], look: bool) -> None:
-    """Another user without any capability; root that stays root loses them as well."""
-    if os.geteuid() != 0:
-        return
-    if look:  # kept through the change of user; and access(2) counts it, which looks away from it otherwise
-        _checked(_prctl(PR_SET_SECUREBITS, _NO_SETUID_FIXUP), "securebits")
-    kept = {DAC_READ_SEARCH} if look else set()
-    for capability in set(range(LAST_CAP + 1)) - kept:
+def _drop_capabilities() -> None:
+    """Takes from root what makes it more than a user, for good; nobody else has anything to lose."""
+    for capability in range(LAST_CAP + 1):
         _prctl(PR_CAPBSET_DROP, capability)
-    if uid is not None:
-        os.setgroups(groups)
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-    _only(1 << DAC_READ_SEARCH if look else 0)
-    if look:
-        _checked(_prctl(PR_CAP_AMBIENT, 2, DAC_READ_SEARCH), "ambient capability")
-
-
-def _only(mask: int) -> None:
-    header = (ctypes.c_uint32 * 2)(_CAPSET_VERSION, 0)
-    data = (ctypes.c_uint32 * 6)(mask, mask, mask, 0, 0, 0)
-    _checked(_libc.capset(ctypes.byref(header), ctypes.byref(data)), "capabilities")
+    header, none = (ctypes.c_uint32 * 2)(_CAPSET_VERSION, 0), (ctypes.c_uint32 * 6)()
+    _checked(_libc.capset(ctypes.byref(header), ctypes.byref(none)), "capabilities")
 
 
 class _Program(ctypes.Structure):

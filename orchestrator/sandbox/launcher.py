@@ -15,8 +15,8 @@ Then it writes one JSON line to `verdict_fd` and ends:
 
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
 closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
-`open_files`; and from the tiers `confine` (see `sandbox.confined`), `own_user` (nothing else runs as the command's
-user) and `signals_as_codes` (what is started tells the end by a signal as 128 + its number, as shells do).
+`open_files`; and from the tiers `confine` (see `sandbox.confined`) and `signals_as_codes` (what is started tells the
+end by a signal as 128 + its number, as shells do).
 
 Where /proc or prctl is missing (macOS), process groups stand in: the command's own group is killed, memory and process
 limits are not watched, and a descendant that makes a session of its own escapes.
@@ -277,8 +277,7 @@ def _set_limits(policy: dict[str, Any]) -> None:
     _limit(resource.RLIMIT_DATA, int(2 * policy["memory_mb"] * MB))
     # Counted over all of the user's threads, and not at all for root: a wall far out, for what outruns the watchdog.
     if HAS_PROC:
-        others = 0 if policy.get("own_user") else tasks()
-        _limit(resource.RLIMIT_NPROC, int(others + 4 * policy["processes"]))
+        _limit(resource.RLIMIT_NPROC, int(tasks() + 4 * policy["processes"]))
     _limit(resource.RLIMIT_CPU, int(policy["cpu_s"]) + 5)
 
 
@@ -299,7 +298,7 @@ def _become_command(argv: list[str], policy: dict[str, Any], launcher: int) -> N
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     _set_limits(policy)
     if policy.get("confine"):
-        _confine(policy["confine"], launcher)
+        _confine(policy["confine"])
     try:
         os.execvpe(argv[0], argv, policy["env"])
     except (OSError, ValueError) as error:
@@ -308,16 +307,13 @@ def _become_command(argv: list[str], policy: dict[str, Any], launcher: int) -> N
         os._exit(126 if isinstance(error, PermissionError) else 127)
 
 
-def _confine(policy: dict[str, Any], launcher: int) -> None:
+def _confine(policy: dict[str, Any]) -> None:
     from orchestrator.sandbox.confined import confine
 
     try:
         confine(policy)
     except OSError as error:
         os.write(2, f"the command could not be confined and was not run: {error}\n".encode("utf-8", "backslashreplace"))
-        os._exit(125)
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # forgotten with the change of user
-    if os.getppid() != launcher:
         os._exit(125)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.core.suite import SandboxFacts, Tier
-from orchestrator.files.users import SYS_ADMIN, Owners, Slot, can_change_user, has, is_closed
 from orchestrator.sandbox.seccomp import Sockets, program
 from orchestrator.sandbox.tier import Command, Confined, etc, outermost, private_repository, system, tools
 
@@ -19,16 +18,12 @@ _TMP_MB, _SHM_MB = 512, 512
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 _MAPPED_UID = 1000  # any that is not root
 _APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
-_LOOK = "CAP_DAC_READ_SEARCH"
-"""To read what root keeps from other users, among what the command can see at all."""
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENV = "/usr/bin/env"
 _PROJECT = Path("/project")
 """Path of the tree for a command that must not see the hidden folders above it."""
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
-_START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
-"""The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
 _OPEN_DOOR = """\
 import os, socket, sys
 listeners = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[2].split(",")]
@@ -46,8 +41,6 @@ class Form(NamedTuple):
     """One of the ways in which bubblewrap may work on a machine."""
 
     bwrap: str
-    mapped: bool
-    """In a user namespace; else as root, and the command as a user of its own."""
     proc: bool
     """With a /proc of its own; else without any."""
 
@@ -65,9 +58,7 @@ def find_bwrap() -> str | None:
 
 def forms(bwrap: str) -> tuple[Form, ...]:
     """Returns what may work here, the best first; the self-test decides."""
-    mapped = (Form(bwrap, True, True), Form(bwrap, True, False))
-    as_root = can_change_user() and has(SYS_ADMIN) and shutil.which("setpriv", path=_OUTER_PATH) is not None
-    return (Form(bwrap, False, True), *mapped) if as_root else mapped
+    return (Form(bwrap, True), Form(bwrap, False))
 
 
 class NamespaceSandbox:
@@ -84,58 +75,44 @@ class NamespaceSandbox:
         self._form = form
         self._system = _system_mounts(places)
         self._readable = (*tools(path), *readable)
-        self._owners = Owners()
-        self._filter = program(Sockets.USUAL, shared_processes=False)
+        self._filter = program(Sockets.USUAL)
 
     @property
     def facts(self) -> SandboxFacts:
         """See the protocol."""
-        own = not self._form.mapped
-        root = os.geteuid() == 0
         return SandboxFacts(
             tier=Tier.NAMESPACES,
             holds=(
                 *("limits", "environment", "process tree", "files", "network", "private loopback"),
                 *("other processes", "system calls", ".git"),
-                *(("own user",) if own else ()),
             ),
-            missing=(("own user",) if root and not own else ()) + (() if self._form.proc else ("/proc",)),
+            missing=() if self._form.proc else ("/proc",),
         )
 
     @contextlib.contextmanager
     def confined(self, command: Command) -> Iterator[Confined]:
         """See the protocol."""
         with contextlib.ExitStack() as stack:
-            own: Slot | None = None
-            if not self._form.mapped:
-                own = stack.enter_context(self._owners.of(command.tree, command.scratch, guarded=_guards(command.tree)))
-            user = _MAPPED_UID if own is None else own.uid
-            texts = {"filter": self._filter, **_accounts(user, command.scratch)}
+            texts = {"filter": self._filter, **_accounts(command.scratch)}
             fds = {name: _memory(stack, text) for name, text in texts.items()}
-            look = own is not None and any(map(is_closed, (*self._readable, *command.access.readable)))
             door = () if command.door is None or command.door.fd is None else (command.door.fd,)
             yield Confined(
-                argv=[self._form.bwrap, *self._options(command, fds, look), "--", *_inner(command, own, look)],
+                argv=[self._form.bwrap, *self._options(command, fds), "--", *_inner(command)],
                 env={"PATH": _OUTER_PATH},
-                policy={"own_user": own is not None, "signals_as_codes": True},
+                policy={"signals_as_codes": True},
                 fds=(*fds.values(), *door),
-                held=() if own is None else (own.lock_fd,),
                 seen_at=_PROJECT if _is_moved(command) else None,
             )
 
-    def _options(self, command: Command, fds: dict[str, int], look: bool) -> list[str]:
-        changes = not self._form.mapped
-        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", *((_LOOK,) if look else ())) if changes else ()
-        ids = ("--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID))
-        mapped = ("--unshare-user", *ids) if self._form.mapped else ()
+    def _options(self, command: Command, fds: dict[str, int]) -> list[str]:
         return [
             *_APART,
-            *mapped,
-            *("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name))),
+            *("--unshare-user", "--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID)),
+            *("--cap-drop", "ALL"),
             *("--seccomp", str(fds["filter"])),
             *self._little(command, fds),
             *self._own(command),
-            *("--chdir", str(_seen(command, command.tree if changes else command.cwd))),
+            *("--chdir", str(_seen(command, command.cwd))),
         ]
 
     def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
@@ -171,23 +148,13 @@ def _seen(command: Command, folder: Path) -> Path:
     return _PROJECT / folder.relative_to(command.tree) if _is_moved(command) else folder
 
 
-def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
-    """Returns the environment comes last: whatever it does to programs that start is done to the command alone."""
+def _inner(command: Command) -> tuple[str, ...]:
+    """Returns what starts the command, its environment last: what it does to programs is done to the command alone."""
     door = command.door
     ports = ",".join(map(str, door.ports)) if door is not None else ""
     opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), ports)
     variables = [f"{name}={value}" for name, value in command.env.items()]
-    if own is None:
-        return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
-    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(_seen(command, command.cwd)), *command.argv)
-    user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
-    kept = ",+dac_read_search" if look else ""
-    rights = (
-        f"--inh-caps=-all{kept}",
-        *((f"--ambient-caps=-all{kept}", "--securebits=+no_setuid_fixup") if look else ()),
-        f"--bounding-set=-all{kept}",
-    )
-    return ("setpriv", *user, *rights, "--", *inner)
+    return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
 
 
 def _proc() -> tuple[str, ...]:
@@ -215,8 +182,9 @@ def _memory(stack: contextlib.ExitStack, text: bytes) -> int:
     return fd
 
 
-def _accounts(uid: int, home: Path) -> dict[str, bytes]:
-    """Returns the users of this machine are none of the command's; it finds its own, so that programs can name it."""
+def _accounts(home: Path) -> dict[str, bytes]:
+    """Returns files of users: those of this machine are none of the command's, and it finds its own."""
+    uid = _MAPPED_UID
     passwd = f"root:x:0:0:root:/:/bin/sh\ncommand:x:{uid}:{uid}:command:{home}:/bin/sh\n"
     return {"passwd": passwd.encode(), "group": f"root:x:0:\ncommand:x:{uid}:\n".encode()}
 

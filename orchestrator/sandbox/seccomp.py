@@ -27,8 +27,6 @@ _NEW_NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX inject input into the terminal as if the user had typed it."""
 _MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))
-_OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
-_ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _DGRAM, _TYPES = 2, 0xF
 _TCP = 6  # IPPROTO_TCP
@@ -48,12 +46,8 @@ class Sockets(StrEnum):
 
 
 @functools.cache
-def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
-    """Returns the filter for the running kernel. Raises RuntimeError or ImportError where there is no libseccomp.
-
-    `shared_processes`: the command sees the machine's processes and files, so it may not change how others are
-    scheduled, nor attributes of files, which Landlock does not guard.
-    """
+def program(sockets: Sockets) -> bytes:
+    """Returns the filter for the running kernel. Raises RuntimeError or ImportError where there is no libseccomp."""
     module: ModuleType = importlib.import_module("pyseccomp")
     build = _Build(module)
     for name in _FORBIDDEN:
@@ -69,19 +63,8 @@ def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
     for name, place in _MODES:
         for bit in (0o4000, 0o2000):
             build.deny(errno.EPERM, name, build.masked(place, bit, bit))
-    if shared_processes:
-        _of_others(build)
     _sockets(build, sockets)
     return build.exported()
-
-
-def _of_others(build: "_Build") -> None:
-    for name in _OF_OTHERS:
-        build.deny(errno.EPERM, name, build.other_than(0, 0))
-    for name in ("setpriority", "ioprio_set"):
-        build.deny(errno.EPERM, name, build.other_than(1, 0))
-    for name in _ATTRIBUTES:
-        build.deny(errno.EOPNOTSUPP, name)  # as a file system without them says, which programs are used to
 
 
 def _sockets(build: "_Build", sockets: Sockets) -> None:
@@ -120,9 +103,6 @@ class _Build:
 
     def masked(self, place: int, mask: int, value: int) -> Any:
         return self._module.Arg(place, self._module.MASKED_EQ, mask, value)
-
-    def other_than(self, place: int, value: int) -> Any:
-        return self._module.Arg(place, self._module.NE, value)
 
     def more_than(self, place: int, value: int) -> Any:
         return self._module.Arg(place, self._module.GT, value)

@@ -52,8 +52,6 @@ class Confined(NamedTuple):
     """Descriptors that the program that `argv` begins with is given."""
     seen_at: Path | None = None
     """Path of the tree as the command sees it, if different."""
-    held: tuple[int, ...] = ()
-    """Descriptors that the launcher holds open, and nothing of the command."""
 
 
 class Sandbox(Protocol):

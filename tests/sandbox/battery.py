@@ -62,7 +62,6 @@ CASES = (
         ("reads a secret by a descriptor of what lies above", "os.open('secret', 0, dir_fd=os.open(out, os.O_PATH))"),
         ("reads a secret as seen by another process", "open('/proc/%d/root%s/secret' % (facts['pid'], out)).read()"),
         ("reads a secret as seen by itself", "open('/proc/self/root%s/secret' % out).read()"),
-        ("writes an attribute of a file outside", "os.setxattr(out + '/file', 'user.x', b'1')"),
         ("lists a folder outside", "os.listdir(out)"),
         ("reads the machine's passwords", "open('/etc/shadow').read()"),
         ("writes into the machine's names", "open('/etc/hosts', 'a')"),
@@ -78,6 +77,7 @@ CASES = (
         "files",
         ("changes the mode of a file outside", "os.chmod(out + '/file', 0o777)"),
         ("changes the times of a file outside", "os.utime(out + '/file', (1, 1))"),
+        ("writes an attribute of a file outside", "os.setxattr(out + '/file', 'user.x', b'1')"),
         without="attributes of our user's files",
     ),
     Case("gives a file of its own the right of its owner", "files", "open('s', 'w'); os.chmod('s', 0o4755)"),
@@ -99,9 +99,6 @@ CASES = (
         ("reads another process's memory", "open('/proc/%d/mem' % facts['pid'], 'rb')"),
         ("reads another process's command line", "open('/proc/%d/cmdline' % facts['pid'], 'rb').read(1)[0]"),
         ("traces another process", "checked(libc.ptrace(16, facts['pid'], 0, 0))"),
-        ("limits another process", "resource.prlimit(facts['pid'], resource.RLIMIT_CORE, (0, 0))"),
-        ("slows another process down", "os.setpriority(os.PRIO_PROCESS, facts['pid'], 19)"),
-        ("ties another process to a processor", "os.sched_setaffinity(facts['pid'], {0})"),
         ("takes a descriptor of another process", "call('pidfd_getfd', os.pidfd_open(facts['pid']), 0, 0)"),
         ("writes into the kernel's settings", "open('/proc/sys/kernel/core_pattern', 'r+')"),
         ("tells the kernel what to do at a crash", "open('/proc/sys/kernel/core_pattern', 'w')"),
@@ -116,6 +113,13 @@ CASES = (
         ("reads the kernel's keys", "call('keyctl', 0, -3, 0)"),
         ("handles page faults itself", "call('userfaultfd', 1)"),
         ("names the machine", "socket.sethostname(socket.gethostname())"),
+    ),
+    *_each(
+        "processes",
+        ("limits another process", "resource.prlimit(facts['pid'], resource.RLIMIT_CORE, (0, 0))"),
+        ("slows another process down", "os.setpriority(os.PRIO_PROCESS, facts['pid'], 19)"),
+        ("ties another process to a processor", "os.sched_setaffinity(facts['pid'], {0})"),
+        without="limits of our user's processes",
     ),
     *_each(
         "processes", ("signals another process", "os.kill(facts['pid'], 0)"), without="signals to our user's processes"
@@ -337,14 +341,8 @@ async def run_battery(sandbox: Sandbox, path: str) -> tuple[int, list[str]]:
 
 def expected_of(facts: SandboxFacts) -> tuple[Case, ...]:
     """The cases that a tier answers for."""
-    return tuple(case for case in CASES if _is_answered(case, facts) and (case.without or "-") not in facts.missing)
-
-
-def _is_answered(case: Case, facts: SandboxFacts) -> bool:
-    if case.plain or facts.tier is not Tier.PLAIN:
-        return True
-    changes = case.group in {"files", "git", "processes"} and not case.name.startswith(("reads", "lists"))
-    return changes and {"changes of files elsewhere", "system calls"} <= set(facts.holds)
+    asked = (case for case in CASES if case.plain or facts.tier is not Tier.PLAIN)
+    return tuple(case for case in asked if (case.without or "-") not in facts.missing)
 
 
 async def _light(sandbox: Sandbox, path: str, cases: tuple[Case, ...]) -> list[str]:

@@ -10,7 +10,6 @@ import psutil
 import pytest
 
 from orchestrator.core.suite import Tier
-from orchestrator.sandbox.landlock import LandlockSandbox
 from orchestrator.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
 from orchestrator.sandbox.tier import Sandbox
 from tests.sandbox.battery import CASES, HEAVY, expected_of, run_battery
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no tier was tri
 async def test_every_action_comes_to_what_the_table_says(tier: Tier) -> None:
     count, wrong = await run_battery(sandbox(tier), PATH)
     assert wrong == []
-    assert count >= (90 if tier is not Tier.PLAIN else 60)
+    assert count >= (90 if tier is not Tier.PLAIN else 15)
 
 
 def weaker() -> dict[str, Sandbox]:
@@ -31,13 +30,12 @@ def weaker() -> dict[str, Sandbox]:
     bwrap = find_bwrap()
     if bwrap is None:
         return {}
-    mapped = {f"mapped, /proc: {form.proc}": NamespaceSandbox(form, PATH) for form in forms(bwrap) if form.mapped}
-    return {**mapped, "same user": LandlockSandbox(PATH, as_user=False)}
+    return {f"/proc: {form.proc}": NamespaceSandbox(form, PATH) for form in forms(bwrap)}
 
 
-@pytest.mark.parametrize("name", ["mapped, /proc: True", "mapped, /proc: False", "same user"])
+@pytest.mark.parametrize("name", ["/proc: True", "/proc: False"])
 async def test_the_forms_of_weaker_machines_hold_what_they_say(name: str) -> None:
-    sandbox(Tier.NAMESPACES), sandbox(Tier.LANDLOCK)  # skipped where they are not there
+    sandbox(Tier.NAMESPACES)  # skipped where it is not there
     box = (await asyncio.to_thread(weaker))[name]
     assert (await run_battery(box, PATH))[1] == []
     assert box.facts.missing or box.facts.tier is Tier.NAMESPACES
@@ -46,7 +44,7 @@ async def test_the_forms_of_weaker_machines_hold_what_they_say(name: str) -> Non
 def test_the_table_is_large_and_a_tier_answers_for_what_it_does_not_say_it_lacks() -> None:
     hostile = [case.name for case in CASES if not case.works] + [case.name for case in HEAVY]
     assert len(hostile) == len(set(hostile)) >= 60
-    full, same = sandbox(Tier.NAMESPACES).facts, LandlockSandbox(PATH, as_user=False).facts
+    full, same = sandbox(Tier.NAMESPACES).facts, sandbox(Tier.LANDLOCK).facts
     assert len(expected_of(full)) == len(CASES)
     assert {case.without for case in CASES} - {case.without for case in expected_of(same)} <= set(same.missing)
 
