@@ -291,7 +291,7 @@ def test_loopback(case: Case) -> None:
 
 
 def paths_of_reads() -> list[str]:
-    return ["sprints", "sprints/S1", "sprints/S1/stories/A", "sprints/S1/report", "analyses"]
+    return ["sprints", "sprints/S1", "sprints/S1/stories/A", "sprints/S1/report"]
 
 
 async def test_the_api_answers_while_postgres_is_away(tmp_path: Path, postgres_server: PostgresServer) -> None:
