@@ -68,6 +68,7 @@ def serve_command(
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
     settings, environment = load_settings(context.config, [*context.overrides, *_overrides(repo, push_to, host, port)])
+    say(f"settings: {environment.config_file or 'the packaged ones'}")
     if port is not None:
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(

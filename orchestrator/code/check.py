@@ -301,6 +301,9 @@ def check_syntax(
             place = Where(file=path, line=slip.line, column=slip.column)
             return [major(code, slip.message, where=place, fix=slip.fix or "")]
     if path.lower().endswith(".sql"):
+        if (deep := code_grammar.too_deep(text)) is not None:
+            place = Where(file=path, line=deep.line, column=deep.column)
+            return [major(code, f"SQL: {deep.message}", where=place, fix=deep.fix)]
         return check_sql(text, path, code=code, project=project)
     language = language_of(path, text)
     if language is None:
@@ -329,8 +332,13 @@ def is_well_formed(path: str, text: str) -> bool:
     return not slips(text, language) and not tree.is_broken(text, grammar_of(path))
 
 
+_BY_GRAMMAR = frozenset({"JavaScript", "TypeScript", "Go", "Java", "Rust"})
+
+
 def _problems(language: str, path: str, text: str, target: Target) -> list[Problem]:
     """Returns what the parser of the language says."""
+    if language in _BY_GRAMMAR and (deep := code_grammar.too_deep(text)) is not None:
+        return [deep]
     match language:
         case "Python":
             return source.problems(text, path, target.python)

@@ -13,7 +13,7 @@ from xml.parsers import expat
 import yaml
 
 from orchestrator.code.grammar import MOST, Problem, Token, problem_at, unbalanced
-from orchestrator.code.parsers import TooLarge, parse_json, parse_toml, yaml_events
+from orchestrator.code.parsers import TooLarge, parse_json, parse_toml, read_xml, yaml_events
 
 _TEMPLATE = re.compile(r"(^|[:\-\[,]\s)[ \t]*(\{\{|\{%|<%)|\{%.*%\}|<%.*%>", re.MULTILINE)
 """Where a template puts in what it makes: what the file will be cannot be known here."""
@@ -76,9 +76,10 @@ def check_xml(text: str) -> list[Problem]:
     """By expat, which follows no reference to the outside; a text with entities of its own is not judged."""
     if "<!ENTITY" in text or _TEMPLATE.search(text) or not text.strip():
         return []
-    reader = expat.ParserCreate()
     try:
-        reader.Parse(_SURROGATES.sub("?", text.removeprefix("\ufeff")).encode(), True)
+        read_xml(_SURROGATES.sub("?", text.removeprefix("\ufeff")), expat.ParserCreate())
+    except TooLarge as error:
+        return [_unread(error)]
     except expat.ExpatError as error:
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
             return []

@@ -42,11 +42,14 @@ def language(name: str) -> "Language":
 def parse(name: str, text: str) -> Node:
     """Returns the root of the tree; a broken text gives error nodes, never an exception.
 
+    The tree of a text that is `too_deep` has an error and nothing else: building it would take minutes.
+
     Each call has a parser of its own: a parser keeps the state of what it reads and may not be shared by threads.
     """
     from tree_sitter import Parser
 
-    return Parser(language(name)).parse(text.encode("utf-8", "replace")).root_node
+    readable = text if too_deep(text) is None else "("
+    return Parser(language(name)).parse(readable.encode("utf-8", "replace")).root_node
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -97,6 +100,30 @@ def never_closed(text: str, offset: int, what: str, fix: str) -> Problem:
 
 
 TOO_DEEP = Problem(message="it is nested too deeply", fix="Write it with less nesting.")
+
+MAX_OPEN = 1_000
+"""Brackets open at once: Python's own parser takes 200. Grammars take seconds for 160 kB of `(`, minutes for `A<`."""
+_BRACKET = re.compile(r"[(\[{]|[)\]}]")
+# Behind each other on one line, or it is a row of comparisons: brackets of types hold names alone.
+_TYPES = re.compile(r"<(?:[\w.$, \t]{0,60}+<)++")
+
+
+def too_deep(text: str) -> Problem | None:
+    """Returns the place where more than MAX_OPEN brackets are open, in strings and comments too; None where none is."""
+    if text.count("(") + text.count("[") + text.count("{") > MAX_OPEN:
+        depth = 0
+        for found in _BRACKET.finditer(text):
+            depth = depth + 1 if found[0] in "([{" else max(0, depth - 1)
+            if depth > MAX_OPEN:
+                return _deep_at(text, found.start())
+    if text.count("<") > MAX_OPEN:
+        types = (found.start() for found in _TYPES.finditer(text) if found[0].count("<") > MAX_OPEN)
+        return next((_deep_at(text, at) for at in types), None)
+    return None
+
+
+def _deep_at(text: str, offset: int) -> Problem:
+    return problem_at(text, offset, f"more than {MAX_OPEN} brackets are open at once", TOO_DEEP.fix)
 
 
 def shown(text: str) -> str:

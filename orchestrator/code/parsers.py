@@ -1,4 +1,4 @@
-"""TOML, JSON and YAML that others wrote, as plain values: the one way in which their texts are parsed, with bounds.
+"""TOML, JSON, YAML and XML that others wrote: the one way in which their texts are parsed, with bounds.
 
 The parsers themselves know none: 40 kB of TOML (`a.a.a…`) took 4.6 GB, and 1 kB of YAML that merges maps has no end.
 """
@@ -8,12 +8,15 @@ import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
+from xml.parsers import expat
 
 import yaml
 
 MAX_CHARS = 16_000_000
 """Characters of one text: lock files of large projects have some millions."""
 _MAX_DEPTH = 40
+_MAX_ELEMENTS_DEEP = 1_000
+"""Elements of XML within each other: drawings and pages nest deeper than data."""
 _MAX_PARTS = 100_000
 """Parts of dotted keys in one TOML text: each of them is a table."""
 _MAX_EVENTS = 500_000
@@ -93,6 +96,26 @@ def parse_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"it is no YAML: {str(error)[:200]}") from error
+
+
+def read_xml(text: str, reader: expat.XMLParserType) -> None:
+    """Feeds the whole text to expat's `reader`, whose element handlers are taken. Raises expat.ExpatError for what is
+    no XML, TooLarge past a bound."""
+    _expect_size(text)
+    depth = 0
+
+    def start(_name: str, _attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _MAX_ELEMENTS_DEEP:
+            raise TooLarge("it is nested too deeply")
+
+    def end(_name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    reader.StartElementHandler, reader.EndElementHandler = start, end
+    reader.Parse(text.encode(), True)
 
 
 def _expect_size(text: str) -> None:

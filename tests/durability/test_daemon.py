@@ -37,7 +37,8 @@ def test_dies_at_boundaries_and_is_told_to_end_and_nothing_of_it_shows(tmp_path:
         bench.wait_for(moment, process)
         process.send_signal(signal.SIGTERM)
         stopped = bench.ended(process)
-        assert (stopped.code, stopped.stderr) == (0, "")
+        assert (stopped.code, stopped.stderr.count("\n")) == (0, 1)
+        assert stopped.stderr.startswith("settings: ")
         assert '"daemon_stopped"' in stopped.stdout.splitlines()[-1]
         assert '"cut": 0' in stopped.stdout.splitlines()[-1]
         assert bench.processes() == [], "no orphan is left"

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import MAX_FILES, MAX_TASKS, mend
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.code.check import check_syntax
+from orchestrator.code.check import check_syntax, is_well_formed
+from orchestrator.code.grammar import MAX_OPEN
 from orchestrator.code.parsers import MAX_CHARS, TooLarge, parse_json, parse_toml, parse_yaml
 from orchestrator.core.action_plan import ActionPlan, Create, Delete
 from orchestrator.core.finding import Finding
@@ -252,3 +254,33 @@ def test_elements_in_elements_are_judged_each_once() -> None:
     assert check_syntax("a.jsx", deep) == []
     (found,) = check_syntax("a.jsx", deep.replace("<a></a>", "<a><b></c></a>"))
     assert "`<b>` opened in line 1 is closed by `</c>`" in found.message
+
+
+@table(
+    *(
+        Case(name=f"{path} {unit}", given=(path, unit), right=f"more than {MAX_OPEN} brackets are open", seen="a hang")
+        for path, unit in (
+            ("a.js", "("), ("a.js", "["), ("a.ts", "{"), ("a.ts", "A<"), ("a.go", "("), ("a.java", "A<"),
+            ("a.java", "f("), ("a.rs", "[("), ("a.sql", "("), ("a.jsx", "{("),
+        )
+    ),
+    *(Case(name=path, given=(path, "<a>"), right="nested too deeply", seen="a hang") for path in ("a.xml", "b.svg")),
+)  # fmt: skip
+def test_a_file_that_nests_too_deep_is_refused_at_once(case: Case) -> None:
+    path, unit = case.given
+    begun = time.process_time()
+    (told,) = check_syntax(path, unit * (160_000 // len(unit)))
+    assert case.right in told.message
+    assert not is_well_formed(path, unit * 80_000)
+    assert time.process_time() - begun < 1.0
+
+
+@table(
+    Case(name="closed", given=("a.js", "f(" * 900 + ")" * 900), right=[], seen="generated code"),
+    Case(name="many", given=("a.js", "f([{}]);\n" * 5_000), right=[], seen="a long file"),
+    Case(name="shifts", given=("a.js", "x = [\n" + "  1 << 2,\n" * 2_000 + "]\n"), right=[], seen="a table of flags"),
+    Case(name="compared", given=("a.js", "a < b;\n" * 2_000), right=[], seen="a long file"),
+    Case(name="drawing", given=("a.svg", "<g>" * 500 + "</g>" * 500), right=[], seen="a drawing"),
+)
+def test_a_file_that_is_only_long_is_read(case: Case) -> None:
+    assert check_syntax(*case.given) == case.right
