@@ -98,8 +98,10 @@ LONGEST_LINE = 16 * 1024
 """Bytes that a line never exceeds, its end included: collectors cut or split what is longer."""
 LONGEST_TEXT = 100_000
 """Characters of one text that are looked through for secrets; what comes behind them is never shown."""
-_SMALLER = ((500, 20), (120, 8), (60, 3))
-"""(characters of a text, entries of a list or an object) tried in turn for a line that is too long."""
+_SHORT = 200
+"""Characters of a text in a line that is too long with those of the setting."""
+_ENTRIES, _NAMES = 20, 100
+"""Entries of a list and names of an object."""
 _NAME = 200
 """Characters of a name, an id or a key, which no setting cuts."""
 _DEPTH = 20  # deeper data of an event is cut
@@ -110,39 +112,26 @@ def json_line(
 ) -> str:
     """Returns the event as one JSON object in one line, without its end.
 
-    Texts beyond `cap` characters are cut and say so; what is longer than `LONGEST_LINE` all the same is cut further,
-    with `"cut": true`. `seq` is the event's number in the log; `more` are names that stand at the end of each line and
-    replace nothing; `known` secrets are taken out beside what looks like one.
+    Texts beyond `cap` characters and lists beyond 20 entries are cut and say so; of what is longer than `LONGEST_LINE`
+    all the same the texts are cut further, or all data is left out, with `"cut": true`. `seq` is the event's number in
+    the log; `more` are names that stand at the end of each line and replace nothing; `known` secrets are taken out
+    beside what looks like one.
     """
-    return line_of(_fitting(event, cap, seq, more or {}, tuple(known)))
-
-
-def _fitting(
-    event: Event, cap: int, seq: int | None, more: Mapping[str, Any], known: tuple[str, ...]
-) -> dict[str, Any]:
-    for texts, entries in ((cap, None), *((min(cap, texts), entries) for texts, entries in _SMALLER)):
-        try:
-            told = _told(event, _Cut(texts, entries, known), seq, more)
-        except _TooLong:  # try again with shorter texts
-            continue
-        if entries is not None:
-            told["cut"] = True
-        if len(line_of(told).encode()) < LONGEST_LINE:
-            return told
-    marks = event.model_copy(update={"data": {"cut": True}})
-    return _told(marks, _Cut(_SMALLER[-1][0], None, known), seq, {})
-
-
-class _TooLong(Exception):
-    """More than a line holds was kept already."""
+    secrets = tuple(known)
+    short = event.model_copy(update={"data": {"cut": True, **event.data}})
+    bare = event.model_copy(update={"data": {"cut": True}})
+    for told, most in ((event, cap), (short, min(cap, _SHORT))):
+        line = line_of(_told(told, _Cut(most, secrets), seq, more or {}))
+        if len(line.encode()) < LONGEST_LINE:
+            return line
+    return line_of(_told(bare, _Cut(min(cap, _SHORT), secrets), seq, {}))
 
 
 class _Cut:
     """What of a value goes into a line."""
 
-    def __init__(self, texts: int, entries: int | None, known: tuple[str, ...]) -> None:
-        self._texts, self._entries, self._known = texts, entries, known
-        self._kept = 0
+    def __init__(self, texts: int, known: tuple[str, ...]) -> None:
+        self._texts, self._known = texts, known
 
     def text(self, text: str, most: int | None = None) -> str:
         """Redacted first, so that no part of a secret stays at the edge."""
@@ -150,30 +139,20 @@ class _Cut:
         hidden = len(text) - LONGEST_TEXT
         text = redact(text[:LONGEST_TEXT], self._known)
         beyond = len(text) - most + max(0, hidden)
-        self._count(min(len(text), most))
         return text if beyond <= 0 else f"{text[:most]}… ({beyond} more characters)"
-
-    def _count(self, characters: int) -> None:
-        self._kept += characters
-        if self._kept > LONGEST_LINE:
-            raise _TooLong
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """Returns a JSON-able value; lists and objects keep their first entries."""
         if isinstance(value, str):
             return self.text(value)
-        self._count(1)
         if isinstance(value, list | tuple):
-            kept = [self.value(entry, depth + 1) for entry in self._first(value, depth)]
+            kept = [self.value(entry, depth + 1) for entry in value[: _ENTRIES if depth < _DEPTH else 0]]
             return kept if len(kept) == len(value) else [*kept, f"… ({len(value) - len(kept)} more)"]
         if isinstance(value, Mapping):
-            names = self._first(list(value), depth)
+            names = list(value)[: _NAMES if depth < _DEPTH else 0]
             kept_names = {self.text(str(name), _NAME): self.value(value[name], depth + 1) for name in names}
             return kept_names if len(names) == len(value) else {**kept_names, "…": f"{len(value) - len(names)} more"}
         return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-    def _first(self, entries: Any, depth: int) -> Any:
-        return [] if depth >= _DEPTH else entries if self._entries is None else entries[: self._entries]
 
 
 def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_what_was_left_out_is_said() -> None:
     )
     assert read["cut"] is True
     assert read["findings"][-1] == "… (80 more)"
-    assert read["findings"][0] == {"n": 0, "t": "t" * 500 + "… (499 more characters)"}
+    assert read["findings"][0] == {"n": 0, "t": "t" * 200 + "… (799 more characters)"}
     small = json.loads(json_line(event(data={"findings": [{"n": 1}], "flag": True, "none": None}), 999))
     assert "cut" not in small
     assert (small["findings"], small["flag"]) == ([{"n": 1}], True)
