@@ -57,6 +57,14 @@ _DENIED = _any(
 _SETTLED = _any(r"\b(?:fix(?:es|ed|ing)?|resolv\w+|address\w+|remov\w+|clos(?:es|ed)|gone|mend\w*|solv\w+)\b")
 
 
+_QUOTED_LABEL = re.compile(
+    r"`[^`\n]{0,20}\b(?:critical|block(?:ing|er)|show-?stopper|must[ -]fix|p0|sev-?0|severity|priority|merge)\b[^`\n]{0,20}`"
+    r"(?=\s+(?:is|are|was|were|has|have|had|means?|stands?|appears?|must|should|may|can|will|does|now|no longer|as|in|at)\b)",
+    re.IGNORECASE,
+)
+"""A label that the sentence speaks of: `` `Critical:` is read in any case``; one that it has stands before a claim."""
+
+
 def says_critical(text: str, then: str = "") -> bool:
     """Returns whether a line calls something critical or says that the change must not be merged.
 
@@ -67,7 +75,7 @@ def says_critical(text: str, then: str = "") -> bool:
         levels = [found.severity if (found := heading_of(cell)) is not None else None for cell in cells]
         others = [cell for cell, level in zip(cells, levels, strict=True) if level is None]
         return Severity.CRITICAL in levels and not all(says_nothing(cell) for cell in others)
-    return any(_is_critical(one, then) for one in _SENTENCES.split(plain(text)))
+    return any(_is_critical(one, then) for one in _SENTENCES.split(plain(_QUOTED_LABEL.sub("it", text))))
 
 
 def _is_critical(sentence: str, then: str) -> bool:
