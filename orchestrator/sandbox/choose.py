@@ -9,7 +9,6 @@ import ctypes
 import fcntl
 import json
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,8 +33,6 @@ _LEAVES = "leaves a process behind"
 ACTIONS = (
     "writes outside its folder",
     "reads a file that is none of its own",
-    "reads another process's environment",
-    "signals another process",
     _LOOPBACK,
     _LEAVES,
 )
@@ -74,9 +71,7 @@ def detach():
         pass
 tried(0, lambda: open(facts["outside"] + "/written", "w"))
 tried(1, read(facts["outside"] + "/secret"))
-tried(2, read("/proc/%d/environ" % facts["pid"]))
-tried(3, lambda: os.kill(facts["pid"], 0))
-tried(4, connect)
+tried(2, connect)
 open("mine", "w").close()
 detach()
 print(json.dumps(found))
@@ -90,8 +85,6 @@ class Canaries:
     tree: Path
     outside: Path
     port: int
-    pid: int
-    """A process of ours with the secret in its environment."""
 
 
 async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str | None:
@@ -106,7 +99,7 @@ async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str | 
 async def try_actions(runner: LimitedCommandRunner) -> list[str] | str:
     """Returns those of `ACTIONS` that a command could do, or why no command could be run."""
     async with in_threads(_canaries()) as canaries:
-        told = json.dumps({"outside": str(canaries.outside), "port": canaries.port, "pid": canaries.pid})
+        told = json.dumps({"outside": str(canaries.outside), "port": canaries.port})
         # The interpreter's own startup is left out: it is the tier that is tried.
         argv = [sys.executable, "-I", "-S", "-c", _PROBE, told]
         result = await runner.run(argv, cwd=canaries.tree, timeout_s=20, access=Access())
@@ -152,22 +145,7 @@ def _canaries() -> Iterator[Canaries]:
         for folder in (base, base / "outside"):
             folder.chmod(0o777)
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        sleeper = sleeping_process(stack)
-        yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1], pid=sleeper.pid)
-
-
-def sleeping_process(stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
-    """Starts a process that has the secret in its environment, and ends with the stack, or when we are killed."""
-    process = subprocess.Popen(
-        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
-        env={"CANARY": _SECRET},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    stack.enter_context(process)
-    stack.callback(process.kill)
-    return process
+        yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1])
 
 
 RANK = {Tier.PLAIN: 0, Tier.LANDLOCK: 1, Tier.NAMESPACES: 2}

@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import socket
+import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.core.suite import Access, SandboxFacts, Tier
 from orchestrator.files.atomic_file import make_folder
-from orchestrator.sandbox.choose import _SECRET, sleeping_process
+from orchestrator.sandbox.choose import _SECRET
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
@@ -234,6 +235,20 @@ def bait() -> Iterator[Bait]:
         yield Bait(
             tree=tree, outside=outside, pid=process.pid, sockets=(*sockets.values(),), facts=facts, before=before
         )
+
+
+def sleeping_process(stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
+    """Starts a process that has the secret in its environment, and ends with the stack, or when we are killed."""
+    process = subprocess.Popen(
+        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
+        env={"CANARY": _SECRET},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    stack.enter_context(process)
+    stack.callback(process.kill)
+    return process
 
 
 def _services(outside: Path) -> dict[str, socket.socket]:

@@ -52,7 +52,7 @@ def test_the_table_is_large_and_a_tier_answers_for_what_it_does_not_say_it_lacks
 def test_what_is_laid_out_for_a_probe_does_not_outlive_us_when_we_are_killed() -> None:
     program = """
         import contextlib, os
-        from orchestrator.sandbox.choose import sleeping_process
+        from tests.sandbox.battery import sleeping_process
         with contextlib.ExitStack() as stack:
             print(sleeping_process(stack).pid, flush=True)
             os.kill(os.getpid(), 9)
