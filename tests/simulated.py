@@ -18,7 +18,7 @@ from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles, is_lock
 from orchestrator.core.event import Event, Level
 from orchestrator.core.ports import Clock, EventSink, Provider
-from orchestrator.core.suite import CaseResult, CommandResult, NewPackages, Proof, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, CommandResult, NewPackages, ReportedCase, RunProblem, TestReport
 from orchestrator.files.process import SystemClock
 
 T = TypeVar("T")
@@ -176,7 +176,6 @@ class SimulatedRunner:
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
-        reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
     ) -> TestReport:
         """See the port."""
@@ -208,12 +207,6 @@ class SimulatedRunner:
     async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
         """See the port."""
         return self._installed
-
-    async def prove_whole(
-        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
-    ) -> Proof:
-        """See the port; what a simulation shows is believed."""
-        return Proof(own=True)
 
     async def command(
         self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None

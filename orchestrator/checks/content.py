@@ -222,10 +222,10 @@ def runner_reach(diff: str) -> list[Finding]:
     """One finding per line that a unified git diff adds to shipped code and that reaches into the runner.
 
     Code under test runs in the runner's process and can make a run look green. These are ways that were tried; each has
-    honest uses as well, so they are shown to the reviewer and never refuse a change.
+    honest uses as well, so they are shown to the reviewer and in the report, and refuse no delivery by themselves.
     """
     return [
-        minor(
+        major(
             "delivery.reaches_runner",
             f"shipped code reaches into the test runner or its process: `{found}`",
             where=Where(file=path, line=line),

@@ -43,7 +43,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import Replan
 from orchestrator.core.story import BacklogContent, CellUpdate
-from orchestrator.core.suite import Access, CommandResult, NewPackages, Proof, ReportedCase, TestReport, TestSuite
+from orchestrator.core.suite import Access, CommandResult, NewPackages, ReportedCase, TestReport, TestSuite
 
 T = TypeVar("T")
 
@@ -254,14 +254,12 @@ class SuiteRunner(Protocol):
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
-        reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
     ) -> TestReport:
         """Run `files` (None: the whole suite) below `root`; names in `expected_names` must be in the report.
 
         With `only`, cases of an earlier report, nothing but these is run and reported, as far as they are found again.
-        Files that were changed while they ran show nothing. With `reset`, which makes the tree what it was, a green
-        run of `files` is believed only when a second one, in which their tests expect something else, is not green.
+        Files that were changed while they ran show nothing.
 
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
         for first. `timeout_s` replaces the configured limit. Never raises for what tests do.
@@ -284,15 +282,6 @@ class SuiteRunner(Protocol):
         """Returns what an environment holds of the project below `root` and these `packages`; arguments as above.
 
         They are installed for it. Nothing is known of a project whose packages cannot be installed.
-        """
-
-    async def prove_whole(
-        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
-    ) -> Proof:
-        """Run the whole suite with tests in the files of these cases changed so that they must fail.
-
-        Those of `own` are changed as in the second run of `run`, and judged by its rules. The files are as they were
-        after that.
         """
 
     async def command(

@@ -103,8 +103,6 @@ class RunProblem(StrEnum):
     """Expected test names are not in the report."""
     TAMPERED = "tampered"
     """A test file was changed while it ran, or what the tree tells git."""
-    FAKED = "faked"
-    """In a second run of an all green suite, tests that must fail were not reported as failed."""
 
 
 PROBLEMS: Mapping[RunProblem, str] = {
@@ -121,7 +119,6 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
     RunProblem.MISSING_NAMES: "expected tests did not run",
     RunProblem.TAMPERED: "a test file was changed while it ran",
-    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
 """What a problem means, for people."""
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
@@ -146,8 +143,6 @@ class TestReport(Value):
     duration_s: float = 0.0
     ran_with: tuple[str, ...] = ()
     """Runners that were used, each with the reason why: `pytest: the tests are in Python`."""
-    not_proved: str = ""
-    """Why it was not tried whether these tests can fail; "" when it was, or was not requested."""
 
     def count(self, *results: CaseResult) -> int:
         """Returns how many cases have one of these results."""
@@ -199,17 +194,6 @@ class FailureInstruction(AnswerValue):
     function: str = ""
     issue: str
     fix: str
-
-
-class Proof(Value):
-    """What a run of the whole suite showed whose tests were changed so that they must fail."""
-
-    unproved: tuple[str, ...] = ()
-    """Files of which such a test was reported as passed, sorted: what they show is not to be believed."""
-    own: bool = False
-    """True when the files that were asked about can fail: all that was changed in them did, and the rest passed."""
-    complete: bool = True
-    """False when a changed test of the other files was not reported, as behind the first failure with `-x`."""
 
 
 class CommandResult(Value):

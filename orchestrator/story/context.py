@@ -15,7 +15,7 @@ from orchestrator.core.command import Loop, decided
 from orchestrator.core.contract import STACK, Contribution, InstalledPackages, Surface, Todo
 from orchestrator.core.delivery import Answer, Branch, CommitNote, Reviewed
 from orchestrator.core.event import Level
-from orchestrator.core.finding import Finding, major, minor
+from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
 from orchestrator.core.suite import NO_RUNNER, PROBLEMS, RunProblem, TestReport, TestSuite
@@ -392,19 +392,6 @@ def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) ->
         if report.problem in NO_RUNNER
         else "the output of the failing tests says why (`show`); `reset` the story to try again",
     )
-
-
-def unproved_findings(report: TestReport) -> list[Finding]:
-    """Returns a finding if it was not tried whether the tests of a green run can fail."""
-    if not report.green or not report.not_proved:
-        return []
-    return [
-        minor(
-            "test.not_proved",
-            f"the tests pass, and it was not tried whether they can fail: {report.not_proved}",
-            fix="read the story's tests: nothing but a reviewer stands behind what they assert",
-        )
-    ]
 
 
 # `adds %i and %i`, `adds $a`: titles of a table's rows as jest and vitest write them.

@@ -10,7 +10,6 @@ from orchestrator.core.ports import SuiteRunner, Workspace
 from orchestrator.core.suite import (
     OUTPUT_KEPT,
     CaseResult,
-    Proof,
     ReportedCase,
     RunProblem,
     TestReport,
@@ -24,8 +23,6 @@ Tests = Mapping[str, str]
 """Name of each test with its group, without parameters → its file, "" if unknown."""
 
 
-QUICK_S = 5.0
-"""Duration of a whole suite that may as well be run for every attempt."""
 _KEPT = 100
 """Runs that are kept: more than stories are at work."""
 
@@ -36,10 +33,6 @@ class OlderTests:
 
     def __init__(self) -> None:
         self._runs: OrderedDict[str, TestReport] = OrderedDict()
-        self._proofs: dict[str, tuple[frozenset[str], Proof]] = {}
-        """With the files whose tests had to fail."""
-        self.quick = False
-        """Whether the last run took so little that starting a process is most of it."""
         self.base: TestReport | None = None
         """Run at the sprint's base commit, once known."""
 
@@ -54,19 +47,8 @@ class OlderTests:
         """Stores a run, unless it shows nothing."""
         if report.problem is None or report.broke_off:
             self._runs[content] = report
-            self.quick = 0 < report.duration_s < QUICK_S
         if len(self._runs) > _KEPT:
-            self._proofs.pop(self._runs.popitem(last=False)[0], None)
-
-    def note_proof(self, content: str, files: Collection[str], proof: Proof) -> None:
-        """Stores a run in which tests of these files had to fail, beside the run on this content."""
-        if content in self._runs:
-            self._proofs[content] = frozenset(files), proof
-
-    def find_proof(self, content: str, files: Collection[str]) -> Proof | None:
-        """Returns the run in which tests of all these files had to fail, if there was one on this content."""
-        tried, proof = self._proofs.get(content, (frozenset[str](), None))
-        return proof if tried.issuperset(files) else None
+            self._runs.popitem(last=False)
 
     def find(self, content: str) -> TestReport | None:
         """Returns the run on this content, if there was one."""

@@ -8,7 +8,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.delivery import CommitNote, MergeResult
 from orchestrator.core.event import Level
 from orchestrator.core.paths import is_test_file
-from orchestrator.core.suite import CaseResult, Proof, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import listed
 from orchestrator.story.commit_message import fitted
 from orchestrator.story.context import Progress, Stage, failure_text, summary
@@ -42,30 +42,8 @@ class Regression:
         self._flaky: tuple[str, ...] = ()
         self._unknown = ""
         self._tested = False
-        self._unproved: tuple[str, ...] | None = None
-        """Files whose older tests show nothing on the merged tree; None when that was not tried."""
-        self._own_proved = False
         self._seconds = 0.0
         """What its runs of the whole suite took."""
-
-    @property
-    def is_quick(self) -> bool:
-        """Returns whether the whole suite may as well be run for every attempt."""
-        return self._stage.older.quick and self._stage.policies.test.custom is None
-
-    async def prove_own(self) -> bool:
-        """Returns whether runs of the whole suite show that the story's own tests, which are green, can fail.
-
-        They are those that the merge needs, with the story's tests among the ones that must fail, and are kept for it.
-        After False the story's tests have to show it by themselves.
-        """
-        stage, files = self._stage, self._suite.run_files
-
-        async def test(folder: Path, commit: str) -> bool:
-            await self.test(folder, commit, own=files)
-            return self._own_proved and not any(case.file in files for case in self._report.failing)
-
-        return await stage.workspace.test_merge(stage.story_id, merge_note(stage), test)
 
     async def before_merge(self) -> TestReport | None:
         """Returns the run with older tests as failed that fail now and passed at the base.
@@ -125,29 +103,14 @@ class Regression:
         trusted = report.model_copy(update={"problem": None})
         return await self._settled(folder, trusted, self._not_own(base.failing_ids, report))
 
-    async def test(self, folder: Path, commit: str, own: Sequence[str] = ()) -> None:
-        """Runs the whole suite on a merged tree, and again with older tests that must fail, unless that was done.
-
-        With `own`, tests in these files of the story must fail too.
-        """
-        self._unproved, self._own_proved = None, False
+    async def test(self, folder: Path, commit: str) -> None:
+        """Runs the whole suite on a merged tree, unless that was done."""
         self._report, self._tested = await self._whole(folder, commit)
-        if not await self._is_as_at_base(self._report):
-            return
-        content = await self._stage.workspace.content_of(commit)
-        files = {case.file for case in self._passed_older()}
-        proof = None if own else self._stage.older.find_proof(content, files)
-        if proof is None:
-            proof = await self._prove(folder, own)
-            if proof.complete or not own:  # the story's tests may have kept others from being run
-                self._stage.older.note_proof(content, files, proof)
-        self._unproved, self._own_proved = proof.unproved, proof.own
 
     async def check(self, folder: Path) -> str:
         """Returns why the tree of the last test is refused, or ""."""
         report, self._vanished, self._flaky, self._unknown = self._report, (), (), ""
-        red = "" if report.green else await self._red(folder, report)
-        if red := red or await self._faked(folder):
+        if not report.green and (red := await self._red(folder, report)):
             return red
         before = await self._before()
         if isinstance(before, str):
@@ -193,34 +156,6 @@ class Regression:
             return None
         base = await self.at_base()
         return base if base.broke_off and base.exit_code == report.exit_code else None
-
-    async def _prove(self, folder: Path, own: Sequence[str] = ()) -> Proof:
-        """Runs the whole suite with older tests that must fail, and those in `own`."""
-        cases = [*self._passed_older(), *(case for case in self._report.cases if case.file in own)]
-        return await self._stage.runner.prove_whole(folder, cases, key=self._key, own=own) if cases else Proof()
-
-    def _passed_older(self) -> list[ReportedCase]:
-        passed = (case for case in self._report.cases if case.result is CaseResult.PASSED)
-        return [case for case in passed if case.file and case.file not in self._suite.files]
-
-    async def _faked(self, folder: Path) -> str:
-        """Returns why passed older tests are not trusted, or ""; excepted are files that prove nothing on the result
-        either."""
-        if self._unproved is None:
-            self._unproved = (await self._prove(folder)).unproved
-        files = set(self._unproved)
-        if files:
-            there = [case for case in self._passed_older() if case.file in files]
-            base = f"{self._stage.brief.sprint}-base"
-            runner = self._stage.runner
-            on_result = await self._stage.workspace.result_tree(lambda tree: runner.prove_whole(tree, there, key=base))
-            files -= set(on_result.unproved)
-        told = ", ".join(sorted(files))
-        return (
-            f"tests of {told}, changed so that they must fail, were reported as passed: they show nothing"
-            if files
-            else ""
-        )
 
     @property
     def _key(self) -> str:

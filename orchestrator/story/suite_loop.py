@@ -24,7 +24,6 @@ from orchestrator.story.context import (
     failure_text,
     raised_in,
     summary,
-    unproved_findings,
 )
 from orchestrator.story.fail_before import (
     Ended,
@@ -168,9 +167,7 @@ class _Attempts:
         return Regression(self._stage, self._progress, self._plan, self._suite)
 
     async def _run_suite(self) -> TestReport:
-        regression = self._regression
-        prove = regression.prove_own if regression.is_quick else None
-        return await run_suite(self._stage, self._plan, self._suite, prove)
+        return await run_suite(self._stage, self._plan, self._suite)
 
     def _left(self, report: TestReport) -> int:
         """Returns the number of runs allowed after this one."""
@@ -188,7 +185,7 @@ class _Attempts:
         report = await self._run_suite()
         if report.green and not self._before:
             report = await self._noticed(report)
-        self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
+        self._progress.note_findings(flaky_findings(report.flaky))
         broken = None
         if report.green:
             await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
-from functools import partial
 
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import Loop, Verdict
@@ -88,13 +87,8 @@ Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
 """Runs these tests alone; with none, everything once more."""
 
 
-async def run_suite(
-    stage: Stage, plan: Breakdown, suite: TestSuite, prove: Callable[[], Awaitable[bool]] | None = None
-) -> TestReport:
-    """Runs the frozen suite on the story's branch; the run is invalid if its files differ from the tester's.
-
-    A green run counts once `prove` returns True, or when it was made again and a second one could fail.
-    """
+async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
+    """Runs the frozen suite on the story's branch; the run is invalid if its files differ from the tester's."""
     rewritten = suite.test_file in {change.file for change in plan.tests_to_change}
     before = None if rewritten else stage.older.base
 
@@ -107,21 +101,13 @@ async def run_suite(
             if changed:
                 told = f"the branch holds another text than the tester wrote: {', '.join(changed)}"
                 return TestReport(problem=RunProblem.TAMPERED, output=told)
-            run = partial(
-                stage.runner.run,
+            report = await stage.runner.run(
                 stage.workspace.root(stage.story_id),
                 files=suite.run_files,
                 expected_names=() if only else suite.expected_names,
                 only=only,
                 key=stage.environment_key,
             )
-            reset = partial(stage.workspace.reset, stage.story_id)
-            if only or prove is None:
-                return of_story(suite, await run(reset=reset), before)
-            report = await run()
-            if report.green and not await prove():
-                await reset()
-                report = await run(reset=reset)
             return of_story(suite, report, before)
 
         return await stage.step.step("test", work, TestReport)
@@ -142,10 +128,7 @@ def of_story(suite: TestSuite, report: TestReport, base: TestReport | None = Non
         return report
     failing = tuple(dict.fromkeys(held[case.id] for case in report.failing if case.id in held))
     cases = tuple(case for case in report.cases if case.id not in held)
-    settled = report.model_copy(update={"cases": cases, "older_failing": failing})
-    if settled.green and not report.green:
-        return settled.model_copy(update={"not_proved": "tests that its file held before fail"})
-    return settled
+    return report.model_copy(update={"cases": cases, "older_failing": failing})
 
 
 async def twice(
@@ -242,7 +225,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
 )
 """Patterns and their replacements. The order matters: a path before its line number, a time before its parts."""
-_TOLD_BY_NAME = frozenset({RunProblem.FAKED, RunProblem.TAMPERED})
+_TOLD_BY_NAME = frozenset({RunProblem.TAMPERED})
 """The output of such a run shows nothing, and may differ each time."""
 # pytest marks the error with E; a JavaScript stack is lines of `at …`
 _SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)

@@ -1,13 +1,11 @@
 """The SuiteRunner of a project that may hold Python tests, Node tests, or both."""
 
 import asyncio
-import contextlib
 import re
-import secrets
 import shutil
 import stat
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -15,7 +13,6 @@ from typing import Protocol
 from orchestrator.code.manifests.manifest import is_lock
 from orchestrator.core.contract import InstalledPackages
 from orchestrator.core.delivery import FileChange, LockFiles
-from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.event import activity
 from orchestrator.core.finding import Finding
 from orchestrator.core.paths import is_manifest
@@ -24,7 +21,6 @@ from orchestrator.core.suite import (
     CommandResult,
     NewPackages,
     ProjectEnvironment,
-    Proof,
     ReportedCase,
     RunProblem,
     TestReport,
@@ -50,7 +46,6 @@ from orchestrator.test_runners.choice import (
 )
 from orchestrator.test_runners.custom import CustomRunner
 from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.proof import Copies, mutate
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.report import Selection, merged
 from orchestrator.test_runners.tests_in_tree import files_of_tests, kinds_of_tests
@@ -71,12 +66,6 @@ def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[Fil
     texts = {path: text for path in paths if path in own and (text := read_text(root, path)) is not None}
     made = tuple(FileChange(path=path, content=text) for path, text in texts.items())
     return made, tuple(path for path in paths if path not in texts)
-
-
-_PROVED = frozenset({PYTEST, UNITTEST, DJANGO, NODE})
-"""Runners whose tests can be changed so that they must fail: a suite in which none can be is not believed."""
-_ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
-"""Problems that may end a run without a fault in the tested code."""
 
 
 class Runner(Protocol):
@@ -123,8 +112,6 @@ class ProjectRunner:
         self._settings = settings
         self._path = path
         self._lock_maker = locks
-        self._secret = secrets.token_hex()
-        """Seed for picking the tests that are mutated at a merge, so that each tree gets the same ones."""
 
     async def run(
         self,
@@ -134,7 +121,6 @@ class ProjectRunner:
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
-        reset: Callable[[], Awaitable[None]] | None = None,
         timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
@@ -144,18 +130,17 @@ class ProjectRunner:
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         if failed := await self._ready(root, key):
             return failed
-        copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
+        before = await asyncio.to_thread(lambda: _texts(root, files_of_tests(root) if files is None else files))
         asked = Selection(key, files, expected_names, only, timeout_s)
         async with activity(f"running {_what(asked)}"):
             report = await self._by(kinds, root, asked)
         if not report.green and (names := await asyncio.to_thread(_submodules, root)):
             left = f"submodules are not fetched: {', '.join(names)}; environment.setup can make what tests need of them"
             report = report.model_copy(update={"output": f"[{left}]\n{report.output}"})
-        changed = await asyncio.to_thread(copies.changed)
-        if changed:
-            return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
-        if files and report.green and reset is not None:
-            return await self._proved(report, kinds[0], copies, root, asked, reset)
+        after = await asyncio.to_thread(_texts, root, before)
+        if changed := [file for file, text in before.items() if after.get(file) != text]:
+            told = f"{report.output}\n[changed while they ran: {', '.join(changed)}]\n"
+            return report.model_copy(update={"problem": RunProblem.TAMPERED, "output": told})
         return report
 
     async def _kinds(
@@ -182,40 +167,6 @@ class ProjectRunner:
 
     def _runner(self, kind: str) -> Runner:
         return self._custom if kind == CUSTOM and self._custom is not None else self._runners[kind]
-
-    async def _proved(
-        self,
-        report: TestReport,
-        kind: str,
-        copies: Copies,
-        root: Path,
-        asked: Selection,
-        reset: Callable[[], Awaitable[None]],
-    ) -> TestReport:
-        """Returns the green report, if other expectations in the same files make it fail."""
-        told, problem = "", RunProblem.FAKED
-        for single in (False, True):
-            suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
-            if not suite.mutated and kind not in _PROVED:
-                files = ", ".join(asked.files or ())
-                return report.model_copy(update={"not_proved": f"nothing here can change a test of {files}"})
-            await reset()  # a suite need not pass on what its first run left
-            await self._ready(root, asked.key)
-            chosen = (*asked.only, *suite.added) if asked.only else ()
-            run = partial(self._runner(kind).run, root, Selection(asked.key, asked.files, only=chosen))
-            async with activity(f"running {_what(asked)} changed so that they must fail"):
-                shown = await _mutated(copies, suite.texts, run)
-            if isinstance(shown, str):
-                return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
-            if accepted := suite.accepted(shown):
-                why = f"these tests passed although they were changed so that they must fail: {', '.join(accepted[:5])}"
-                return _refuted(report, RunProblem.FAKED, f"{why}; what is reported shows nothing")
-            if suite.failed_in(shown) and suite.keeps_passing(shown):
-                return report
-            problem = shown.problem if shown.problem in _ENDED else RunProblem.FAKED
-            why = "tests that were not changed failed beside them" if suite.failed_in(shown) else "none was reported"
-            told = f"in a second run, with tests changed so that they must fail, {why}\n{shown.output[-2000:]}"
-        return _refuted(report, problem, told)
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`."""
@@ -275,34 +226,6 @@ class ProjectRunner:
     async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
         """See `ports.SuiteRunner.follow_locks`."""
         return LockFiles() if self._lock_maker is None else await self._lock_maker.follow(texts, tuple(locks))
-
-    async def prove_whole(
-        self, root: Path, cases: Sequence[ReportedCase], *, key: str, own: Sequence[str] = ()
-    ) -> Proof:
-        """See `ports.SuiteRunner.prove_whole`."""
-        root = await asyncio.to_thread(root.resolve)
-        await self._ready(root, key)
-        files = sorted({case.file for case in cases if case.file})
-        copies = await asyncio.to_thread(Copies, root, files)
-        texts = {file: text for file, text in copies.texts.items() if file not in own}
-        older = await asyncio.to_thread(mutate, texts, cases, secret=self._secret)
-        # Picked anew each time, as for a run of these files alone: a story may be tested many times.
-        mine = {file: text for file, text in copies.texts.items() if file in own}
-        asked = await asyncio.to_thread(mutate, mine, cases)
-        reports = []
-        kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(kind_of(case.file) for case in cases))
-        for kind in kinds if older.mutated or asked.mutated else ():
-            async with activity("running the whole suite with tests changed so that they must fail"):
-                run = partial(self._runner(kind).run, root, Selection(key))
-                shown = await _mutated(copies, {**older.texts, **asked.texts}, run)
-            reports += [shown] if isinstance(shown, TestReport) else []
-        shown = TestReport(cases=tuple(case for report in reports for case in report.cases))
-        unproved = {test.partition("::")[0] for test in await asyncio.to_thread(older.accepted, shown)}
-        return Proof(
-            unproved=tuple(sorted(unproved)),
-            own=bool(asked.failed_in(shown)) and asked.keeps_passing(shown) and not asked.accepted(shown),
-            complete=older.seen_in(shown),
-        )
 
     async def environment(self, root: Path, *, key: str) -> ProjectEnvironment:
         """Installs what the manifests in `root` ask for, returns what came of it. Never raises for what they hold."""
@@ -387,18 +310,9 @@ class ProjectRunner:
         return await self._packages.ensure(root)
 
 
-async def _mutated(
-    copies: Copies, texts: Mapping[str, str], run: Callable[[], Awaitable[TestReport]]
-) -> TestReport | str:
-    """Returns the same command with the mutated texts in place; why it could not be run."""
-    try:
-        await asyncio.to_thread(copies.write, texts)
-        return await run()
-    except (WorkspaceError, KeyError) as error:
-        return str(error)
-    finally:
-        with contextlib.suppress(WorkspaceError):
-            await asyncio.to_thread(copies.put_back)
+def _texts(root: Path, files: Iterable[str]) -> dict[str, str]:
+    """Returns what these files hold, as far as they are there. Blocks."""
+    return {file: text for file in files if (text := read_text(root, file)) is not None}
 
 
 def _submodules(root: Path) -> list[str]:
@@ -417,7 +331,3 @@ def _what(asked: Selection) -> str:
 def _megabytes(folders: Sequence[Path]) -> float:
     files = (file.lstat() for folder in folders for file in folder.rglob("*"))
     return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
-
-
-def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:
-    return report.model_copy(update={"problem": problem, "output": f"{report.output}\n[{why}]\n"})

@@ -24,7 +24,7 @@ def diff_of(path: str, *added: str) -> str:
 )
 def test_what_reaches_into_the_runner_is_named_with_its_line(path: str, line: str) -> None:
     (finding,) = runner_reach(diff_of(path, "x = 1", line))
-    assert (finding.severity, finding.where.file, finding.where.line) == ("minor", path, 5)
+    assert (finding.severity, finding.where.file, finding.where.line) == ("major", path, 5)
 
 
 @pytest.mark.parametrize(

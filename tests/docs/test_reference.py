@@ -35,7 +35,7 @@ FOREIGN = {
     ),  # of other programs
 }
 FILES = (".json", ".md", ".yaml", ".py", ".csv")
-BUILT = {"test.faked", "test.no_typescript", "test.tampered"}
+BUILT = {"test.no_typescript", "test.tampered"}
 """Codes of findings that the code puts together from parts, in the section of a setting."""
 SETTINGS = load(None, (), {})[0]
 

@@ -15,12 +15,12 @@ ENDS = {
     "YES": "completed", "NO": "completed", "FIXES": "completed", "SILENT": "completed", "CUT": "completed",
     "ECHO": "completed", "LAST": "completed_with_failures", "OTHER": "completed_with_failures", "ONCE": "completed",
     "ALWAYS": "completed_with_failures", "SAME": "completed_with_failures", "FLAKY": "completed",
-    "FAKED": "completed_with_failures", "SHADOW": "completed", "EXIT": "completed_with_failures",
+    "FAKED": "completed", "SHADOW": "completed", "EXIT": "completed_with_failures",
 }  # fmt: skip
 """Story → what its cell says in the end."""
 CODES = {
     "LAST": "review.unapproved", "OTHER": "review.unapproved", "ALWAYS": "test.failed", "SAME": "test.same_failure",
-    "FLAKY": "test.flaky", "FAKED": "test.faked", "EXIT": "test.no_report",
+    "FLAKY": "test.flaky", "FAKED": "test.passes_before", "EXIT": "test.no_report",
 }  # fmt: skip
 """Story → a finding that its report has."""
 CONFTEST = """import pytest
@@ -32,7 +32,7 @@ def pytest_runtest_makereport(item, call):
     if "faked" in item.nodeid:
         out.get_result().outcome = "passed"
 """
-"""Stands in the base repository: every test of the story FAKED is called good."""
+"""Stands in the base repository: every test of the story FAKED is called good, also without its change."""
 STANDS_IN = "import sys\n\nsys.exit(0)\n"
 
 
@@ -101,12 +101,15 @@ def test_at_times():
     team.plan("FLAKY", ["flaky.py"])
     team.deliver("FLAKY", 1, _module("FLAKY", 1))
     team.suite("FLAKY", suite_text("FLAKY") + flaky)
-    for story, module in (("FAKED", _module("FAKED", 2)), ("EXIT", {"exit.py": EXITS})):
-        team.plan(story, list(module))
-        for _ in range(3):
-            team.deliver(story, 1, module)
-            team.analyse(story, (next(iter(module)), "return 1"))
-        team.suite(story, suite_text(story))
+    team.plan("FAKED", ["faked.py"])
+    team.deliver("FAKED", 1, _module("FAKED", 2))
+    for _ in range(2):  # a stronger one is asked for once
+        team.suite("FAKED", suite_text("FAKED"))
+    team.plan("EXIT", ["exit.py"])
+    for _ in range(3):
+        team.deliver("EXIT", 1, {"exit.py": EXITS})
+        team.analyse("EXIT", ("exit.py", "return 1"))
+    team.suite("EXIT", suite_text("EXIT"))
     team.plan("SHADOW", ["shadow.py", "pytest.py"])
     team.deliver("SHADOW", 1, {**_module("SHADOW", 1), "pytest.py": STANDS_IN})
     team.suite("SHADOW", suite_text("SHADOW"))

@@ -73,7 +73,7 @@ def test_runs_without_results_are_told_apart_by_their_problem_and_their_end() ->
     hung = TestReport(problem=RunProblem.TIMEOUT, output="x" * 900 + " took 3 s")
     assert signature(hung) == signature(hung.model_copy(update={"output": "x" * 900 + " took 9 s"}))
     assert signature(hung).id != signature(hung.model_copy(update={"problem": RunProblem.NO_REPORT})).id
-    faked = TestReport(problem=RunProblem.FAKED, output="1 passed")
+    faked = TestReport(problem=RunProblem.TAMPERED, output="1 passed")
     assert signature(faked) == signature(faked.model_copy(update={"output": "2 passed, with other words"}))
     gone = TestReport(problem=RunProblem.MISSING_NAMES, missing_names=("test_b", "test_a"), output="1")
     assert signature(gone) == signature(gone.model_copy(update={"missing_names": ("test_a", "test_b"), "output": "2"}))

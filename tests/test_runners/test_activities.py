@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.core.event import listening
 from orchestrator.environments.kept import KeptFolders
-from tests.test_runners.test_custom_runner import BAD, GOOD, reset, runner_in, tree
+from tests.test_runners.test_custom_runner import BAD, GOOD, runner_in, tree
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def told() -> Iterator[list[str]]:
 async def test_runs_of_tests_and_commands_are_told_as_what_they_are(tmp_path: Path, told: list[str]) -> None:
     root = tree(tmp_path, {"t/good.sh": GOOD, "t/bad.sh": BAD})
     runner = runner_in(tmp_path, "sh run", "out/*.xml")
-    await runner.run(root, files=["t/good.sh"], key="k", reset=reset)
+    await runner.run(root, files=["t/good.sh"], key="k")
     await runner.run(root, key="k")
     await runner.command(root, "true  # a command\nof two lines", key="k")
     assert told == [

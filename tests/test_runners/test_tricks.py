@@ -1,12 +1,16 @@
-"""Tricks to make a failing suite look green, played against the real pytest and the real node: none may succeed."""
+"""Tricks to make a failing suite look green, played against the real pytest and the real node.
 
-import asyncio
-import shutil
-from collections.abc import Awaitable, Callable
+The runner refuses most. What is green all the same lies in files that the developer cannot write, or is named to the
+reviewer and in the report, but for two that nothing recognises.
+"""
+
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
+from orchestrator.checks.content import runner_reach
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import CaseResult, RunProblem, TestReport
 from tests.environments.projects import write_tree
 from tests.support import needs_node
@@ -23,13 +27,12 @@ def test_type():
     assert value()
 """
 """Of two tests one fails."""
-COMPUTED = SUITE.replace("== 1", "== len('a')").replace("value()\n", "value() == len('ab')\n")
 NAMES = ("test_one", "test_type")
 QUICK = frozenset(
     {"deselected", "reported as passed", "exit at the end", "own report at the end", "plugin by pytest.ini"}
     | {"code leaves a process that writes the report", "code patches the tests", "an object equal to everything"}
     | {"pytest in the tree", "a standard module in the tree", "speaks for the runner", "a mocked test"}
-    | {"calls good what it knows by name", "a node of its own", "code knows a run of its own file"}
+    | {"assert is no assert", "a node of its own"}
 )
 """One trick of each kind; `make soak` plays all of them."""
 APP = "def value():\n    return 2\n"
@@ -54,13 +57,6 @@ def value():
     for name, module in [*sys.modules.items()]:
         for test in [n for n in vars(module) if n.startswith('test_')] if 'test_' in name else []:
             vars(module)[test].__code__ = (lambda: None).__code__
-    return 2
-"""
-KNOWS = """import re, sys
-import _pytest.python as python
-if not KNOWN:
-    python.Function.runtest = lambda self: None
-def value():
     return 2
 """
 BY_NAME = """import _pytest.python as python
@@ -121,14 +117,8 @@ TRICKS: dict[str, dict[str, str]] = {
         "app.py": f"import _pytest.python as python\npython.Function.runtest = lambda self: None\n{APP}"
     },
     "code patches the tests": {"app.py": PATCHED_TESTS},
-    "code knows an added test by its name": {
-        "app.py": KNOWS.replace("KNOWN", "re.search('_[0-9a-f]{16}$', sys.argv[-1])"),
-    },
-    "code knows a run of single tests": {"app.py": KNOWS.replace("KNOWN", "'::' in sys.argv[-1]")},
-    "code knows a run of its own file": {"app.py": KNOWS.replace("KNOWN", "'test_app' not in sys.argv[-1]")},
     "code calls good what it knows by name": {"app.py": BY_NAME},
     "an object equal to everything": {"app.py": EQUAL},
-    "an object equal to what is computed": {"app.py": EQUAL, "tests/test_app.py": COMPUTED},
     "code rewrites its tests": {"app.py": REWRITES + APP, "conftest.py": "import app\n"},
     "pytest in the tree": {"pytest.py": "raise SystemExit(0)\n", "_pytest/__init__.py": "raise SystemExit(0)\n"},
     "sitecustomize in the tree": {"sitecustomize.py": EXIT, "usercustomize.py": EXIT, "src/sitecustomize.py": EXIT},
@@ -197,6 +187,33 @@ NODE_TRICKS: dict[str, dict[str, str]] = {
     "writes the report": {"app.mjs": f"{NODE_REPORT}fs.writeFileSync(to, `{NODE_XML}`);\n{NODE_KILLS}{NODE_APP}"},
     "leaves a process that writes the report": {"app.mjs": f"{NODE_LEFT_BEHIND}{NODE_APP}"},
 }  # fmt: skip
+TESTERS, NAMED, NOTHING = "the tester's file", "named to the reviewer", "nothing"
+GREEN = {
+    **dict.fromkeys(
+        (
+            "replaced",
+            "reported as passed",
+            "called without being run",
+            "own report at the end",
+            "plugin by conftest",
+            "plugin by pytest.ini",
+        ),
+        TESTERS,
+    ),
+    **dict.fromkeys(
+        (
+            "code writes the report",
+            "code writes the report at the end",
+            "code patches the runner",
+            "code calls good what it knows by name",
+            "assert is no assert",
+            "calls good what it knows by name",
+        ),
+        NAMED,
+    ),
+    **dict.fromkeys(("an object equal to everything", "speaks for the runner"), NOTHING),
+}
+"""Tricks that make the suite green → what stands against a developer who tries them."""
 ONE = "from app import value\n\n\n"
 TWO = f"{ONE}def test_one():\n    assert value() == 2\n"
 HONEST: dict[str, dict[str, str]] = {
@@ -224,7 +241,7 @@ HONEST: dict[str, dict[str, str]] = {
         "tests/test_app.py": f"{ONE}def check_one():\n    assert value() == 2",
     },
 }  # fmt: skip
-"""Trees whose every test file is good: each is run and proved green as one suite."""
+"""Trees whose every test file is good: each is run as one suite."""
 NODE_HONEST: dict[str, str] = {
     "package.json": "{}",
     "app.js": "exports.value = () => 2;\n",
@@ -235,20 +252,8 @@ NODE_HONEST: dict[str, str] = {
     "tests/hooks.test.mjs": NODE.replace("test }", "test, after }") + "after(() => {});\n"
     "test('two (really)', async (t) => { await t.test('inner', () => assert.equal(value(), 2)); });\n",
 }
-OLDER = "def test_older():\n    assert 1 + 1 == 2\n\n\ndef test_oldest():\n    assert 2 + 2 == 4\n"
-NODE_OLDER = NODE[: NODE.rindex("import")] + "test('older', () => assert.equal(2, 1 + 1));\n"
 PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
-
-
-def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]]:
-    """What makes the tree these files and nothing else."""
-
-    async def reset() -> None:
-        await asyncio.to_thread(shutil.rmtree, root)
-        await asyncio.to_thread(write_tree, root, files)
-
-    return reset
 
 
 async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
@@ -256,63 +261,60 @@ async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) ->
     root = folder / "tree"
     write_tree(root, files)
     suites = [name for name in files if name.startswith("tests/")]
-    report = await runner_in(folder, timeout_s=20).run(
-        root, files=suites, expected_names=names, key="story", reset=resetting(root, files)
-    )
+    report = await runner_in(folder, timeout_s=20).run(root, files=suites, expected_names=names, key="story")
     kept = all((root / suite).read_bytes() == files[suite].encode() for suite in suites)
     assert report.problem is RunProblem.TAMPERED or kept
     return report
 
 
-async def shown_by_all(folder: Path, files: dict[str, str], names: tuple[str, ...], *, honest: bool = False) -> bool:
-    """Whether the test files among `files` are green by themselves and with an older one, and can fail there.
-
-    What is `honest` was green by itself already.
-    """
-    root, own = folder / "tree", [name for name in files if name.startswith("tests/")]
-    older = "tests/test_older.py" if own[0].endswith(".py") else "tests/older.test.mjs"
-    text = OLDER if own[0].endswith(".py") else NODE_OLDER
-    write_tree(root, {**files, older: text})
-    runner = runner_in(folder, timeout_s=20)
-    if not honest and not (await runner.run(root, files=own, expected_names=names, key="story")).green:
-        return False
-    if not (whole := await runner.run(root, expected_names=names, key="story")).green:
-        return False
-    proof = await runner.prove_whole(root, whole.cases, key="story", own=own)
-    assert all((root / name).read_bytes() == files[name].encode() for name in own)
-    assert (root / older).read_text() == text
-    return proof.own
+def played_when(tricks: Collection[str]) -> list[object]:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in sorted(tricks)]
 
 
-def played_when(tricks: dict[str, dict[str, str]]) -> list[object]:
-    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in tricks]
-
-
-@pytest.mark.parametrize("trick", played_when(TRICKS))
-async def test_no_trick_makes_pytest_green(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", played_when(TRICKS.keys() - GREEN.keys()))
+async def test_what_the_runner_refuses_of_pytest(trick: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {**PLAIN, **TRICKS[trick]}, NAMES)
     assert not report.green, report.output
-    if trick == "reported as passed":
-        assert (report.problem, report.passed) == (RunProblem.FAKED, 2)
-        assert "changed so that they must fail" in report.output
-    assert not await shown_by_all(tmp_path / "all", {**PLAIN, **TRICKS[trick]}, NAMES)
 
 
 @needs_node
-@pytest.mark.parametrize("trick", played_when(NODE_TRICKS))
-async def test_no_trick_makes_node_green(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", played_when(NODE_TRICKS.keys() - GREEN.keys()))
+async def test_what_the_runner_refuses_of_node(trick: str, tmp_path: Path) -> None:
     files = {**NODE_PLAIN, "tests/app.test.mjs": NODE_SUITE, **NODE_TRICKS[trick]}
     report = await played(tmp_path, files, ("one", "type"))
     assert not report.green, report.output
-    assert not await shown_by_all(tmp_path / "all", files, ("one", "type"))
+
+
+@pytest.mark.parametrize("trick", played_when(TRICKS.keys() & GREEN.keys()))
+async def test_what_stands_against_green_tricks_of_pytest(trick: str, tmp_path: Path) -> None:
+    report = await played(tmp_path, {**PLAIN, **TRICKS[trick]}, NAMES)
+    assert (report.green, against(TRICKS[trick])) == (True, GREEN[trick])
+
+
+@needs_node
+@pytest.mark.parametrize("trick", played_when(NODE_TRICKS.keys() & GREEN.keys()))
+async def test_what_stands_against_green_tricks_of_node(trick: str, tmp_path: Path) -> None:
+    files = {**NODE_PLAIN, "tests/app.test.mjs": NODE_SUITE, **NODE_TRICKS[trick]}
+    report = await played(tmp_path, files, ("one", "type"))
+    assert (report.green, against(NODE_TRICKS[trick])) == (True, GREEN[trick])
+
+
+def against(files: Mapping[str, str]) -> str:
+    """Returns what stands against a developer who delivers these files."""
+    if any(map(is_test_file, files)):
+        return TESTERS
+    added = "".join(
+        f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(text.splitlines())} @@\n"
+        + "".join(f"+{line}\n" for line in text.splitlines())
+        for path, text in files.items()
+    )
+    return NAMED if runner_reach(added) else NOTHING
 
 
 @pytest.mark.parametrize("tree", HONEST)
 async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.py": APP, **HONEST[tree]}, ())
     assert report.green, report.output
-    once = {name: text for name, text in HONEST[tree].items() if "left_behind" not in name}  # fails if run again
-    assert await shown_by_all(tmp_path / "all", {"app.py": APP, **once}, (), honest=True)
     assert not_reported(report, HONEST[tree]) == []
 
 
@@ -320,7 +322,6 @@ async def test_what_is_honest_is_green(tree: str, tmp_path: Path) -> None:
 async def test_what_is_honest_is_green_in_node(tmp_path: Path) -> None:
     report = await played(tmp_path, {"app.mjs": NODE_APP, **NODE_HONEST}, ())
     assert report.green, report.output
-    assert await shown_by_all(tmp_path / "all", {"app.mjs": NODE_APP, **NODE_HONEST}, (), honest=True)
     assert not_reported(report, NODE_HONEST) == []
 
 
@@ -337,6 +338,7 @@ async def test_a_suite_that_its_code_rewrites_says_so(tmp_path: Path) -> None:
 
 
 FAILS_ONCE = """
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
