@@ -331,7 +331,7 @@ class StoryOutcome(Value):
     """Path → A (new), M or D (removed), of its branch against its base; None where there is no branch."""
     blocked_by: tuple[str, ...] = ()
     stop_sprint: bool = False
-    """True when the cause concerns every story (credentials, the environment): the sprint pauses."""
+    """True when the environment lacks what every story needs: the sprint pauses."""
 
 
 class StoryReport(Value):

@@ -169,9 +169,8 @@ class SprintState:
 
 
 def _why(outcome: StoryOutcome) -> str:
-    """Returns the reason, which concerns every story."""
-    lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
-    return next(lacks, "the provider refuses our credentials")
+    """Returns what the environment lacks, which concerns every story."""
+    return next(finding.message for finding in outcome.findings if finding.code.startswith("environment."))
 
 
 def _why_ended(outcome: StoryOutcome, spent: str) -> str:
@@ -184,7 +183,7 @@ def _why_ended(outcome: StoryOutcome, spent: str) -> str:
 
 
 class CircuitBreaker:
-    """Stops further stories when too many failed in a row, or the credentials are refused.
+    """Stops further stories when too many failed in a row, or one found that the environment lets none run.
 
     Counts from the log, so that a kill loses nothing; `failed` are those that failed in a row. A pause lasts until
     the running stories have ended and the report is written, or people end it; the next start counts from zero.

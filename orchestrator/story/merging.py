@@ -249,10 +249,7 @@ class Merging:
         )
 
     def _not_asked(self, refused: Refused, error: ProviderError) -> Refused:
-        """Lets the finished story wait for a person. Raises for what concerns all stories, as a key."""
-        if error.concerns_all:
-            self._progress.note_findings([merge_finding(refused.result)])
-            raise error
+        """Lets the finished story wait for a person."""
         # A person is not offered a request that the story's remaining calls cannot pay for.
         self._can_ask = not isinstance(error, BudgetExceeded)
         fix = "remove the cause; the story itself is finished"

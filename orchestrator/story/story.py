@@ -69,7 +69,6 @@ async def work_through(stage: Stage) -> StoryOutcome:
             progress,
             StoryStatus.FAILED,
             extra=[*_still_red(progress), _as_finding(error), *error.findings],
-            stop_sprint=isinstance(error, ProviderError) and error.concerns_all,
         )
 
 

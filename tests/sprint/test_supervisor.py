@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.app.commands import given_event
 from orchestrator.core.command import Order, Verb
+from orchestrator.core.finding import major
 from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, rests
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.core.story import CellUpdate, Priority, Story
@@ -255,11 +256,12 @@ async def test_stories_that_wait_for_a_person_or_were_reset_are_no_failures_and_
     assert failed_in_a_row(fold(play.record, until_c), play.histories()["A"].finished) == ("C",)
 
 
-async def test_refused_credentials_pause_at_once_and_let_running_stories_end() -> None:
-    refused = StoryOutcome(id="A", status=FAILED, stop_sprint=True)
+async def test_what_the_environment_lacks_pauses_at_once_and_lets_running_stories_end() -> None:
+    lacks = major("environment.base", "there is no Python 3.12", fix="install it")
+    refused = StoryOutcome(id="A", status=FAILED, stop_sprint=True, findings=(lacks,))
     play = Play({name: [] for name in "ABC"}, {"A": refused})
     supervisor = await play.run(at_once=2)
-    assert supervisor.paused == "the provider refuses our credentials"
+    assert supervisor.paused == "there is no Python 3.12"
     assert play.statuses() == {"A": "failed", "B": "done", "C": "pending"}
 
 

@@ -256,14 +256,6 @@ async def test_without_an_answer_the_story_is_finished_and_waits(tmp_path: Path)
     assert stand.asked[-1] == "merge 1"
 
 
-async def test_a_refused_key_stops_the_sprint(tmp_path: Path) -> None:
-    stand = Pair(tmp_path)
-    stand.merge("", error="auth")
-    outcome = await stand.ends("escalations")
-    assert (outcome.status, outcome.stop_sprint) == (StoryStatus.FAILED, True)
-    assert "merge.conflict" in codes(outcome)
-
-
 class Meanwhile(SimulatedRunner):
     """Something happens while a story is tested again."""
 
