@@ -58,8 +58,8 @@ _SETTLED = _any(r"\b(?:fix(?:es|ed|ing)?|resolv\w+|address\w+|remov\w+|clos(?:es
 
 
 _QUOTED_LABEL = re.compile(
-    r"`[^`\n]{0,20}\b(?:critical|block(?:ing|er)|show-?stopper|must[ -]fix|p0|sev-?0|severity|priority|merge)\b[^`\n]{0,20}`"
-    r"(?=\s+(?:is|are|was|were|has|have|had|means?|stands?|appears?|must|should|may|can|will|does|now|no longer|as|in|at)\b)",
+    r"`[^`\n]{0,20}\b(?:critical|block(?:ing|er)|show-?stopper|must[ -]fix|p0|sev-?0|severity|priority|merge)\b"
+    r"[^`\n]{0,20}`(?=\s+(?:is|are|was|were|has|have|had|means?|stands?|appears?|must|should|may|can|will|does)\b)",
     re.IGNORECASE,
 )
 """A label that the sentence speaks of: `` `Critical:` is read in any case``; one that it has stands before a claim."""

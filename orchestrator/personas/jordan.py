@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from orchestrator.answers.action_plan import plan_in
 from orchestrator.answers.whole_files import Wanted, is_whole_files
 from orchestrator.checks.action_plan import suite_value
+from orchestrator.checks.action_plan_files import like
 from orchestrator.checks.suite import (
     check_changed,
     check_suite,
@@ -72,6 +73,7 @@ class Jordan:
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
             suite, said = self._read_suite(value, older, test_file, edited, covered, so_far)
+            suite = suite and _with_line_ends(suite, {**older, **shown_as})
             if suite is not None and faulty is not None and suite.test_content == faulty.test_content:
                 named = any(case.criterion for case in suite.test_cases)
                 suite = suite if named else suite.model_copy(update={"test_cases": faulty.test_cases})
@@ -218,6 +220,15 @@ class Jordan:
                 "project's own tests are, so that this command runs it. In test_cases, name each as its report does."
             )
         return rule
+
+
+def _with_line_ends(suite: TestSuite, before: Mapping[str, str]) -> TestSuite:
+    """Returns the suite with each whole text in the form of the file that it replaces."""
+    changed = tuple(
+        one.model_copy(update={"content": like(before.get(one.path, ""), one.content)}) for one in suite.changed
+    )
+    content = like(before.get(suite.test_file, ""), suite.test_content)
+    return suite.model_copy(update={"test_content": content, "changed": changed})
 
 
 def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Finding]:

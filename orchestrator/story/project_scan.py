@@ -165,6 +165,8 @@ def _places(tests: list[str]) -> Iterator[str]:
         yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {example}"
 
 
+MAX_ODD = 10
+"""Files that are no texts and are named to a story."""
 SCAN_LIMIT = 600
 """Limit on files read: manifests first, then SQL and sources nearest to the root; some tests are extra."""
 MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
@@ -323,10 +325,22 @@ async def scan_tree(stage: Stage, files: Files, read: Texts, *, shown: bool = Tr
     async def work() -> Surface:
         async with stage.scans:
             paths = await files()
-            texts = await read(await asyncio.to_thread(scan_paths, paths, about))
-            return await asyncio.to_thread(build_surface, "", paths, texts, about=about, shown=shown)
+            wanted = await asyncio.to_thread(scan_paths, paths, about)
+            texts = await read(wanted)
+            found = await asyncio.to_thread(build_surface, "", paths, texts, about=about, shown=shown)
+            named = [path for path in paths if basename(path) in about]
+            unread = [path for path in dict.fromkeys((*wanted, *named)) if path not in texts]
+            odd = await stage.workspace.obstacles(stage.story_id, unread) if shown and unread else {}
+            return found.model_copy(update={"map": _odd_line(odd) + found.map}) if odd else found
 
     return await stage.do("scan", Surface, work)
+
+
+def _odd_line(odd: Mapping[str, str]) -> str:
+    """Returns the line on files that are there and are no texts, so that nobody takes them for absent."""
+    told = [f"{path if path.isprintable() else repr(path)} ({why})" for path, why in odd.items()][:MAX_ODD]
+    more = f" and {len(odd) - MAX_ODD} more" if len(odd) > MAX_ODD else ""
+    return f"There, but they can neither be shown nor edited: {', '.join(told)}{more}\n\n"
 
 
 async def read_users(stage: Stage, lost: Sequence[Lost], files: Sequence[str] | None, read: Texts) -> dict[str, str]:

@@ -16,8 +16,11 @@ from orchestrator.core.finding import blocking
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.git.workspace import GitWorkspace
+from orchestrator.personas.jordan import Jordan
+from tests.personas.desks import STORY, bench, brief
+from tests.personas.test_jordan import a_brief, agrees, says
 from tests.story.test_story import A, Stand, good, provider
-from tests.support import git, make_repo, suite_text
+from tests.support import git, make_repo, suite, suite_text
 from tests.world.case import Case, table
 
 LATIN = b"# price\nname = 'caf\xe9'\n"
@@ -71,6 +74,29 @@ async def test_a_plan_that_names_one_is_sent_back_before_a_delivery_is_paid(tmp_
         ["breakdown 1", "breakdown 2", "delivery 1", "suite 1"],
     )
     assert "`App/us_1.py` lies in `App`, a folder that is called `app`" in stand.step.prompts[1].text
+
+
+async def test_architect_and_developer_are_told_what_is_there_and_is_no_text(tmp_path: Path) -> None:
+    repo = odd_repo(tmp_path)
+    (repo / "legacy.txt").write_bytes(LATIN)
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "Older")
+    base = git(repo, "rev-parse", "HEAD").strip()
+    stand = Stand(tmp_path)
+    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="sprint", base=base)
+    await workspace.prepare(repo)
+    stand.workspace = workspace  # type: ignore[assignment]
+    stand.criteria = ("The value is read from legacy.txt, and from plain.py",)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    await stand.run(await provider(stand.team, tmp_path))
+    told = (
+        "There, but they can neither be shown nor edited: latin.py (is no text of UTF-8 (byte 0xe9 in line 2)), "
+        "link.py (is a link), legacy.txt (is no text of UTF-8 (byte 0xe9 in line 2))\n"
+    )
+    assert stand.asked[:2] == ["breakdown 1", "delivery 1"]
+    assert [told in one.text for one in stand.step.prompts[:2]] == [True, True]
 
 
 @pytest.mark.parametrize("path", ODD)
@@ -190,3 +216,13 @@ def test_no_file_of_a_large_project_is_dropped(tmp_path: Path) -> None:
         for name in range(1000):
             (folder / f"{name}").touch()
     assert len(asyncio.run(project_files(tmp_path))) == 51_000
+
+
+async def test_whole_test_files_keep_the_crlf_of_the_old_ones() -> None:
+    old = "from a import A\r\n\r\n\r\ndef test_old():\r\n    assert A\r\n"
+    more = "from a import A\n\n\ndef test_old():\n    assert A\n\n\ndef test_a():\n    assert A == 1\n"
+    at = bench(says({**suite(STORY, more), "test_file": "tests/test_a.py"}))
+    asked = a_brief().model_copy(update={"place": "tests/test_a.py", "covered": old})
+    written = await Jordan(at.desk, brief()).suite(asked, agrees)
+    assert written.suite is not None
+    assert written.suite.test_content == more.replace("\n", "\r\n")

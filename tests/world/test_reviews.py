@@ -35,8 +35,9 @@ CRITICAL = (
     "**Critical:** the token is written to the log in cart/cap.py:7", "P0: the token is logged", "[P0] token is logged",
     "🔴 Critical: a token in the log", "- **Blocker** – the token is logged", "This is a blocker.", "Do not merge.",
     "Small. But this must not be merged.", "The token is logged, so it should not be merged", "Severity: P0",
-    "There are two critical issues.", "The query is a critical vulnerability.", "This is not ready for production.",
-    "Critical:\nthe token is logged", "`Critical:` the token is logged", "- `P0` - the token is logged", "| Severity | What |\n|---|---|\n| Critical | token in the log |",
+    "`Critical:` the token is logged", "- `P0` - the token is logged", "There are two critical issues.",
+    "The query is a critical vulnerability.", "This is not ready for production.",
+    "Critical:\nthe token is logged", "| Severity | What |\n|---|---|\n| Critical | token in the log |",
 )  # fmt: skip
 UNSEEN = (
     "I was unable to read the patch; nothing stood out.", "I could not see the change.", "The diff was not provided.",
@@ -49,7 +50,8 @@ HARMLESS = (
     "Critical: 0, Major: 0, Minor: 1", "No critical issues, no blockers.", "It fixes the critical bug of the cap.",
     "All critical issues of the last review are fixed.", "The critical path is covered.", "The ad blocker is skipped.",
     "Customers are unable to read the file of another customer, as asked.", "The story is P0 and small.",
-    "`Critical:` is read as a label now.", "- `P0:` stands for what is urgent.", "`Do not merge` is a label of the forge.",
+    "`Critical:` is read as a label now.", "- `P0:` stands for what is urgent.",
+    "`Do not merge` is a label of the forge.",
     "`Severity: critical` means that the line is shown in red.", "`[P0]` was missing in the table, and is there now.",
     "Carts of two customers must not be merged, and a test holds that.", "The review of the change is complete.",
 )  # fmt: skip
