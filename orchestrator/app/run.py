@@ -108,7 +108,7 @@ class Run:
         )
         async with SprintLock(self._folder.lock(sprint)) as lock, lease, lease.holding(sprint):
             chosen = await asyncio.to_thread(self._settled, chosen)
-            workspace = workspace_of(self._folder, chosen.record, (lock.fd,), repository.object_format, kept=True)
+            workspace = workspace_of(self._folder, chosen.record, (lock.fd,), kept=True)
             works = Works(self._settings, environment, provider, lease=lease, listen=self._listen)
             try:
                 # Killed runs leave scratch folders behind.

@@ -40,7 +40,6 @@ def workspace_of(
     folder: StateFolder,
     record: SprintRecord,
     lock_fds: tuple[int, ...] = (),
-    object_format: str = "sha1",
     *,
     kept: bool = False,
     lease: Lease | None = None,
@@ -56,7 +55,6 @@ def workspace_of(
         sprint=record.sprint,
         base=record.base,
         lock_fds=lock_fds,
-        object_format=object_format,
         store=store,
         merge_turn=turn,
     )

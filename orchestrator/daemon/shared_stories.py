@@ -105,7 +105,7 @@ class Sites:
         if record.base:
             await asyncio.to_thread(expect_there, source)
         found = await open_repository(source)
-        workspace = workspace_of(works.folder, record, (lock.fd,), found.object_format, kept=True, lease=works.lease)
+        workspace = workspace_of(works.folder, record, (lock.fd,), kept=True, lease=works.lease)
         stack.push_async_callback(workspace.release)
         await workspace.prepare(source)
         secrets = await find_secrets(workspace, works.sink.hidden, lambda _text: None)

@@ -12,9 +12,6 @@ from orchestrator.git.commits import tree_entries
 from orchestrator.git.mirror import Mirror
 
 _SCRATCH_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n\tauto = 0\n"
-_SHA256_CONFIG = (
-    "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[gc]\n\tauto = 0\n[extensions]\n\tobjectFormat = sha256\n"
-)
 
 
 class Checkout:
@@ -100,10 +97,9 @@ class Checkout:
         discard(place, self._trash)
         for folder in ("objects/info", "refs/heads"):
             (place / folder).mkdir(parents=True)
-        config = _SHA256_CONFIG if len(commit) == 64 else _SCRATCH_CONFIG
         texts = {
             "HEAD": f"{commit}\n",
-            "config": config,
+            "config": _SCRATCH_CONFIG,
             "objects/info/alternates": f"{self._mirror.path / 'objects'}\n",
         }
         for name, text in texts.items():

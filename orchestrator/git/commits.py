@@ -13,7 +13,7 @@ from orchestrator.core.secrets import redact
 from orchestrator.core.value import printable
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror
-from orchestrator.git.objects import Commit, ObjectFormat, TreeEntry
+from orchestrator.git.objects import Commit, TreeEntry, name_of, trees
 
 REGULAR = {0o100644, 0o100755, 0o100664}
 """Modes of plain files (the last one occurs in old histories)."""
@@ -173,7 +173,7 @@ async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], r
     tree = mirror.known_tree(head)
     sized = mirror.kept.get((*_SIZED, tree))
     listed = sized or await mirror.read(*_LISTED, "-t", tree, ids=(tree,))  # without the slow sizes in a large project
-    tree, objects, listed = await asyncio.to_thread(_compose, mirror.objects, listed, contents, gone)
+    tree, objects, listed = await asyncio.to_thread(_compose, listed, contents, gone)
     await mirror.write(objects)
     if sized is not None:
         mirror.kept.put((*_SIZED, tree), listed)
@@ -184,7 +184,7 @@ async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], r
 
 
 def _compose(
-    made_as: ObjectFormat, listed: GitOutput, contents: Mapping[str, bytes], removed: Collection[str]
+    listed: GitOutput, contents: Mapping[str, bytes], removed: Collection[str]
 ) -> tuple[str, list[tuple[str, str, bytes]], GitOutput]:
     """Returns a tree with these changes of a listed one, the objects to write for it, and what git will list for it."""
     before = _parse_entries(listed)
@@ -197,20 +197,20 @@ def _compose(
     after = {path: entry for path, entry in before.items() if path not in changed and path not in removed}
     objects = []
     for path, content in contents.items():
-        oid = made_as.name_of("blob", content)
+        oid = name_of("blob", content)
         after[path] = TreeEntry(modes[path], oid, len(content))
         objects.append((oid, "blob", content))
     changed.add("")
-    trees = made_as.trees({path: entry for path, entry in after.items() if path.rpartition("/")[0] in changed})
+    folders = trees({path: entry for path, entry in after.items() if path.rpartition("/")[0] in changed})
     there = {entry.oid for entry in before.values()}
-    objects += [(oid, "tree", content) for oid, content in trees.values() if oid not in there]
-    root, _ = trees.pop("")
-    return root, objects, _list_entries(after | {path: TreeEntry(0o40000, oid) for path, (oid, _) in trees.items()})
+    objects += [(oid, "tree", content) for oid, content in folders.values() if oid not in there]
+    root, _ = folders.pop("")
+    return root, objects, _list_entries(after | {path: TreeEntry(0o40000, oid) for path, (oid, _) in folders.items()})
 
 
 async def empty_tree(mirror: Mirror) -> str:
     """Writes the tree without entries, and returns its id."""
-    ((oid, content),) = mirror.objects.trees({}).values()
+    ((oid, content),) = trees({}).values()
     await mirror.write([(oid, "tree", content)])
     mirror.kept.put((*_SIZED, oid), GitOutput(0, b""))
     return oid

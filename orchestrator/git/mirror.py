@@ -18,10 +18,10 @@ from typing import IO
 from orchestrator.core.errors import RepositoryError, WorkspaceError
 from orchestrator.core.story import id_problem
 from orchestrator.git.command import GitOutput, remote_command, run_git
-from orchestrator.git.objects import Commit, KeptAnswers, ObjectFormat, write_objects
+from orchestrator.git.objects import Commit, KeptAnswers, name_of, write_objects
 
 _CONFIG = """[core]
-\trepositoryformatversion = {version}
+\trepositoryformatversion = 0
 \tbare = true
 \tfilemode = true
 \tlogAllRefUpdates = false
@@ -32,7 +32,6 @@ _CONFIG = """[core]
 [maintenance]
 \tauto = false
 """
-_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
 * !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
 """
@@ -59,9 +58,8 @@ class Ref:
 class Mirror:
     """The bare repository at `path`. Call `prepare` before anything else and `close` at the end."""
 
-    def __init__(self, path: Path, *, object_format: str = "sha1", lock_fds: Sequence[int] = ()) -> None:
+    def __init__(self, path: Path, *, lock_fds: Sequence[int] = ()) -> None:
         self.path = path
-        self._format = object_format
         self._lock_fds = tuple(lock_fds)
         self._shared_fd = -1
         self._refs = asyncio.Lock()
@@ -69,13 +67,11 @@ class Mirror:
         self.kept = KeptAnswers()
         self.made: dict[str, Commit] = {}
         """Latest commits of ours, by id."""
-        self.objects = ObjectFormat(object_format)
 
     async def prepare(self) -> None:
         """Creates the repository if it is missing, and removes leftovers of a killed process.
 
         Lock files are removed only while no other living process (or git child of a dead one) uses the mirror.
-        Raises WorkspaceError when it was made for another object format.
         """
         await asyncio.to_thread(self._prepare)
 
@@ -109,28 +105,21 @@ class Mirror:
                 return False
             time.sleep(0.05)
 
-    @property
-    def _config(self) -> str:
-        sha256 = self._format == "sha256"
-        return _CONFIG.format(version=int(sha256)) + (_SHA256 if sha256 else "")
-
     def _make(self) -> None:
         config = self.path / "config"
         if config.exists():
-            if (_SHA256 in config.read_text(encoding="utf-8", errors="replace")) != (self._format == "sha256"):
-                raise WorkspaceError(f"the mirror {self.path} was made for another object format than {self._format}")
             return
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
             (self.path / folder).mkdir(parents=True, exist_ok=True)
         (self.path / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
-        _settle(config, self._config)
+        _settle(config, _CONFIG)
 
     async def mend(self) -> None:
         """Restores our configuration if it was changed, and removes files that redirect git."""
         await asyncio.to_thread(self._mend)
 
     def _mend(self) -> None:
-        for name, text in (("config", self._config), ("info/attributes", _ATTRIBUTES)):
+        for name, text in (("config", _CONFIG), ("info/attributes", _ATTRIBUTES)):
             path = self.path / name
             with suppress(FileNotFoundError):  # missing: written below
                 if not path.is_symlink() and path.read_bytes() == text.encode():
@@ -240,7 +229,7 @@ class Mirror:
     async def write_commit(self, commit: Commit) -> str:
         """Writes a commit of ours and returns its id."""
         content = commit.encode()
-        oid = self.objects.name_of("commit", content)
+        oid = name_of("commit", content)
         await self.write([(oid, "commit", content)])
         self._note_tree(oid, commit.tree)
         if len(self.made) > 1000:

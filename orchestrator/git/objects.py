@@ -83,37 +83,32 @@ class TreeEntry(NamedTuple):
         return self.mode == _FOLDER
 
 
-class ObjectFormat:
-    """The hash function of a repository: sha1 or sha256."""
+def name_of(kind: str, content: bytes) -> str:
+    """Returns the id of an object."""
+    return hashlib.sha1(_header(kind, content) + content, usedforsecurity=False).hexdigest()
 
-    def __init__(self, name: str) -> None:
-        self._name = name
 
-    def name_of(self, kind: str, content: bytes) -> str:
-        """Returns the id of an object."""
-        return hashlib.new(self._name, _header(kind, content) + content, usedforsecurity=False).hexdigest()
+def trees(leaves: Mapping[str, TreeEntry]) -> dict[str, tuple[str, bytes]]:
+    """Returns id and content of all trees, by folder, that have these leaves; the root is the last one, "". A leaf
+    may be a folder whose tree is known.
 
-    def trees(self, leaves: Mapping[str, TreeEntry]) -> dict[str, tuple[str, bytes]]:
-        """Returns id and content of all trees, by folder, that have these leaves; the root is the last one, "". A leaf
-        may be a folder whose tree is known.
-
-        The caller ensures that no leaf is a folder of another one.
-        """
-        folders: dict[bytes, list[tuple[bytes, bytes]]] = {b"": []}
-        for path, leaf in leaves.items():
-            folder, _, name = os.fsencode(path).rpartition(b"/")
-            _add_folder(folders, folder)
-            # git sorts a folder as if its name ended with a slash
-            folders[folder].append((name + b"/" * leaf.is_folder, _entry(_canonical(leaf.mode), name, leaf.oid)))
-        made = {}
-        # The deepest first: a tree has the ids of those in it.
-        for folder in sorted(folders, key=lambda path: (bool(path), path.count(b"/")), reverse=True):
-            content = b"".join(line for _, line in sorted(folders[folder]))
-            made[os.fsdecode(folder)] = oid, _ = self.name_of("tree", content), content
-            above, _, name = folder.rpartition(b"/")
-            if folder:
-                folders[above].append((name + b"/", _entry(_FOLDER, name, oid)))
-        return made
+    The caller ensures that no leaf is a folder of another one.
+    """
+    folders: dict[bytes, list[tuple[bytes, bytes]]] = {b"": []}
+    for path, leaf in leaves.items():
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        _add_folder(folders, folder)
+        # git sorts a folder as if its name ended with a slash
+        folders[folder].append((name + b"/" * leaf.is_folder, _entry(_canonical(leaf.mode), name, leaf.oid)))
+    made = {}
+    # The deepest first: a tree has the ids of those in it.
+    for folder in sorted(folders, key=lambda path: (bool(path), path.count(b"/")), reverse=True):
+        content = b"".join(line for _, line in sorted(folders[folder]))
+        made[os.fsdecode(folder)] = oid, _ = name_of("tree", content), content
+        above, _, name = folder.rpartition(b"/")
+        if folder:
+            folders[above].append((name + b"/", _entry(_FOLDER, name, oid)))
+    return made
 
 
 def _add_folder(folders: dict[bytes, list[tuple[bytes, bytes]]], folder: bytes) -> None:

@@ -136,8 +136,9 @@ class RemoteRepositories:
         return [(what, name) for what, _, name in found]
 
     async def _follow(self, address: RemoteAddress, head: _Head) -> None:
-        format_ = "sha256" if len(head.commit) == 64 else "sha1"
-        copy = Mirror(self.path(address), object_format=format_)
+        if len(head.commit) == 64:
+            raise RepositoryError(f"{address} has objects of the format sha256: only SHA-1 can be worked on")
+        copy = Mirror(self.path(address))
         try:
             await copy.prepare()
             ref = f"refs/heads/{head.branch}"

@@ -24,8 +24,6 @@ class Repository(Value):
     bare: bool
     base: str
     """Commit of HEAD; "" when there is none."""
-    object_format: str
-    """sha1 or sha256."""
     created: bool = False
     """True when it was just created."""
     warnings: tuple[str, ...] = ()
@@ -86,7 +84,9 @@ async def _discover(path: Path) -> Repository:
     except WorkspaceError as error:
         raise RepositoryError(f"{path} is no git repository and not empty ({error.message})") from error
     git_dir, bare, inside, object_format, *prefix = said.text.split("\n")
-    repository = Repository(path=path, git_dir=Path(git_dir), bare=bare == "true", base="", object_format=object_format)
+    repository = Repository(path=path, git_dir=Path(git_dir), bare=bare == "true", base="")
+    if object_format != "sha1":
+        raise RepositoryError(f"{path} has objects of the format {object_format}: only SHA-1 can be worked on")
     within = "/".join(prefix).strip("/")
     if repository.bare:
         if repository.git_dir != path:

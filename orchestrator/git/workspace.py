@@ -47,11 +47,10 @@ class GitWorkspace:
         sprint: str,
         base: str,
         lock_fds: tuple[int, ...] = (),
-        object_format: str = "sha1",
         store: CommitStore | None = None,
         merge_turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
+        self._mirror = Mirror(mirror.absolute(), lock_fds=lock_fds)
         self._folder = folder.absolute()
         self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
         self._kept = None if store is None else KeptCommits(self._mirror, self._refs, sprint, store)

@@ -354,7 +354,6 @@ async def _workspace(repo: Path) -> AsyncIterator[tuple[GitWorkspace, Path]]:
         folder=folder / "worktrees",
         sprint=KEY,
         base=found.base,
-        object_format=found.object_format,
     )
     try:
         # A mirror of its own: the state folder's is for sprints.

@@ -377,19 +377,14 @@ def _hash_unreferenced(folder: Path) -> str:
     return git(folder, "hash-object", "-w", "kept")
 
 
-async def test_shallow_linked_foreign_and_sha256_repositories(tmp_path: Path, repo: Path) -> None:
+async def test_shallow_and_linked_repositories(tmp_path: Path, repo: Path) -> None:
     fill(repo, {"two.txt": "2"})
     save(repo, "Second")
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
     git(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"), "HEAD~1")
-    user_repo(tmp_path / "long", FILES, "--object-format=sha256")
-    for name in ("shallow", "linked", "long"):
+    for name in ("shallow", "linked"):
         source = tmp_path / name
-        workspace = make(
-            tmp_path / f"of {name}",
-            git(source, "rev-parse", "HEAD"),
-            object_format="sha256" if name == "long" else "sha1",
-        )
+        workspace = make(tmp_path / f"of {name}", git(source, "rev-parse", "HEAD"))
         await workspace.prepare(source)
         await workspace.open("US-1")
         await workspace.commit("US-1", [change("b.txt", "1")], note("1"))
@@ -398,8 +393,6 @@ async def test_shallow_linked_foreign_and_sha256_repositories(tmp_path: Path, re
         await workspace.push(source, "out")
         assert git(source, "show", "out:b.txt") == "1"
         workspace.close()
-    with pytest.raises(WorkspaceError, match="object format"):
-        await make(tmp_path / "of long", "").prepare()
 
 
 async def test_a_base_that_cannot_be_had_is_told(tmp_path: Path, repo: Path) -> None:

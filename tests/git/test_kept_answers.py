@@ -17,8 +17,8 @@ REF = "refs/heads/orchestrator/S1/US-1"
 class Counted(Mirror):
     """A mirror that lists the commands it runs."""
 
-    def __init__(self, path: Path, object_format: str = "sha1") -> None:
-        super().__init__(path, object_format=object_format)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.ran: list[str] = []
 
     async def git(self, *args: str, **more: object) -> GitOutput:

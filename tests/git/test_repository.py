@@ -32,7 +32,7 @@ async def test_a_checkout_a_bare_and_a_linked_one(tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(repo)
     for name, bare in (("repo", False), ("bare.git", True), ("linked", False), ("alias", False)):
         found = await open_repository(tmp_path / name)
-        assert (found.base, found.bare, found.object_format, found.warnings) == (head, bare, "sha1", ())
+        assert (found.base, found.bare, found.warnings) == (head, bare, ())
         assert found.path == (tmp_path / name).resolve()
 
 
@@ -97,3 +97,9 @@ async def test_push_targets(tmp_path: Path) -> None:
     unborn = await open_repository(tmp_path / "unborn")
     with pytest.raises(RepositoryError, match="checked out"):
         await push_target(unborn.path, "main")
+
+
+async def test_a_repository_of_another_object_format_is_refused_by_name(tmp_path: Path) -> None:
+    user_repo(tmp_path / "long", {"a": "1"}, "--object-format=sha256")
+    with pytest.raises(RepositoryError, match="format sha256: only SHA-1"):
+        await open_repository(tmp_path / "long")
