@@ -71,7 +71,7 @@ MEANS = {
     "command_finished": "a command of a task has run",
     "conflict_detected": "the architect says that the story contradicts the architecture",
     "contract_amended": "the contract is extended",
-    "places_unusual": "new files of a plan or suite lie elsewhere than nearly all of their kind: path → usual folder",
+    "places_unusual": "new files of a plan or suite lie in folders that the project does not have",
     "contract_frozen": "a plan is accepted: what its developer may write and use",
     "control_given": "people ordered something of a sprint or a story",
     "backlog_warning": "cells could not be written into the backlog file; where they are kept",

@@ -25,7 +25,7 @@ from orchestrator.core.suite import NewPackages
 from orchestrator.core.value import counted
 from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped
-from orchestrator.story.project_scan import tell_unusual_places
+from orchestrator.story.project_scan import tell_new_folders
 from orchestrator.story.routing import PlanRoute, route_plan
 
 _TOLD = 1500
@@ -120,7 +120,7 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
         contract=contract.model_dump(mode="json"),
     )
     planned = [path for task in plan.tasks for path in task.files_to_create]
-    await tell_unusual_places(stage, planned, progress.surface.files)
+    await tell_new_folders(stage, planned, progress.surface.files)
     return contract
 
 

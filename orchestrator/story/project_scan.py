@@ -446,52 +446,11 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-LEAST_ALIKE = 5
-"""Files of a kind from which a project has a usual place for them."""
-_AT_ROOT = frozenset({"conftest.py", "manage.py", "noxfile.py"})
-"""Files that lie in the root wherever the others are, beside those called `….config.…`."""
-
-
-def unusual_places(paths: Iterable[str], files: Iterable[str]) -> dict[str, str]:
-    """Returns each new source whose folder below the root has none of its kind yet → the folder that has nearly all.
-
-    A kind is a language, and whether it is a test. Empty for a project with few files of the kind, or without one such
-    folder for them.
-    """
-    known = frozenset(files)
-    tops: dict[tuple[bool, bool], Counter[str]] = {}
-    for path in known:
-        if _has_usual_place(path) and not _vendored(path):
-            tops.setdefault(_kind(path), Counter())[_top(path)] += 1
-    found: dict[str, str] = {}
-    for path in paths:
-        folders = tops.get(_kind(path), Counter[str]())
-        # A tenth in other places, the root among them: scripts, examples, an entry point.
-        usual = next((name for name, count in folders.items() if count * 10 >= folders.total() * 9), "")
-        is_there = _top(path) and folders[_top(path)]
-        if usual and not is_there and folders.total() >= LEAST_ALIKE and path not in known and _has_usual_place(path):
-            found[path] = f"{usual}/"
-    return found
-
-
-def _has_usual_place(path: str) -> bool:
-    name = basename(path)
-    return suffix_of(path) in SOURCES and not is_manifest(path) and name not in _AT_ROOT and ".config." not in name
-
-
-def _kind(path: str) -> tuple[bool, bool]:
-    return _is_python(path), is_test_file(path)
-
-
-def _top(path: str) -> str:
-    return path.partition("/")[0] if "/" in path else ""
-
-
-async def tell_unusual_places(stage: Stage, paths: Sequence[str], files: Sequence[str]) -> None:
-    """Reports new files that lie elsewhere than the project's others of their kind; nothing is refused for it."""
-    found = await asyncio.to_thread(unusual_places, paths, files)
-    if found:
-        told = ", ".join(f"{path} (usually in {usual})" for path, usual in found.items())
+async def tell_new_folders(stage: Stage, paths: Sequence[str], files: Sequence[str]) -> None:
+    """Logs one line on new files in folders that the project does not have; nothing is refused for it."""
+    there = {str(folder) for path in files for folder in PurePosixPath(path).parents}
+    new = [path for path in paths if there and str(PurePosixPath(path).parent) not in there]
+    if new:
         await stage.step.emit(
-            "places_unusual", f"new files lie where the project has none like them: {told}", usual=found
+            "places_unusual", f"in folders that the project does not have: {', '.join(new)}", paths=new
         )

@@ -18,7 +18,7 @@ from orchestrator.core.value import Value, counted
 from orchestrator.story.commit_message import fitted, unlike
 from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.project_map import parts_of
-from orchestrator.story.project_scan import MAX_SOURCE_CHARS, scan_tests, tell_unusual_places
+from orchestrator.story.project_scan import MAX_SOURCE_CHARS, scan_tests, tell_new_folders
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
@@ -32,7 +32,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     progress.note_findings(written.findings)
     await _commit(stage, progress, suite, "Add tests", _criteria(stage, suite))
     await _tell_older(stage, brief, suite)
-    await tell_unusual_places(stage, suite.files, surface.files)
+    await tell_new_folders(stage, suite.files, surface.files)
     return suite
 
 

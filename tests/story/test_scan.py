@@ -1,6 +1,5 @@
 """What is read of a project, and what a Surface tells of it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from orchestrator.story.project_scan import (
     SCAN_LIMIT,
     build_surface,
     scan_paths,
-    unusual_places,
 )
 
 FILES = (
@@ -192,40 +190,3 @@ def test_a_changed_file_is_read_again() -> None:
     for text, name in ((before, "old"), (after, "fresh"), (before, "old")):
         surface = build_surface("", ("a.py", "a.js"), {"a.py": text, "a.js": f"export function {name}() {{}}"})
         assert [entry.names for entry in surface.exports] == [(name,), (name,)]
-
-
-SOURCES = tuple(f"src/shop/part_{number}.py" for number in range(10))
-TESTS = tuple(f"tests/test_{number}.py" for number in range(5))
-
-
-@pytest.mark.parametrize(
-    ("files", "path", "usual"),
-    [
-        (SOURCES, "foo.py", "src/"),
-        ((*SOURCES, "setup.py", "manage.py", "main.py"), "foo.py", "src/"),
-        (SOURCES, "api/foo.py", "src/"),
-        ((*SOURCES, *TESTS), "src/shop/test_foo.py", "tests/"),
-        ((*SOURCES, *TESTS), "test_foo.py", "tests/"),
-        (tuple(f"src/part_{number}.ts" for number in range(5)), "foo.tsx", "src/"),
-        # where they belong, or nobody can say
-        (SOURCES, "src/foo.py", None),
-        (SOURCES, "src/shop/part_1.py", None),
-        ((*SOURCES, "scripts/make.py"), "scripts/foo.py", None),
-        (SOURCES, "foo.js", None),
-        (SOURCES, "tests/test_foo.py", None),
-        (SOURCES, "README.md", None),
-        (SOURCES, "setup.py", None),
-        (SOURCES, "conftest.py", None),
-        (tuple(f"src/part_{number}.ts" for number in range(5)), "vite.config.ts", None),
-        (("node_modules/x/a.js",) * 9, "foo.js", None),
-        ((*SOURCES, *(f"web/{number}.py" for number in range(5))), "foo.py", None),
-        (tuple(f"part_{number}.py" for number in range(9)), "api/foo.py", None),
-        # tiny and empty
-        (SOURCES[:4], "foo.py", None),
-        ((), "foo.py", None),
-    ],
-)
-def test_a_new_file_elsewhere_than_its_kind_is_named_with_the_usual_place(
-    files: tuple[str, ...], path: str, usual: str | None
-) -> None:
-    assert unusual_places([path], files) == ({path: usual} if usual else {})
