@@ -34,6 +34,22 @@ _UNTIL = {
     **dict.fromkeys(("cgi", "cgitb", "crypt", "imghdr", "pipes", "sndhdr", "telnetlib", "uu"), "3.12"),
 }
 """Modules that newer Pythons do not have, and the last version with them."""
+# pytest ends so over what `addopts` asks of a plugin that is not installed.
+_UNKNOWN_OPTIONS = re.compile(r"error: unrecognized arguments: (.+)")
+_PLUGINS = {
+    "--cov": "pytest-cov",
+    "--no-cov": "pytest-cov",
+    "--timeout": "pytest-timeout",
+    "--asyncio": "pytest-asyncio",
+    **dict.fromkeys(("-n", "--numprocesses", "--dist", "--maxprocesses"), "pytest-xdist"),
+    "--ds": "pytest-django",
+    "--reuse-db": "pytest-django",
+    "--benchmark": "pytest-benchmark",
+    "--reruns": "pytest-rerunfailures",
+    "--random-order": "pytest-random-order",
+    "--mypy": "pytest-mypy",
+}
+"""Option, or how it begins before a `-` or `=` → the plugin that knows it."""
 _DAY = "DATE, as 2025-01-31"
 
 
@@ -49,6 +65,15 @@ def advice(text: str, installed: InstalledPackages) -> str:
         return f'newer Pythons do not have `{gone[0]}`: name one that does, as environment.python: "{_UNTIL[gone[0]]}"'
     if broken := next(filter(None, (_in_python(text, installed.python), _in_node(text, installed.node))), None):
         return broken
+    if unknown := _UNKNOWN_OPTIONS.search(text):
+        plugins = [
+            plugin for option, plugin in _PLUGINS.items() if re.search(rf"(?:^|\s){option}(?![a-z])", unknown[1])
+        ]
+        if plugins:
+            return (
+                f"add {_quoted(plugins)}, whose options `addopts` names, to the project's manifests, or name the extra "
+                "or group that has it in environment.extras or environment.groups"
+            )
     names = missing(text)
     files = [name for name in names if name.startswith((".", "/"))]
     python = [found["python"] for found in _MISSING.finditer(text) if found["python"]]

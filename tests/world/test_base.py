@@ -305,3 +305,28 @@ async def test_a_day_after_which_nothing_counts_is_handed_to_uv_and_npm(tmp_path
     assert "2023-06-01" in python._installer.sources(), "another day is another set of packages"
     assert python._installer.older(["a"], 30) == ["--exclude-newer-package", "a=2023-06-01"]
     assert node._environment()["NPM_CONFIG_BEFORE"] == "2023-06-01T23:59:59Z"
+
+
+@table(
+    *(
+        Case(name=name, given=given, right=right, seen="projects whose test tools stand in tox.ini or a workflow")
+        for name, given, right in (
+            ("coverage", "--cov=src --cov-report=xml", "add `pytest-cov`, whose"),
+            ("report alone", "--cov-report=term-missing", "add `pytest-cov`, whose"),
+            ("processes", "-n auto", "add `pytest-xdist`, whose"),
+            ("two", "--timeout=30 -n 4 --dist=loadfile", "add `pytest-timeout`, `pytest-xdist`, whose"),
+            ("mode", "--asyncio-mode=auto", "add `pytest-asyncio`, whose"),
+            ("settings", "--ds=app.settings", "add `pytest-django`, whose"),
+        )
+    ),
+    Case(
+        name="own",
+        given="--integration --coverage",
+        right="see that the project's tests",
+        seen="an option of a conftest that was not found",
+    ),
+)
+def test_an_option_of_pytest_that_nobody_knows_names_its_plugin(case: Case) -> None:
+    said = f"ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: {case.given}\n  inifile: tox.ini\n"
+    trial = trial_of(TestReport(problem=RunProblem.NO_REPORT, output=said), collected=0, seconds=1)
+    assert trial.todo.startswith(case.right)
