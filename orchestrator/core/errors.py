@@ -11,8 +11,7 @@ MESSAGE_CAP = 500
 class OrchestratorError(Exception):
     """Base of everything this project raises on purpose.
 
-    `message` is one sentence for people. `findings` are `domain.findings.Finding` values (this floor imports nothing,
-    so they travel untyped).
+    `message` is one sentence for people. `findings` are `core.finding.Finding` values.
     """
 
     def __init__(self, message: str, *, findings: Sequence[Any] = ()) -> None:
@@ -179,20 +178,9 @@ class SchemaValidationError(FromProvider):
     """Content: answers came and were paid for, and none within the answer budget fits what was asked for.
 
     Raised by the answer loop, for every provider alike, and handled by the stage that asked; never a transport retry.
-    `findings` start with a summary, followed by the findings on the last answer.
+    `findings` start with a summary, whose code says why (`answer.truncated`, `answer.refused`, `answer.invalid`),
+    followed by the findings on the last answer.
     """
-
-
-class AnswerRefused(SchemaValidationError):
-    """No value could be extracted from the last answer without guessing, or the model declined to answer."""
-
-
-class AnswerTruncated(SchemaValidationError):
-    """The last answer was cut off and its missing part did not come."""
-
-
-class AnswerInvalid(SchemaValidationError):
-    """A value was extracted from the last answer, and it is not what was asked for."""
 
 
 class ContractViolation(OrchestratorError):

@@ -10,7 +10,7 @@ from tenacity import RetryCallState
 from orchestrator.core.calls.exchange import Purpose, StopReason
 from orchestrator.core.command import Loop
 from orchestrator.core.delivery import Delivery
-from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
+from orchestrator.core.errors import SchemaValidationError
 from orchestrator.core.finding import Finding, blocking, major
 from orchestrator.core.suite import TestSuite
 from orchestrator.core.value import counted, repeated_end, shortened, squeezed
@@ -75,8 +75,8 @@ async def ask(
 ) -> Asked[T]:
     """Ask until an answer is accepted or `request.replies` are used up; the last value is returned either way.
 
-    Raises SchemaValidationError when there is none in it: AnswerTruncated, AnswerRefused or AnswerInvalid. A reply that
-    only asks to be shown something (`look`) is one of them; it is judged like any other when it is the last.
+    Raises SchemaValidationError when there is none in it. A reply that only asks to be shown something (`look`) counts
+    as one of them; it is judged like any other when it is the last.
     """
     answers = _Answers(desk, request, read, judge, complete, look)
     name = Loop.BUILD if request.purpose is Purpose.DELIVERY else Loop.ANSWER
@@ -294,17 +294,19 @@ def _ended(request: Request, last: _Answer[T]) -> Asked[T]:
     heard = last.heard
     if last.value is None:
         times = counted(request.attempt, "time")
-        cls, told = _unanswered(heard, f"{request.persona} was asked {times} for the {request.purpose}")
+        told = _unanswered(heard, f"{request.persona} was asked {times} for the {request.purpose}")
         name, said = heard.reply.provider, heard.reply.text
-        raise cls(told.message, provider_name=name, original_message=said, findings=(told, *last.findings))
+        raise SchemaValidationError(
+            told.message, provider_name=name, original_message=said, findings=(told, *last.findings)
+        )
     return Asked(value=last.value, findings=tuple(last.findings), previous=heard.reply.text)
 
 
-def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], Finding]:
-    """Returns which error it is that no value came, and what it comes to for a person."""
+def _unanswered(heard: Heard, asked: str) -> Finding:
+    """Returns why no value came, and what it comes to for a person."""
     fix = "read what came (on the story's page); a higher limit, another model, a smaller story may help: reset it then"
     if heard.cut_off:
-        return AnswerTruncated, major("answer.truncated", f"{asked}, and the last answer was cut off", fix=fix)
+        return major("answer.truncated", f"{asked}, and the last answer was cut off", fix=fix)
     if heard.unreadable:
-        return AnswerRefused, major("answer.refused", f"{asked}, and nothing could be read in the last answer", fix=fix)
-    return AnswerInvalid, major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)
+        return major("answer.refused", f"{asked}, and nothing could be read in the last answer", fix=fix)
+    return major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)

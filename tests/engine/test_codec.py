@@ -59,8 +59,8 @@ def test_a_class_of_another_version_becomes_the_base() -> None:
 
 
 def test_an_older_record_with_fewer_details_can_be_read() -> None:
-    back = unpack({"class": "AnswerInvalid", "message": "broken", "findings": []})
-    assert isinstance(back, errors.AnswerInvalid)
+    back = unpack({"class": "SchemaValidationError", "message": "broken", "findings": []})
+    assert isinstance(back, errors.SchemaValidationError)
     assert (back.provider_name, back.original_message) == ("", "")
 
 

@@ -18,7 +18,7 @@ from orchestrator.app.team import schema_texts
 from orchestrator.checks.suite import read_analysis
 from orchestrator.core.calls.exchange import Prompt, Purpose, Reply
 from orchestrator.core.calls.wire import AnalysisAnswer
-from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, ProviderError, SchemaValidationError
+from orchestrator.core.errors import ProviderError, SchemaValidationError
 from orchestrator.core.finding import Finding
 from orchestrator.core.ports import Provider
 from orchestrator.engine.turns import TurnTaker
@@ -56,7 +56,8 @@ class Content:
     claude: dict[str, Any]
     gpt: dict[str, Any]
     """Of the message; `finish_reason`, `usage` and `choices` stand beside it."""
-    raised: type[SchemaValidationError]
+    why: str
+    """Code of the first finding."""
     codes: Sequence[str]
     """Of the findings behind the first one."""
     repairs: int = 0
@@ -67,55 +68,55 @@ def text_part(text: str) -> list[dict[str, Any]]:
 
 
 CONTENTS: dict[str, Content] = {
-    "nothing": Content(claude={"content": []}, gpt={"content": ""}, raised=AnswerRefused, codes=["answer.none"]),
+    "nothing": Content(claude={"content": []}, gpt={"content": ""}, why="answer.refused", codes=["answer.none"]),
     "blanks": Content(
         text=" \n", claude={"content": text_part(" \n")}, gpt={"content": " \n"},
-        raised=AnswerRefused, codes=["answer.none"],
+        why="answer.refused", codes=["answer.none"],
     ),
     "null": Content(
-        claude={"content": None}, gpt={"choices": None}, raised=AnswerRefused, codes=["answer.none"], stop="unheard_of"
+        claude={"content": None}, gpt={"choices": None}, why="answer.refused", codes=["answer.none"], stop="unheard_of"
     ),
     "no text in a text": Content(
         claude={"content": [*text_part(None), None, 7]}, gpt={"content": [*text_part(None), None, 7]},  # type: ignore[arg-type]
-        raised=AnswerRefused, codes=["answer.none"],
+        why="answer.refused", codes=["answer.none"],
     ),
     "declined": Content(
         stop="refusal", claude={"content": []}, gpt={"content": None, "finish_reason": "content_filter"},
-        raised=AnswerRefused, codes=["answer.declined"],
+        why="answer.refused", codes=["answer.declined"],
     ),
     "declined in words": Content(
         text=SORRY, stop="refusal", claude={"content": [], "stop_details": DECLINED}, gpt={"refusal": SORRY},
-        raised=AnswerRefused, codes=["answer.declined"],
+        why="answer.refused", codes=["answer.declined"],
     ),
     "declined as text": Content(
         text=SORRY, claude={"content": text_part(SORRY)}, gpt={"content": text_part(SORRY)},
-        raised=AnswerRefused, codes=["answer.none"], repairs=1,
+        why="answer.refused", codes=["answer.none"], repairs=1,
     ),
     "filtered inside": Content(
         text=BEGUN, stop="refusal",
         claude={"content": text_part(BEGUN)}, gpt={"content": BEGUN, "finish_reason": "content_filter"},
-        raised=AnswerTruncated, codes=["analysis.shape", "answer.truncated"],
+        why="answer.truncated", codes=["analysis.shape", "answer.truncated"],
     ),
     "a call of a tool": Content(
         stop="tool_use", claude={"content": [CALL]}, gpt={"content": None, "tool_calls": [{}]},
-        raised=AnswerRefused, codes=["answer.tool_call"],
+        why="answer.refused", codes=["answer.tool_call"],
     ),
     "words before a call": Content(
         text="Let me look.", stop="tool_use",
         claude={"content": [*text_part("Let me look."), CALL]}, gpt={"content": "Let me look."},
-        raised=AnswerRefused, codes=["answer.tool_call"],
+        why="answer.refused", codes=["answer.tool_call"],
     ),
     "all room spent on thinking": Content(
         stop="max_tokens", claude={"content": [THOUGHT]}, gpt={"content": None, "reasoning_content": GOOD},
-        raised=AnswerTruncated, codes=["answer.none", "answer.truncated"],
+        why="answer.truncated", codes=["answer.none", "answer.truncated"],
     ),
     "another shape than asked for": Content(
         text=EMPTY, claude={"content": text_part(EMPTY)}, gpt={"content": EMPTY},
-        raised=AnswerInvalid, codes=["analysis.shape"],
+        why="answer.invalid", codes=["analysis.shape"],
     ),
     "a stop nobody knows": Content(
         text="hm", stop="unheard_of", claude={"content": text_part("hm"), "stop_reason": ["x"]},
-        gpt={"content": "hm", "finish_reason": 7}, raised=AnswerRefused, codes=["answer.none"], repairs=1,
+        gpt={"content": "hm", "finish_reason": 7}, why="answer.refused", codes=["answer.none"], repairs=1,
     ),
 }  # fmt: skip
 CHAT = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
@@ -252,7 +253,7 @@ async def test_content_is_sent_back_within_the_answer_budget_and_never_retried(
         with pytest.raises(SchemaValidationError) as caught:
             await analysed(stand, tmp_path)
         error = caught.value
-        assert type(error) is case.raised
+        assert error.findings[0].code == case.why
         assert not isinstance(error, ProviderError)
         assert (error.provider_name, error.original_message) == (stand.provider.name, case.text[:500])
         assert str(error) == error.message
