@@ -1,7 +1,6 @@
 """SuiteRunner's half for `node --test`: only the report file and the expected names count, never what it prints."""
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,6 @@ from orchestrator.test_runners.tests_in_tree import (
 )
 
 REPORTER = Path(__file__).with_name("node_reporter.mjs")
-PLAIN_ARGV = Path(__file__).with_name("plain_argv.cjs")
 _MOST_TOLD = 3
 OLDEST = 20
 """First version of node whose test runner tells a reporter all that ours needs."""
@@ -129,11 +127,8 @@ class NodeRunner:
         if program is None:
             told = f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies"
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=told)
-        access = Access(tree=root, readable=(MOCHA_REPORTER, PLAIN_ARGV, *packages.folders), plain_path=True)
+        access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders), plain_path=True)
         env, limit = dict(tool.env), asked.timeout_s
-        if tool.name in {"jest", "mocha"}:  # they run tests in their own process
-            env["NODE_OPTIONS"] = f'{env.get("NODE_OPTIONS", "")} --require="{PLAIN_ARGV}"'.lstrip()
-            env["OWN_WORDS"] = json.dumps([*tool.options, *tool.words])
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
             tool = await asyncio.to_thread(_with_checker, root, tool, scratch)
