@@ -194,7 +194,7 @@ class DurableStep:
             return await self._results.store(made[-1])
 
         # The engine looks first: of a workflow that was cancelled meanwhile no further step begins.
-        async with step_awaited():
+        async with step_awaited(self.end_reading):
             recorded = await step.run_async({"name": name}, stored)
         result = made[-1] if made else await self._results.load(recorded)
         self._begin_reading(name, step.step_id)

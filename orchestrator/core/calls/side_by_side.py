@@ -6,7 +6,7 @@ first. Of works side by side one goes on at a time, in turn; what overlaps is th
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -19,12 +19,14 @@ class _Turns:
 
     def __init__(self, count: int) -> None:
         self._order, self._moved = deque(range(count)), asyncio.Condition()
+        self.on_pass: Callable[[], None] = lambda: None
 
     async def wait(self, number: int) -> None:
         async with self._moved:
             await self._moved.wait_for(lambda: self._order[0] == number)
 
     async def pass_on(self, *, ends: bool = False) -> None:
+        self.on_pass()
         async with self._moved:
             number = self._order.popleft()
             if not ends:
@@ -57,13 +59,17 @@ async def side_by_side(works: Sequence[Awaitable[T]]) -> list[T]:
 
 
 @asynccontextmanager
-async def step_awaited() -> AsyncIterator[None]:
-    """Lets the others go on while a step, whose number is drawn already, is awaited; then waits for the next turn."""
+async def step_awaited(on_pass: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+    """Lets the others go on while a step, whose number is drawn already, is awaited; then waits for the next turn.
+
+    `on_pass` is called whenever one of the works stops working, also at its end.
+    """
     place = _place.get()
     if place is None:
         yield
         return
     turns, number = place
+    turns.on_pass = on_pass
     await turns.pass_on()
     try:
         yield
