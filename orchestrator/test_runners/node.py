@@ -19,7 +19,6 @@ from orchestrator.test_runners.report import Selection, judged, merged, read_rep
 from orchestrator.test_runners.tests_in_tree import (
     ANSI,
     MOCHA_REPORTER,
-    ROOT,
     SEPARATOR,
     Tool,
     command,
@@ -114,7 +113,6 @@ class NodeRunner:
             access = Access(readable=(REPORTER, *packages.folders), plain_path=True)
             result = await self._runner.run(argv, cwd=root, timeout_s=asked.timeout_s, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE, result.seen_at or root)
-            cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
         output = from_root(shown.output, result.seen_at or root)
         by = tuple(filter(None, ("node: the tests import node:test", left)))
@@ -243,14 +241,8 @@ def _read_results(
         return None, str(error)
 
 
-def _without(case: ReportedCase, root: str) -> ReportedCase:
-    if root not in case.name:
-        return case
-    return case.model_copy(update={"name": case.name.replace(root, ROOT), "id": case.id.replace(root, ROOT)})
-
-
 def _patterns(only: Sequence[ReportedCase]) -> tuple[str, ...]:
     """Returns what keeps node from running other tests; versions differ in what that does to tests inside others."""
     if any(SEPARATOR in case.name for case in only):
         return ()
-    return tuple(f"--test-name-pattern=^{re.escape(case.name).replace(ROOT, '.*')}$" for case in only)
+    return tuple(f"--test-name-pattern=^{re.escape(case.name)}$" for case in only)

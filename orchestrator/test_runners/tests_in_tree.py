@@ -22,8 +22,6 @@ from orchestrator.test_runners.report import MAX_BYTES
 MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
 SEPARATOR = " > "
 """Between the titles of a test and of what it stands in."""
-ROOT = "<root>"
-"""Placeholder for the tree's folder in titles: pathe puts `process.cwd()` into some, and each run has another tree."""
 TOOLS = ("vitest", "jest", "mocha", "ava")
 _MANIFEST = "package.json"
 _CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha", "ava.config": "ava"}
@@ -174,7 +172,7 @@ def command(tool: Tool, program: str, scratch: Path, files: Sequence[str], only:
 
 def _pattern(only: Sequence[ReportedCase]) -> str:
     """Of the whole names; tools join titles by spaces. What it selects beside them is left out of the report."""
-    names = (_SPECIAL.sub(r"\\\g<0>", case.name).replace(SEPARATOR, "(?: > | )").replace(ROOT, ".*") for case in only)
+    names = (_SPECIAL.sub(r"\\\g<0>", case.name).replace(SEPARATOR, "(?: > | )") for case in only)
     return f"^(?:{'|'.join(names)})$"
 
 
@@ -217,7 +215,6 @@ def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
 
 
 def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
-    name = name.replace(str(root), ROOT)
     said = mendable(ANSI.sub("", "\n".join(map(str, messages))).strip(), root)
     return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=said)
 

@@ -93,19 +93,6 @@ async def test_endings_that_show_nothing(tmp_path: Path, code: str, problem: Run
 
 
 @needs_node
-async def test_a_title_with_the_folder_in_it_is_the_same_in_every_tree(tmp_path: Path) -> None:
-    text = f"{HEAD}test(`in ${{process.cwd()}}`, () => assert.ok(1));\ntest('other', () => assert.ok(1));\n"
-    reports = []
-    for name in ("a", "b"):
-        root = tree(tmp_path / name, {"tests/a.test.js": text})
-        reports.append(await runner_in(tmp_path).run(root, key="k"))
-    assert [case.id for case in reports[0].cases] == [case.id for case in reports[1].cases]
-    assert reports[0].cases[0].name == "in <root>"
-    again = await runner_in(tmp_path).run(root, only=reports[0].cases[:1], key="k")
-    assert [case.name for case in again.cases] == ["in <root>"], again.output
-
-
-@needs_node
 async def test_the_whole_suite_runs_every_kind_of_test_there_is(tmp_path: Path) -> None:
     files = {"tests/test_a.py": PYTHON, "tests/a.test.js": f"{HEAD}test('node', () => assert.ok(1));\n"}
     root = tree(tmp_path, {**files, "test/helper.js": "export const help = 1;\n"})
