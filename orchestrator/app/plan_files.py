@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.checks.backlog import nearest
+from orchestrator.checks.breakdown import unwritable_files
 from orchestrator.code.packages import dependencies_of
 from orchestrator.core.errors import ConfigError, WorkspaceError
 from orchestrator.core.history import StoryHistory
@@ -236,7 +237,9 @@ def judge_by_rules(options: RunOptions, plans: Mapping[str, BroughtPlan], settin
     for story, plan in plans.items():
         given = read_by_rules(plan, story)
         findings = judge_given(given, story, files, packages, settings.plan.min_chars)
-        judged[story] = JudgedTasks(count=len(given.breakdown.tasks), findings=findings)
+        paths = [path for task in given.breakdown.tasks for path in task.files_to_create]
+        odd = unwritable_files(given.breakdown, find_obstacles(repo, files, paths))
+        judged[story] = JudgedTasks(count=len(given.breakdown.tasks), findings=(*findings, *odd))
     return judged
 
 

@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from orchestrator.app.judge import CheckOptions, check
-from orchestrator.app.plan_files import find_obstacles, project_files
+from orchestrator.app.plan_files import find_obstacles, judge_by_rules, project_files
 from orchestrator.app.plans import check_plan
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.world import World
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import is_test_file
-from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.sprint import BroughtPlan, StoryStatus
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.personas.jordan import Jordan
+from orchestrator.settings import Settings
+from orchestrator.settings.options import RunOptions
 from tests.personas.desks import STORY, bench, brief
 from tests.personas.test_jordan import a_brief, agrees, says
 from tests.story.test_story import A, Stand, good, provider
@@ -226,3 +228,18 @@ async def test_whole_test_files_keep_the_crlf_of_the_old_ones() -> None:
     written = await Jordan(at.desk, brief()).suite(asked, agrees)
     assert written.suite is not None
     assert written.suite.test_content == more.replace("\n", "\r\n")
+
+
+def test_a_dry_run_names_the_files_of_a_persons_plan_that_it_cannot_write(tmp_path: Path) -> None:
+    text = "".join(
+        f"- [ ] Write the price of the thing into `{path}`\n" for path in ("latin.py", "link.py", "plain.py")
+    )
+    plan = BroughtPlan(path="plan.md", text=f"# Prices\n\n{text}")
+    options = RunOptions(backlog=tmp_path / "b.csv", repo=odd_repo(tmp_path))
+    told = judge_by_rules(options, {"US-1": plan}, Settings())["US-1"]
+    said = [one.message for one in told.findings if one.code == "breakdown.unwritable"]
+    assert said == [f"`{path}` {ODD[path]}" for path in ("latin.py", "link.py")]
+    nowhere = RunOptions(backlog=tmp_path / "b.csv", repo=tmp_path / "none")
+    assert not [
+        one for one in judge_by_rules(nowhere, {"US-1": plan}, Settings())["US-1"].findings if "link" in str(one)
+    ]
