@@ -14,7 +14,7 @@ from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import NO_RUNNER, FailureInstruction, RunProblem, TestReport, TestSuite
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, listed
 from orchestrator.story.context import (
     Progress,
     Stage,
@@ -42,7 +42,7 @@ from orchestrator.story.project_map import parts_of
 from orchestrator.story.regression import Regression
 from orchestrator.story.routing import TestRoute, route_red
 from orchestrator.story.suite import kept, put_in_place, replace_suite, story_files
-from orchestrator.story.suite_runs import Signature, flaky_findings, run_suite, signature, tell_run
+from orchestrator.story.suite_runs import flaky_findings, run_suite, tell_run
 from orchestrator.story.task import Order, TaskRun
 
 Owned = Mapping[str, Sequence[str]]
@@ -152,7 +152,8 @@ class _Attempts:
         self._only_environment = False
         """Whether the last analysis found nothing to change but the environment."""
         self._history: list[PastAttempt] = []
-        self._seen: list[Signature] = []
+        self._seen: list[tuple[object, ...]] = []
+        """What failed in each run so far, see `_failed`."""
         self._came_back = ""
         self._before: dict[str, str] = {}
         self._hollow: dict[str, str] = {}
@@ -215,7 +216,7 @@ class _Attempts:
         if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
             return None
         if came_back:
-            await self._tell_again(route, left)
+            await self._tell_again(red, route, left)
         if route is not TestRoute.MEND:
             return trial
         await self._mend(red, lacks, of_older=trial.of_older)
@@ -268,7 +269,7 @@ class _Attempts:
 
     def _note(self, red: TestReport) -> bool:
         """Records the failure; returns whether the story failed in this way before."""
-        self._seen.append(signature(red))
+        self._seen.append(_failed(red))
         came_back = self._times() > 1
         self._repeats += came_back
         if came_back:
@@ -276,7 +277,7 @@ class _Attempts:
         return came_back
 
     def _times(self) -> int:
-        return sum(seen.id == self._seen[-1].id for seen in self._seen)
+        return self._seen.count(self._seen[-1])
 
     def _environment(self, red: TestReport) -> tuple[Sequence[Finding], bool]:
         """Returns what the environment lacks, and whether another delivery would be pointless."""
@@ -426,10 +427,10 @@ class _Attempts:
 
         return await self._stage.step.step("base", work, str)
 
-    async def _tell_again(self, route: TestRoute, left: int) -> None:
+    async def _tell_again(self, red: TestReport, route: TestRoute, left: int) -> None:
         """Reports a repeated failure: another way is tried, or a person is needed."""
-        again, seen = route is TestRoute.MEND, self._seen[-1]
-        finding = same_failure(seen, self._times())
+        again = route is TestRoute.MEND
+        finding = same_failure(red, self._times())
         if not again:
             self._progress.note_findings([finding])
         await self._stage.decide(
@@ -441,7 +442,6 @@ class _Attempts:
             attempt=self._attempt,
             left=left if again else 0,
             level=Level.WARN,
-            signature=seen.id,
             times=self._times(),
         )
 
@@ -480,11 +480,16 @@ def _files_of(red: TestReport) -> set[str]:
     return {case.file for case in red.failing if case.file}
 
 
-def same_failure(seen: Signature, times: int) -> Finding:
+def _failed(red: TestReport) -> tuple[object, ...]:
+    """Returns what is equal for two runs in which the same tests failed, or the runner for the same reason."""
+    return red.problem, red.failing_ids, frozenset(red.missing_names)
+
+
+def same_failure(red: TestReport, times: int) -> Finding:
     """Returns the finding on a failure that recurred after a repair."""
     return major(
         "test.same_failure",
-        f"the same failure {counted(times, 'time')} (signature {seen.id}): {seen.text}",
+        f"the same failure {counted(times, 'time')}: {listed(sorted(red.failing_ids), 20) or summary(red)}",
         fix="look at the failing test and the code together, the instructions so far do not help: mend the branch by "
         "hand, or `reset` the story",
     )

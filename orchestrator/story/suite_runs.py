@@ -1,7 +1,5 @@
-"""Runs a story's suite as a durable step: detects flaky tests, records runs, and computes a failure's signature."""
+"""Runs a story's suite as a durable step: detects flaky tests, and records runs."""
 
-import hashlib
-import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
 
@@ -10,7 +8,7 @@ from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
-from orchestrator.core.value import Value, counted
+from orchestrator.core.value import counted
 from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, red_finding, summary
 from orchestrator.story.routing import route_red
 
@@ -194,80 +192,3 @@ async def tell_run(
         flaky=list(report.flaky[:FAILING_CAP]),
         ran_with=list(report.ran_with),
     )
-
-
-MOST_CASES, MOST_SAID = 20, 1000
-"""Failed tests whose messages count, and characters of each; of other tests only the names count."""
-MOST_TEXT = 300
-"""Characters of a signature's text for people."""
-_FILE = r"[\w@+-][\w.@+-]{0,80}\.(?:py|pyi|[cm]?[jt]sx?|json|toml|ya?ml|sql|html?|css|txt|md|db|sqlite)"
-_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
-    # colours of a terminal
-    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
-    # UUIDs
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
-    # date and time, then a time alone
-    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
-    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?"), "<time>"),
-    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<address>"),
-    # an absolute path of a source or data file keeps the file's name; folders of this machine keep nothing
-    (re.compile(r"(?:file://)?(?<![\w.@+~/-])(?:/[\w.@+~-]{1,80}){1,20}/(" + _FILE + r")\b"), r"\1"),
-    (re.compile(r"(?:file://)?(?<![\w/])/(?:tmp|var|private|home|root|Users)(?:/[\w.@+~-]{1,80}){0,20}"), "<path>"),
-    # `app.py:12:3` after its path was cut
-    (re.compile(r"(?<![\w.@+-])(" + _FILE + r")(?::\d+)+"), r"\1"),
-    (re.compile(r"\b((?:line|column|pid|port|process|thread)[ =:#]{1,3})\d+", re.IGNORECASE), r"\1<n>"),
-    (re.compile(r"(\b127\.0\.0\.1|\blocalhost|\[::1?\]):\d+"), r"\1:<n>"),
-    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b"), "<duration>"),
-    # commit ids and hashes: hexadecimal, with a letter and a digit
-    (re.compile(r"(?<![^\W_])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE), "<hex>"),
-    (re.compile(r"\b(tmp|temp)[-_]?[0-9a-z_]{6,}\b"), r"\1<name>"),
-    # times as numbers, ids of processes and objects
-    (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
-)
-"""Patterns and their replacements. The order matters: a path before its line number, a time before its parts."""
-_TOLD_BY_NAME = frozenset({RunProblem.TAMPERED})
-"""The output of such a run shows nothing, and may differ each time."""
-# pytest marks the error with E; a JavaScript stack is lines of `at …`
-_SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)
-_CALLED_FROM = re.compile(r"^[ \t]*at .*\n?", re.MULTILINE)
-
-
-class Signature(Value):
-    """Fingerprint of a failure: equal for two runs that failed in the same way."""
-
-    id: str
-    """Sixteen hexadecimal digits."""
-    text: str
-    """The failure, for people: one line of limited length."""
-
-
-def signature(report: TestReport) -> Signature:
-    """Returns the signature of a red run from its problem and its sorted failed tests with `normalised` messages."""
-    failing = sorted(report.failing, key=lambda case: case.id)
-    parts = [f"{case.id}: {_said(case)}" for case in failing[:MOST_CASES]]
-    parts += [case.id for case in failing[MOST_CASES:]]
-    if report.problem is not None:
-        names = ", ".join(sorted(report.missing_names))
-        parts.insert(0, f"{report.problem}{f': {names}' if names else ''}")
-    if not failing and not report.missing_names and report.problem not in _TOLD_BY_NAME:
-        parts.append(normalised(report.output[-MOST_SAID:]))
-    text = "\n".join(parts)
-    shown = " ".join(text.split())
-    return Signature(
-        id=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        text=shown if len(shown) <= MOST_TEXT else f"{shown[:MOST_TEXT]}…",
-    )
-
-
-def _said(case: ReportedCase) -> str:
-    """Returns a test's message without the surrounding code, which may change while the failure stays."""
-    own = _SAID.findall(case.message)
-    text = "\n".join(own) if own else _CALLED_FROM.sub("", case.message)
-    return normalised(text[:MOST_SAID])
-
-
-def normalised(text: str) -> str:
-    """Returns `text` without folders, line numbers, addresses, times, durations, hashes, ids, and temporary names."""
-    for form, stands_for in _SHAPES:
-        text = form.sub(stands_for, text)
-    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
