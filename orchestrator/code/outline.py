@@ -10,7 +10,7 @@ from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python.source import parse_python
 from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.paths import suffix_of
-from orchestrator.core.value import remembered
+from orchestrator.core.value import remembered, shortened
 
 MAX_SIGNATURE = 200
 """Characters of one signature: a call with forty parameters is known by its first."""
@@ -44,7 +44,7 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
         return tuple(_javascript(text))
     if suffix == ".sql":
         return tuple(
-            Definition(table.name, 1, 1, _short(f"table {table.name} ({', '.join(table.columns)})", 600))
+            Definition(table.name, 1, 1, shortened(f"table {table.name} ({', '.join(table.columns)})", 600))
             for table in read_tables([(path, text)])
         )
     if suffix in STYLES:
@@ -71,11 +71,6 @@ def is_facts(path: str) -> bool:
     return path.lower().endswith(".sql") or is_page(path)
 
 
-def _short(text: str, limit: int = MAX_SIGNATURE) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= limit else f"{one_line[:limit]}…"
-
-
 def _python(text: str) -> Iterator[Definition]:
     tree = parse_python(text)
     for node in tree.body if tree is not None else ():
@@ -88,17 +83,17 @@ def _python(text: str) -> Iterator[Definition]:
             for target in targets:
                 if isinstance(target, ast.Name) and target.id != "__all__":
                     told = ast.unparse(node)
-                    told = _short(told.replace("\\n", " "), 500 if "CREATE TABLE" in told.upper() else 80)
+                    told = shortened(told.replace("\\n", " "), 500 if "CREATE TABLE" in told.upper() else 80)
                     yield Definition(target.id, node.lineno, node.end_lineno or node.lineno, told)
 
 
 def _class(node: ast.ClassDef) -> Iterator[Definition]:
     bases = ", ".join(ast.unparse(base) for base in node.bases)
-    fields = [_short(ast.unparse(one), 60) for one in node.body if isinstance(one, ast.AnnAssign)]
+    fields = [shortened(ast.unparse(one), 60) for one in node.body if isinstance(one, ast.AnnAssign)]
     told = f"class {node.name}({bases})" if bases else f"class {node.name}"
     told += f": {'; '.join(fields)}" if fields else ""
     first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
-    yield Definition(node.name, first, node.end_lineno or node.lineno, _short(told, 400))
+    yield Definition(node.name, first, node.end_lineno or node.lineno, shortened(told, 400))
     for one in node.body:
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
             yield _function(one, "  ")
@@ -108,7 +103,7 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: str) -> Defi
     kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
     marks = _marks(node.decorator_list)
-    told = _short(f"{marks} {kind} {node.name}({ast.unparse(node.args)}){returns}")
+    told = shortened(f"{marks} {kind} {node.name}({ast.unparse(node.args)}){returns}", MAX_SIGNATURE)
     first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
     return Definition(node.name, first, node.end_lineno or node.lineno, f"{indent}{told}")
 
@@ -119,7 +114,7 @@ def _marks(decorators: Sequence[ast.expr]) -> str:
     if len(told) <= MAX_SIGNATURE // 2:
         return told
     named = (f"{ast.unparse(one.func)}(…)" if isinstance(one, ast.Call) else ast.unparse(one) for one in decorators)
-    return _short(" ".join(f"@{name}" for name in dict.fromkeys(named)), MAX_SIGNATURE // 2)
+    return shortened(" ".join(f"@{name}" for name in dict.fromkeys(named)), MAX_SIGNATURE // 2)
 
 
 # At the margin, or behind `export`: what follows up to the body is the signature.
@@ -147,11 +142,11 @@ def _javascript(text: str) -> Iterator[Definition]:
     for number, begun in enumerate(bare, start=1):
         line = _whole_signature(lines, number - 1) if begun.endswith(("(", "<")) else begun
         if top := _JS_TOP.match(line):
-            found.append((number, top[1], _short(_before_body(line))))
+            found.append((number, top[1], shortened(_before_body(line), MAX_SIGNATURE)))
         elif shared := _JS_SHARED.match(line):
-            found.append((number, shared[1] or "exports", _short(line.rstrip("{ "))))
+            found.append((number, shared[1] or "exports", shortened(line.rstrip("{ "), MAX_SIGNATURE)))
         elif (member := _JS_MEMBER.match(line)) and member[1] not in _JS_WORDS and _has_body(bare, number - 1):
-            found.append((number, member[1], f"  {_short(_before_body(line))}"))
+            found.append((number, member[1], f"  {shortened(_before_body(line), MAX_SIGNATURE)}"))
     for at, (number, name, told) in enumerate(found):
         behind = [other for other, _, signature in found[at + 1 :] if told[:1] == " " or signature[:1] != " "]
         yield Definition(name, number, (behind[0] - 1) if behind else len(lines), told)
@@ -217,4 +212,4 @@ def _headings(text: str) -> Iterator[Definition]:
             found.append((number, line))
     for (number, line), (after, _) in pairwise((*found, (len(lines) + 1, ""))):
         subject = re.sub(r"[`*]|\(.*", "", line.lstrip("# ")).strip()
-        yield Definition(subject or line, number, after - 1, _short(line, 80))
+        yield Definition(subject or line, number, after - 1, shortened(line, 80))

@@ -16,6 +16,7 @@ from orchestrator.core.calls.spending import NOTHING, UNITS, Amount, BudgetState
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
 from orchestrator.core.value import counted
+from orchestrator.prompts.budget import CHARS_PER_TOKEN
 from orchestrator.settings import BudgetSettings, PriceSettings
 from orchestrator.settings.prices import cost_of
 
@@ -85,7 +86,6 @@ class _Usual:
 
 USUAL_OUTPUT = 1000
 """Tokens of an answer that a persona is expected to give before its first one."""
-CHARS_PER_TOKEN = 4
 
 
 @dataclass(eq=False)
