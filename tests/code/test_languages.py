@@ -51,7 +51,6 @@ BROKEN = {
     "a.svg": ("<svg>\n<g>\n</svg>\n", 3),
     "setup.cfg": ("name = a\n", 1),
     "Cargo.lock": ("[[package]\n", 1),
-    "templates/a.js": ("const x = {{ data }};\n{% for m in all %}\nf(m);\n", 2),
     "crossed.tsx": ("const a = (\n  <div>\n    <p>\n  </div>\n);\n", 3),
     "static/a.js": ("const x = {{ data }};\n", 1),
     "commented.js": ("// all in one line\\nconst a = 1;\\nconst b = 2;\\n", 1),

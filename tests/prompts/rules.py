@@ -182,6 +182,12 @@ RULES: tuple[Rule, ...] = (
 OWN_CODES = frozenset(
     {
         "breakdown.renumbered",
+        # Caps that no story needs, and files that are no texts: only what reaches them is told.
+        "breakdown.too_many_tasks",
+        "breakdown.unwritable",
+        "delivery.too_many_files",
+        "delivery.unwritable",
+        "plan.too_long",
         "breakdown.doubtful_conflict",
         "breakdown.struck",
         "breakdown.dependency_dropped",
