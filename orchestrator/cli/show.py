@@ -281,4 +281,4 @@ def _contract_line(shown: dict[str, Any]) -> str:
         return "none: no plan was accepted"
     files = ", ".join(contract["declared_files"]) or "no new files"
     packages = ", ".join(contract["declared_dependencies"]) or "no new packages"
-    return f"{files}; {packages}; hash {contract['hash'][:16]}"
+    return f"{files}; {packages}"
