@@ -11,6 +11,7 @@ import yaml
 from orchestrator.settings import Settings, load
 from tests.deploy.recipe import ROOT, instructions
 
+FILLED = "x" * 16
 SECRETS = {"DATABASE_URL", "ORCHESTRATOR_TOKEN", "ORCHESTRATOR_MASK_KEY", "ANTHROPIC_API_KEY", "GIT_TOKEN"}
 
 
@@ -31,15 +32,15 @@ def container() -> Any:
 
 @pytest.mark.parametrize("variables", [
     compose()["services"]["daemon"]["environment"],
-    {one["name"]: one["value"] for one in container()["env"]} | dict.fromkeys(SECRETS, "x"),
+    {one["name"]: one["value"] for one in container()["env"]} | dict.fromkeys(SECRETS, FILLED),
 ], ids=["compose", "kubernetes"])  # fmt: skip
 def test_the_daemon_gets_what_it_needs_by_names_that_exist(variables: Mapping[str, str], tmp_path: Path) -> None:
     assert variables.keys() >= SECRETS
-    filled = {name: re.sub(r"\$\{.*?\}", "x", value) for name, value in variables.items()}
+    filled = {name: re.sub(r"\$\{.*?\}", FILLED, value) for name, value in variables.items()}
     settings, environment = load(variables=filled, cwd=tmp_path)
     assert (settings.provider.name, settings.serve.push_to) == ("anthropic", "sprints/{sprint}")
     assert settings.serve.repo
-    assert environment.token == "x"
+    assert environment.token == FILLED
 
 
 def test_two_daemons_without_a_volume_of_their_own_get_the_time_to_end() -> None:
