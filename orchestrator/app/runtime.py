@@ -359,7 +359,7 @@ class Works:
     async def _expect_room(self, error: BaseException | None) -> None:
         places = self.folder.home, Path(tempfile.gettempdir())
         if (error is not None and says_full(error)) or await asyncio.to_thread(is_full, *places):
-            end_at_once(f"there is no room on the disk of {places[0]} or {places[1]}: free some, and start again", FULL)
+            end_at_once(f"there is no disk space at {places[0]} or {places[1]}: free some and start again", FULL)
 
     def _engine(self) -> DurableEngine:
         return DurableEngine(

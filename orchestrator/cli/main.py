@@ -116,7 +116,7 @@ def main(program: Callable[[], object] = app) -> None:
         if isinstance(error, OrchestratorError):
             _end(f"error: {error.message}")
         if says_full(error):  # of a disk
-            _end(f"error: nothing can be written: {error}; free some room, and the same command goes on", 75)
+            _end(f"error: nothing can be written: {error}; free disk space; the same command resumes it", 75)
         # The innermost place says most about a defect.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"

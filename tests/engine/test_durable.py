@@ -445,7 +445,7 @@ def test_what_was_done_on_a_full_disk_ends_the_process_and_counts_for_nothing(tm
         return subprocess.run(command, env=plain_environment(), capture_output=True, text=True, check=False, timeout=90)
 
     full = run("full")
-    assert (full.returncode, "there is no room on the disk" in full.stdout) == (75, True), full.stderr
+    assert (full.returncode, "there is no disk space" in full.stdout) == (75, True), full.stderr
     again = run("free")
     assert (again.returncode, again.stdout.splitlines()[-1]) == (0, "done"), again.stderr
 

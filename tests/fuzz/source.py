@@ -10,7 +10,7 @@ TOKENS = (
     *("//", "/*", "*/", "# ", "...", "…", "<think>", "</think>", "<tool_call>", "&quot;", "&amp;", "\\u00", "\\u1234"),
     *('": "', '", "', '"}', '"]', "}\n", "null", "true", "None", "NaN", "-1e9", '"files": [', '"path": "', "+ "),
     *('"content": "', '{"files": []}', '"tasks": [', '"task_id"', "\u201c", "\u201d", "\u00a0", "\u200b", "\ufeff"),
-    *("> ", "1: ", "@@ ", "\r\n", "\\'", "\\$", "(part 2)\n", "Answer:\n", "\x00", "\u2028"),
+    *("TASK:", "END_TASK", "> ", "1: ", "@@ ", "\r\n", "\\'", "\\$", "(part 2)\n", "Answer:\n", "\x00", "\u2028"),
     *("\U0001f600", "\ud83d"),
 )
 """What bytes from 128 on stand for."""

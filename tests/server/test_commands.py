@@ -89,10 +89,10 @@ def without_past(told: str) -> str:
 
 
 async def test_a_backlog_is_looked_at_there_as_it_is_here(guarded: Stand, tmp_path: Path) -> None:
-    header = "Story_ID,Title,Dependencies\n"
+    header = "Story_ID,Title,Dependencies,Acceptance_Criteria\n"
     texts = {
-        "good.csv": f"{header}A-1,One,\nA-2,Two,A-1\n",
-        "cycle.csv": f"{header}A-1,One,A-2\nA-2,Two,A-1\n",
+        "good.csv": f"{header}A-1,One,,It works\nA-2,Two,A-1,It works\n",
+        "cycle.csv": f"{header}A-1,One,A-2,It works\nA-2,Two,A-1,It works\n",
         "twice.yaml": "- {id: A-1, title: One}\n- {id: A-1, title: Two}\n",
         "broken.json": "{",
     }
