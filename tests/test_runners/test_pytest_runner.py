@@ -109,7 +109,7 @@ LIES = {
     "abort": ("import os\ndef test_good():\n    os.abort()\n", RunProblem.NO_REPORT),
     "early exit": ("import os\ndef test_good():\n    os._exit(0)\n", RunProblem.NO_REPORT),
     "quits": ("def test_good():\n    raise SystemExit(0)\n\ndef test_last():\n    pass\n", None),
-    "exit at import": ("raise SystemExit(0)\n" + GOOD, RunProblem.MISSING_NAMES),
+    "exit at import": ("raise SystemExit(0)\n" + GOOD, RunProblem.INTERNAL_ERROR),
     "no tests": ("def helper():\n    pass\n", RunProblem.NO_TESTS),
     "pytest.exit": (GOOD + "import pytest\ndef test_last():\n    pytest.exit('bye', 0)\n", RunProblem.MISSING_NAMES),
     "exit after": (GOOD + "import atexit, os\natexit.register(os._exit, 0)\n", RunProblem.MISSING_NAMES),
