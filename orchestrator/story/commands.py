@@ -134,7 +134,8 @@ def _kept(command: Execute, result: CommandResult) -> str:
 def _left(command: Execute, result: CommandResult) -> list[str]:
     """Returns what no commit has of what the command made; what tests leave and git ignores is of no use to others."""
     ignored = () if _TESTS.search(command.command) else result.ignored
-    return [*(path for path in result.left if path not in result.ignored), *ignored]
+    left = (path for path in result.left if path not in result.ignored and not _LITTER.search(path))
+    return [*left, *ignored]
 
 
 def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:

@@ -367,7 +367,7 @@ LARGE: list[dict[str, dict[str, Any]]] = [
     {"review": {"enabled": False}},
     {"test": {"max_attempts": 1}},
     {"test": {"max_attempts": 2}, "answer": {"repair_requests": 0, "max_attempts": 0}},
-    {"test": {"max_attempts": 5}, "build": {"max_attempts": 1}, "plan": {"max_iterations": 1}},
+    {"test": {"max_attempts": 3}, "build": {"max_attempts": 1}, "plan": {"max_iterations": 1}},
     {"answer": {"max_attempts": 0}, "build": {"max_attempts": 1}, "provider": {"max_attempts": 1}},
 ]
 
