@@ -91,7 +91,7 @@ BARRED = "be carried out as it is: `../x` is unsafe; it takes reject, edit, repl
 REFUSED: dict[Callable[[Waiting], object], dict[str, str]] = {
     ask_twice: {
         "approve US-9": "unknown story US-9; did you mean US-1?",
-        "approve US-1 --sprint S9": "unknown sprint S9; did you mean S1?",
+        "approve US-1 --sprint S9": "unknown sprint S9",
         "approve US-2": "US-2 waits for no answer: it has not started",
         "approve US-1 --gate 1": "the plan is rejected by anna: once more; question 2 stands now: look",
         "approve US-1 --gate 7": "US-1 has no question 7: question 2 is open",

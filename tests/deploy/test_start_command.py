@@ -182,7 +182,7 @@ def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
     assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
     submitted(service, tmp_path)
     service.until(lambda: service.told("sprint_ended"))
-    assert service.end() == (0, "")
+    assert service.end() == (0, "settings: the packaged ones\n")
     assert git(origin, "for-each-ref", "--format=%(refname:short)", "refs/heads/sprints") == "sprints/SP-001"
     assert git(origin, "show", "sprints/SP-001:us_001.py").startswith("def value()")
     assert {"timestamp", "level", "message", "event"} <= set.intersection(*(set(event) for event in service.events()))
@@ -204,10 +204,10 @@ def test_the_next_deployment_goes_on_with_a_database_service(
     services[0].until(lambda: services[0].ask("/readyz") == 200)
     submitted(services[0], tmp_path)
     services[0].until(lambda: services[0].told("turn_finished", purpose="breakdown"))
-    assert services[0].end() == (0, "")
+    assert services[0].end() == (0, "settings: the packaged ones\n")
     services.append(Service(image, volume, **own))
     services[1].until(lambda: services[1].told("sprint_ended"))
-    assert services[1].end() == (0, "")
+    assert services[1].end() == (0, "settings: the packaged ones\n")
     assert not services[1].told("turn_finished", purpose="breakdown")
     assert git(origin, "show", "sprints/SP-001:us_001.py").startswith("def value()")
     assert not list(volume.rglob("*.sqlite"))

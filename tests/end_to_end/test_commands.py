@@ -93,16 +93,13 @@ def makes(team: Team) -> None:
 
 
 def generates(team: Team) -> None:
-    """One command makes a file that git ignores, which the next task's command and the suite read; a plan that lists
-    such a file to be delivered is sent back once."""
+    """One command makes a file that git ignores; a plan that lists such a file to be delivered is sent back once."""
     line = "mkdir -p generated && sed s/x/7/ source.txt > generated/table.txt"
     team.plan("GENERATES", task("GENERATES", 1, ["source.txt", "generated/by_hand.txt"]))
-    last = task("GENERATES", 2, ["generates.py"], "grep -q 7 generated/table.txt")
+    last = task("GENERATES", 2, ["generates.py"])
     team.plan("GENERATES", task("GENERATES", 1, ["source.txt"], line), last)
     team.deliver("GENERATES", 1, {"source.txt": "x\n"})
-    team.deliver(
-        "GENERATES", 2, {"generates.py": "def value():\n    return int(open('generated/table.txt').read()) - 6\n"}
-    )
+    team.deliver("GENERATES", 2, {"generates.py": MODULE})
     team.suite("GENERATES", suite_text("GENERATES"))
 
 
@@ -128,11 +125,12 @@ def test_a_command_that_the_sandbox_keeps_from_its_work_burns_no_answer(played: 
     assert played.finding("CANNOTMAKE", "environment.closed").severity == "major"
 
 
-def test_what_git_ignores_is_committed_nowhere_and_made_again_wherever_it_is_read(played: Played) -> None:
+def test_what_git_ignores_is_committed_nowhere_and_told(played: Played) -> None:
     assert played.status("GENERATES") == "done", played.told_of("GENERATES", "answer_sent_back")
     assert {"generates.py", "source.txt"} <= {*played.tree("result")}
     assert "generated/table.txt" not in {*played.tree("GENERATES"), *played.tree("result")}
     assert played.asked("GENERATES", "mike") == ["breakdown 1", "breakdown 2"]
+    assert played.finding("GENERATES", "command.not_kept").message.endswith("is not kept: generated/table.txt")
 
 
 def test_what_a_command_makes_of_its_tasks_files_is_committed_and_the_rest_is_told(played: Played) -> None:
