@@ -247,10 +247,11 @@ def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Pr
 
 _TABLE_STRING = re.compile(
     r"""(?P<prefix>\b[rRbBuUfF]{1,2})?(?P<quote>\"{3}|\'{3}|["'`])\s*"""
-    r"""(?P<sql>CREATE\s+(?:\w+\s+){0,2}TABLE\b(?:(?!(?P=quote))[^\\]){1,8000})(?P=quote)""",
+    r"""(?P<sql>CREATE\s+(?:OR\s+REPLACE\s+|TEMP\s+|TEMPORARY\s+|UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"""
+    r"""[\w.\[\]"`]{1,80}\s*\((?:(?!(?P=quote))[^\\]){1,8000})(?P=quote)""",
     re.IGNORECASE,
 )
-"""A string of Python or JavaScript that creates a table, without escapes in it."""
+"""A string of Python or JavaScript that creates a table, without escapes in it; `Create a table …` is prose."""
 
 
 def check_tables(text: str, path: str, *, code: str = "content.syntax") -> list[Finding]:
