@@ -137,7 +137,8 @@ def test_the_check_finds(extended: Path, tmp_path: Path) -> None:
 
 def test_the_format_is_read(extended: Path, tmp_path: Path) -> None:
     (tmp_path / "backlog.toml").write_text(
-        '[[stories]]\nid = "US-1"\ntitle = "Lend"\nacceptance_criteria = ["it is lent"]\n\n[[stories]]\nid = "US-2"\ntitle = "Return"\n'
+        '[[stories]]\nid = "US-1"\ntitle = "Lend"\nacceptance_criteria = ["it is lent"]\n'
+        '\n[[stories]]\nid = "US-2"\ntitle = "Return"\n'
         'depends_on = ["US-1"]\nacceptance_criteria = ["it is back"]\n'
     )
     waves = json.loads(python(extended, tmp_path, "-m", "orchestrator", "run", "backlog.toml", "--dry-run", "--json"))
