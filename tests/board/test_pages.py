@@ -69,9 +69,9 @@ def test_a_card_leads_to_what_was_asked_answered_written_and_criticised(window: 
     page.get_by_role("link", name="US-002").click()
     page.locator("#tasks").get_by_role("link", name="Changes").first.click()
     expect(page.get_by_role("heading", level=2).filter(has_text="shelf/members.py")).to_be_visible()
-    word = page.locator("table.diff .new i").first
+    word = page.locator(".gi").first
     colours = [
         word.evaluate("one => getComputedStyle(one).color"),
         page.evaluate("getComputedStyle(document.body).color"),
     ]
-    assert colours[0] != colours[1], "words of the language are coloured"
+    assert colours[0] != colours[1], "added lines are coloured"
