@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.board.calls import StoryCalls
 from orchestrator.board.deliveries import list_deliveries, list_reviews
-from orchestrator.board.diffs import draw_patch, is_long
+from orchestrator.board.diffs import MOST_CHARS, is_long
 from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.secrets import redact
 from orchestrator.git.changed_files import Range, find_task_range, list_commits, read_patch
@@ -48,8 +48,8 @@ class StoryChanges:
             return {**values, "why": error.message}
         if asked.file and not patch:
             raise self._unknown_file()
-        drawn = await self._in_thread(draw_patch, patch)
-        return {**values, "patch": drawn, "is_cut": is_long(patch), "base": between.base, "head": between.head}
+        shown = {"patch": patch[: 2 * MOST_CHARS], "is_cut": is_long(patch)}  # secrets are looked for in twice as much
+        return {**values, **shown, "base": between.base, "head": between.head}
 
     async def patch(self, secrets: Iterable[str]) -> str:
         """Returns the same as git's patch, without what looks like a secret and these. Raises UnknownName for what is

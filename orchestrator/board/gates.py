@@ -10,7 +10,6 @@ from typing import Any
 
 from orchestrator.app.sprints import workspace_of
 from orchestrator.board.deliveries import show_finding
-from orchestrator.board.diffs import draw_patch
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.command import GATE_OPENED, Choice, Gate, GateKind
@@ -293,7 +292,7 @@ def _sides(sides: Sides) -> dict[str, Any]:
     return {
         "merged": [{"story": one.story, "subjects": [*one.subjects]} for one in sides.merged],
         "unreadable": [*sides.unreadable],
-        "files": [{"path": one.path, "patch": draw_patch(_patch(one.result, one.story))} for one in sides.conflicts],
+        "files": [{"path": one.path, "patch": _patch(one.result, one.story)} for one in sides.conflicts],
         "result_diff": sides.result_diff,
         "story_diff": sides.story_diff,
     }

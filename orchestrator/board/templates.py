@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from orchestrator.board.diffs import draw_patch
 from orchestrator.core.value import draw_controls
 from orchestrator.reports.path import span
 
@@ -27,7 +28,7 @@ def _environment() -> Environment:
         auto_reload=False,
         finalize=_drawn,
     )
-    environment.filters |= {"cut": cut, "money": money, "number": number, "seconds": seconds}
+    environment.filters |= {"patch": draw_patch, "cut": cut, "money": money, "number": number, "seconds": seconds}
     environment.globals["version"] = _static_version()
     return environment
 

@@ -68,9 +68,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     begun: list[RealDaemon] = []
 
     def begin(name: str) -> RealDaemon:
-        made, folder = origin(name, tmp_path_factory), tmp_path_factory.mktemp(name)
-        copy_state(made / ".orchestrator", folder / ".orchestrator")
-        begun.append(serve(folder, made, "--port", str(free_port())))
+        folder = copy_state(origin(name, tmp_path_factory), tmp_path_factory.mktemp(name) / name)
+        begun.append(serve(folder, folder, "--port", str(free_port())))
         return begun[-1].start()
 
     yield begin

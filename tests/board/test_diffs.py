@@ -83,8 +83,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
 
 
 async def as_html(patch: str) -> str:
-    drawn = await asyncio.to_thread(draw_patch, patch)
-    return await asyncio.to_thread(render, "diff.html", {**FRAME, "patch": drawn, "is_cut": is_long(patch)})
+    return await asyncio.to_thread(render, "diff.html", {**FRAME, "patch": patch, "is_cut": is_long(patch)})
 
 
 async def test_a_tasks_changes_are_those_of_its_commits_also_between_two_deliveries(

@@ -68,7 +68,7 @@ def test_a_card_leads_to_what_was_asked_answered_written_and_criticised(window: 
     expect(page.locator("#answer pre")).to_contain_text("Check addresses with a package")
     page.get_by_role("link", name="US-002").click()
     page.locator("#tasks").get_by_role("link", name="Changes").first.click()
-    expect(page.get_by_role("heading", level=2).filter(has_text="shelf/members.py")).to_be_visible()
+    expect(page.get_by_role("region", name="The changes")).to_contain_text("shelf/members.py")
     word = page.locator(".gi").first
     colours = [
         word.evaluate("one => getComputedStyle(one).color"),

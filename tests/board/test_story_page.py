@@ -98,7 +98,7 @@ class Pages:
     def diff(self, story: str, **part: str) -> tuple[dict[str, Any], str]:
         changes = StoryChanges(self.reader, asyncio.to_thread, Asked(sprint=self.sprint, story=story, **part))
         values = redacted(asyncio.run(changes.values()))
-        return values, render("diff.html", values)
+        return values, render("diff.html", redacted(values))  # as the route does
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +173,7 @@ def test_comments_stand_above_the_changes_that_were_read(pages: Pages) -> None:
     asked = dict(re.findall(r"(task|until|file)=([^&#]*)", address))
     values, page = pages.diff("GOOD", **asked)
     assert "+    return 3" in html.unescape(re.sub("<[^>]*>", "", page))
+    assert '<span class="gi">+    return 3' in page
     assert [(one["file"], one["line"]) for one in values["comments"]] == [("good.py", 2)]
     assert "good.py:2" in page
     assert [one["reviewed"] for one in values["versions"]] == ["sent back", "approved", "approved"]
