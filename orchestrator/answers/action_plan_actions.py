@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orchestrator.answers.markdown import Block, Field, Piece, field_of, lines_of, looks_like_path, pieces_of, words
-from orchestrator.answers.paths import path_in_info, path_of, without_range
+from orchestrator.answers.paths import path_in_info, path_of, split_lines
 from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, Verb, is_url
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.value import Value
@@ -420,10 +420,11 @@ def _pairs(body: _Body) -> list[Pair]:
 
 
 def _read(body: _Body) -> Action:
-    kind = Read if body.verb is Verb.READ else Prune
-    resource = _path(body, "Resource")
-    named = resource if is_url(resource) else without_range(resource)
-    return kind(line=body.line, description=body.raw("Description"), resource=named)
+    resource, said = _path(body, "Resource"), body.raw("Description")
+    path = resource if is_url(resource) else split_lines(resource)[0]
+    if body.verb is Verb.PRUNE:
+        return Prune(line=body.line, description=said, resource=path)
+    return Read(line=body.line, description=said, resource=path, lines=resource[len(path) :])
 
 
 def _delete(body: _Body) -> Action:

@@ -5,7 +5,6 @@ import re
 from typing import NamedTuple
 
 from orchestrator.answers.action_plan import parse_plan
-from orchestrator.answers.paths import without_range
 from orchestrator.core.action_plan import Prune, Read
 
 MAX_TEXT = 6_000
@@ -21,7 +20,7 @@ _MAX_PROSE = 400
 
 
 class Wanted(NamedTuple):
-    """What is asked for, paths as they were written."""
+    """What is asked for: paths as they were written, also with the lines that are wanted of them (`a.py#L10-L20`)."""
 
     reads: tuple[str, ...]
     prunes: tuple[str, ...] = ()
@@ -83,11 +82,11 @@ def _as_plan(text: str) -> Wanted | None:
     plan = parse_plan(text).plan
     if plan is None or not plan.actions or not all(isinstance(action, Read | Prune) for action in plan.actions):
         return None
-    return Wanted(plan.reads, plan.prunes)
+    return Wanted(plan.addresses, plan.prunes)
 
 
 def _tidy(resource: str) -> str:
     text = resource.strip().strip("`\"'").strip()
     link = _LINK.match(text)
     text = (link[1] if link else text).strip("`\"' ")
-    return text if "://" in text else without_range(text.removeprefix("./").lstrip("/"))
+    return text if "://" in text else text.removeprefix("./").lstrip("/")

@@ -72,12 +72,17 @@ def rooted(path: str) -> str:
     return tidy(path).removeprefix("/")
 
 
-_RANGE = re.compile(r"#L\d+(?:[-–:]L?\d+)?$")
+_RANGE = re.compile(r"#L(\d{1,9})(?:C\d+)?(?:[-–:]L?(\d{1,9})(?:C\d+)?)?$")
 
 
-def without_range(path: str) -> str:
-    """Returns the path without the lines that stand behind it as an address of a forge names them: `a.py#L10-L20`."""
-    return _RANGE.sub("", path)
+def split_lines(address: str) -> tuple[str, range | None]:
+    """Returns the path and the lines that stand behind it as an address of a forge names them (`a.py#L10-L20`), 1-based
+    and with the last; None where there are none."""
+    found = _RANGE.search(address)
+    if found is None:
+        return address, None
+    first, last = sorted((int(found[1]), int(found[2] or found[1])))
+    return address[: found.start()], range(first, last + 1)
 
 
 def path_in_info(block: Block) -> str:

@@ -96,6 +96,8 @@ class Read(_Action):
 
     verb: Literal[Verb.READ] = Verb.READ
     resource: str
+    lines: str = ""
+    """Those of them that are asked for, as they stand behind a path (`#L10-L20`)."""
 
 
 class Prune(_Action):
@@ -171,6 +173,11 @@ class ActionPlan(Value):
     def reads(self) -> tuple[str, ...]:
         """Resources that are asked for."""
         return tuple(action.resource for action in self.actions if isinstance(action, Read))
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The same with the lines that are asked for."""
+        return tuple(action.resource + action.lines for action in self.actions if isinstance(action, Read))
 
     @property
     def prunes(self) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class TaskShown(Shown):
         # What the plan itself creates cannot be shown.
         unread = [one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files]
         unread = [path for path in unread if path in plan.prunes or path not in {*self._texts, *self._asked}]
-        return await self.show((*plan.reads, *unread), plan.prunes)
+        return await self.show((*plan.addresses, *unread), plan.prunes)
 
 
 NAME = "alex"

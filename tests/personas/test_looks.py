@@ -249,7 +249,8 @@ async def test_a_file_that_never_has_room_is_told_so() -> None:
 
     shown = Shown({}, look, 8000, looks=9, in_part=False)
     await shown.show(["cli.rst"], [])
-    assert shown.slots["shown_files"] == "`cli.rst` is not shown: it is too long to be shown whole, whatever is pruned."
+    told = "`cli.rst` is not shown: it is too long to be shown whole, whatever is pruned"
+    assert shown.slots["shown_files"] == f"{told}; `READ cli.rst#L1-L200` shows lines of it."
 
 
 async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:

@@ -1,11 +1,17 @@
 """Small and sure: SQL that no database takes, files that are one line, packages that are there, names like others."""
 
+from collections.abc import Mapping, Sequence
+
+import pytest
+
 from orchestrator.answers.looks import look_in
+from orchestrator.answers.paths import split_lines
 from orchestrator.checks.action_plan_files import with_line_ends
 from orchestrator.code.check import check_syntax
 from orchestrator.code.packages import missing_packages
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.value import suggest
+from orchestrator.personas.shown import Shown
 from orchestrator.sprint.judge import Surroundings, judge
 from tests.world.case import Case, table
 
@@ -79,10 +85,49 @@ def test_a_name_is_meant_only_by_one_that_is_like_it() -> None:
     assert suggest("zzz", ["alpha", "beta"]) == suggest("qwert", ["story", "budget"]) == ""
 
 
-def test_lines_behind_a_path_are_no_part_of_it() -> None:
-    look = look_in("READ src/a.py#L10-L20\nREAD b.py#L3")
-    assert look is not None
-    assert look.reads == ("src/a.py", "b.py")
+def test_lines_behind_a_path_are_kept_as_what_is_wanted_of_it() -> None:
+    plan = "# Look\n\n## Rationale\n\nFirst.\n\n## Action Plan\n\n### READ\n\n- **Resource:** `src/a.py#L10-L20`\n"
+    for text in ("READ src/a.py#L10-L20", '{"read": ["src/a.py#L10-L20"]}', plan):
+        look = look_in(text)
+        assert look is not None
+        assert look.reads == ("src/a.py#L10-L20",)
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "lines"),
+    [
+        ("a.py#L10-L20", "a.py", range(10, 21)),
+        ("a.py#L10-20", "a.py", range(10, 21)),
+        ("a.py#L10C3-L20C5", "a.py", range(10, 21)),
+        ("a.py#L20-L10", "a.py", range(10, 21)),
+        ("a.py#L7", "a.py", range(7, 8)),
+        ("docs/C#L.md", "docs/C#L.md", None),
+        ("a.py", "a.py", None),
+    ],
+)
+def test_an_address_of_lines_is_a_path_and_its_range(address: str, path: str, lines: range | None) -> None:
+    assert split_lines(address) == (path, lines)
+
+
+async def test_of_a_long_file_the_lines_asked_for_are_shown() -> None:
+    texts = {"long.py": "\n".join(f"value_{number} = {number}" for number in range(1, 5001)), "short.py": "A = 1\n"}
+
+    async def look(paths: Sequence[str]) -> Mapping[str, str]:
+        return {path: texts[path] for path in paths if path in texts}
+
+    shown = Shown({}, look, 8000, looks=9, in_part=False)
+    asked = ("long.py#L4000-L4010", "long.py#L3000", "short.py#L1", "long.py#L9000", "none.py#L1")
+    assert await shown.show(asked, ()) == ("short.py", "long.py#L4000-L4010", "long.py#L3000")
+    told = shown.slots["shown_files"]
+    assert "### long.py#L4000-L4010\n\nLines 4000 to 4010 of 5000:" in told
+    assert "value_4000 = 4000" in told
+    assert "value_4011 = " not in told
+    assert "Lines 2980 to 3020 of 5000:" in told
+    assert "`long.py#L9000` is not shown: the file has 5000 lines." in told
+    assert "`none.py` is not shown: it is no text file of the repository." in told
+    assert shown.in_full == {"short.py"}
+    await shown.show((), ["long.py"])
+    assert "value_4000" not in shown.slots["shown_files"]
 
 
 def test_a_whole_text_keeps_the_line_ends_of_its_file() -> None:
