@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.client.http import DaemonAway, DaemonClient, RemoteLog
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
-from orchestrator.core.daemon import DoctorRow, Submitted
+from orchestrator.core.daemon import Submitted
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.sprint import Pruned
 from orchestrator.records.logs import LogQuery
@@ -110,12 +110,6 @@ class Daemon:
         """Returns what a run of the backlog would do. Raises ConfigError with the findings when it cannot be read."""
         made = self._client.send_file("POST", "/dry-run", content, format=form, name=_part(name))
         return self._value(DryRun, made)
-
-    def examine(self, *, sandbox: bool) -> list[DoctorRow]:
-        """Returns what `doctor` says of the daemon and its machine."""
-        answer = self._client.get("/doctor", {"sandbox": "true" if sandbox else "false"}, patience_s=LONG_S)
-        rows = self._object(answer, "rows")["rows"]
-        return [self._value(DoctorRow, row) for row in rows if isinstance(rows, list)]
 
     def _when_there(self, ask: Callable[[], R], tell: Callable[[str], None], pause: Callable[[float], None]) -> R:
         wait = 0.0

@@ -1,7 +1,4 @@
-"""What the daemon says of itself.
-
-What `doctor` looks at: one row per question about this machine.
-"""
+"""What the daemon says of itself."""
 
 from datetime import datetime
 from typing import Literal
@@ -69,17 +66,3 @@ class Submitted(Value):
     replaced: bool
     """Whether another content of this name was there."""
     warnings: tuple[Finding, ...] = ()
-
-
-class DoctorRow(Value):
-    """One thing that was looked at."""
-
-    name: str
-    group: str
-    expected: str
-    happened: str
-    """What is there instead, or the same; never a key or a password."""
-    ok: bool
-    """Whether a run can do with it. What a run needs only at times is said in `todo` and is no failure."""
-    todo: str = ""
-    """What a person does about it; not empty where `ok` is False."""

@@ -16,7 +16,7 @@ from orchestrator import __version__
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import backlog_secrets, mask_backlog, masks_of
 from orchestrator.app.sprint_runtime import Equipment
-from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
+from orchestrator.core.daemon import DaemonState, SprintState, Submitted
 from orchestrator.core.errors import ConfigError, EventLogAway, OrchestratorError
 from orchestrator.core.event import Event, Level
 from orchestrator.core.sprint import Pruned, SprintRecord
@@ -30,7 +30,6 @@ from orchestrator.files.atomic_file import replace_content
 from orchestrator.files.disk import is_full
 from orchestrator.files.process import SystemClock
 from orchestrator.git.repositories import SharedRepository
-from orchestrator.maintenance.doctor import examine_settings
 from orchestrator.maintenance.retention import prune
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import ServeOptions
@@ -331,7 +330,3 @@ class Daemon:
             except (OrchestratorError, OSError) as error:
                 await self.emit("pruning_failed", f"the past was not pruned: {error}", level=Level.WARN)
             await asyncio.sleep(self.settings.retention.every_s)
-
-    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
-        """Returns what `doctor` says where the daemon is."""
-        return await examine_settings(self.settings, self.environment, sandbox=sandbox)

@@ -7,7 +7,6 @@ from pydantic import StringConstraints
 
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.command import Choice
-from orchestrator.core.daemon import DoctorRow
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import SprintReport, StoryReport
 from orchestrator.core.value import Value
@@ -150,11 +149,3 @@ class Replanned(Value):
     stories: tuple[str, ...]
     begun_by: Command
     warning: str | None
-
-
-class Examined(Value):
-    """As `doctor --json` prints it."""
-
-    ok: bool
-    """True when nothing prevents a run."""
-    rows: tuple[DoctorRow, ...]

@@ -86,7 +86,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
-ALONE = ("doctor",)
 MOST_FOLLOWED = 64
 """Sprints that are kept folded for pages: more than have open stories, whose questions are counted again and again."""
 THREADS = 4
@@ -141,8 +140,6 @@ class Service:
     def __init__(self, served: "Daemon | Viewer", metrics: Metrics) -> None:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
-        self.alone = {name: asyncio.Lock() for name in ALONE}
-        """Work that only one request at a time may do; others are refused meanwhile."""
         self.secrets = secrets_of(served.environment.variables)
         self.logins = LoginTries()
         self.readiness = Readiness(served)

@@ -23,7 +23,6 @@ from sqlalchemy.dialects import postgresql
 
 from orchestrator.core.errors import ConfigError, EventLogAway, SprintLocked
 from orchestrator.storage.event_table import NOT_IDLE, connected, lock, usable
-from orchestrator.storage.locks import SERVES
 
 DAEMONS = sa.Table(
     "orchestrator_daemons",
@@ -325,21 +324,6 @@ def find_holder(engine: sa.Engine, sprint: str) -> str | None:
             return None
         found = connection.execute(query).first()
     return f"{found.executor_id} (host {found.host}, pid {found.pid})" if found else None
-
-
-def living_daemons(url: str) -> list[str]:
-    """Returns the daemons of a database that are alive, for people. Blocks. Raises ConfigError."""
-    query = sa.select(DAEMONS.c.executor_id, DAEMONS.c.host, DAEMONS.c.pid).where(
-        DAEMONS.c.seen >= stale_before(TTL_S), DAEMONS.c.executor_id.startswith(SERVES)
-    )
-    engine = connected(url, writes=False)
-    try:
-        with usable(), engine.connect() as connection:
-            there = sa.inspect(connection).has_table(DAEMONS.name)
-            rows = connection.execute(query.order_by(DAEMONS.c.executor_id)).all() if there else []
-    finally:
-        engine.dispose()
-    return [f"{row.executor_id} (host {row.host}, pid {row.pid})" for row in rows]
 
 
 @contextmanager

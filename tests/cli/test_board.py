@@ -82,7 +82,7 @@ def expect_orders(folder: Path, url: str, token: str) -> None:
         order = client.post("/api/v1/sprints/SP-001/orders", json={"verb": "pause", "by": "anna"})
         assert (order.status_code, order.json()["done"]) == (200, True)
         for method, path in (
-            ("GET", "/api/v1/daemon"), ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/api/v1/doctor"),
+            ("GET", "/api/v1/daemon"), ("GET", "/readyz"), ("GET", "/metrics"),
             ("PUT", "/api/v1/backlogs/b"), ("DELETE", "/api/v1/backlogs/b"), ("GET", "/submit"),
         ):  # fmt: skip
             answer = client.request(method, path, content=b"Story_ID\n" if method == "PUT" else None)

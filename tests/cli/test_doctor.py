@@ -1,7 +1,6 @@
 """`doctor` tells what a run would stumble over, what to do, and no secret."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +38,9 @@ def looked(*args: str) -> tuple[int, dict[str, dict[str, Any]], str]:
 def test_a_machine_that_has_all_is_told_so_and_nothing_is_left_behind(here: Path) -> None:
     code, rows, _ = looked()
     assert code == 0, rows
-    assert {row["group"] for row in rows.values()} == {
-        "configuration",
-        "keys",
-        "programs",
-        "disk",
-        "database",
-        "sandbox",
-    }
-    assert {"settings", "personas", "prompts", "git", "python", "state folder", "database"} <= set(rows)
+    assert {
+        "settings", "personas", "prompts", "scripted", "git", "python", "node", "state folder", "database", "sandbox",
+    } <= set(rows)  # fmt: skip
     assert list(here.iterdir()) == []
 
 
@@ -69,9 +62,7 @@ def test_what_is_amiss_is_told_with_what_to_do(here: Path, monkeypatch: pytest.M
     assert code == 1
     wrong = {name for name, row in rows.items() if not row["ok"]}
     assert wrong == {"project.vision", "prompts", "anthropic m", "git", "database"}
-    assert rows["anthropic m"]["todo"] == "put the key into ANTHROPIC_API_KEY", "a model is named"
-    assert rows["OPENAI_API_KEY"]["happened"] == "present"
-    assert not any(row["happened"] == "absent" for row in rows.values()), "what nobody asks for is no row"
+    assert "put the key into ANTHROPIC_API_KEY" in rows["anthropic m"]["todo"]
     assert rows["node"]["ok"], "only some projects need it"
     assert KEY not in text
 
@@ -125,19 +116,7 @@ def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here
     assert not (here / "gone").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="no tier was tried elsewhere")
-def test_the_tiers_of_this_machine_are_tried_when_asked_for(here: Path) -> None:
-    code, rows, _ = looked("--sandbox")
-    tiers = {name for name in ("namespaces", "landlock", "plain") if "ms for a command" in rows[name]["happened"]}
-    assert code == 0, [row for row in rows.values() if not row["ok"]]
-    assert "plain" in tiers
-    assert rows["commands"]["happened"].startswith(tuple(f"{tier}, holds: limits, environment, " for tier in tiers))
-    assert all(row["happened"] for row in rows.values())
-    assert rows["leaves a process behind"]["happened"] == "refused"
-    assert list(here.iterdir()) == []
-
-
 def test_a_sandbox_that_is_not_there_stops_a_run(here: Path) -> None:
     code, rows, _ = looked("--set", "sandbox.mode=plain", "--set", "sandbox.require=namespaces")
-    assert (code, rows["commands"]["ok"]) == (1, False)
-    assert "change one of them" in rows["commands"]["happened"]
+    assert (code, rows["sandbox"]["ok"]) == (1, False)
+    assert "change one of them" in rows["sandbox"]["happened"]

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from orchestrator.core.calls.spending import BudgetState
-from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, SprintState, Submitted
+from orchestrator.core.daemon import BacklogState, DaemonState, SprintState, Submitted
 from orchestrator.core.errors import BacklogError, UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
@@ -86,12 +86,6 @@ class Stand:
         retention = self.settings.retention.model_copy(update=limits)
         settings = self.settings.model_copy(update={"retention": retention})
         return await prune(self.environment, settings, dry_run=dry_run)
-
-    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
-        if self.hangs is not None:
-            await self.hangs.wait()
-        happened = "tried" if sandbox else "looked at"
-        return [DoctorRow(name="git", group="programs", expected="git", happened=happened, ok=False, todo="get it")]
 
 
 @dataclass

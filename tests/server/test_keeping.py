@@ -1,10 +1,8 @@
-"""A daemon's past and its machine, from elsewhere."""
+"""A daemon's past, from elsewhere."""
 
 import asyncio
-import json
 from functools import partial
 
-from orchestrator.server.service import get_service
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.server.test_commands import cli
 
@@ -44,19 +42,3 @@ async def test_the_past_is_looked_at_by_the_daemons_settings_and_what_is_said(gu
         ):
             assert (await daemon.client.post("/api/v1/prune", json=wrong)).status_code == 422
         assert (await far(daemon, "prune", "--dry-run"))[:2] == (0, "nothing is too old or too much\n")
-
-
-async def test_the_daemon_looks_at_its_machine(guarded: Stand) -> None:
-    async with running(guarded) as daemon:
-        code, out, err = await far(daemon, "doctor")
-        assert (code, err) == (1, "1 of 1 checks failed\n")
-        assert "wrong git  looked at" in out
-        told = json.loads((await far(daemon, "doctor", "--sandbox", "--json"))[1])
-        assert (told["ok"], told["rows"][0]["happened"]) == (False, "tried")
-        guarded.hangs = asyncio.Event()
-        slow = asyncio.create_task(daemon.client.get("/api/v1/doctor"))
-        while not get_service(daemon.app).alone["doctor"].locked():
-            await asyncio.sleep(0.01)
-        assert (await daemon.client.get("/api/v1/doctor")).status_code == 503
-        guarded.hangs.set()
-        assert (await slow).status_code == 200

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.core.errors import EventLogAway, SprintLocked
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_table import connected
-from orchestrator.storage.leases import Lease, living_daemons
+from orchestrator.storage.leases import Lease
 from tests.postgres import IMMEDIATE, PostgresServer
 
 # A server that ends between the connection and SQLAlchemy's first statement on it leaves it to the collector, which may
@@ -164,10 +164,3 @@ async def test_until_a_write_has_ended_nobody_takes_its_sprint(postgres: str) ->
         await taking
         engine.dispose()
     assert order == ["written", "taken"]
-
-
-async def test_living_daemons_are_told_for_people(postgres: str) -> None:
-    first, second, other = (Daemon(postgres, name, ttl_s=60) for name in ("serve-first", "serve-second", "run-S9"))
-    async with first.lease, second.lease, other.lease:
-        alive = await asyncio.to_thread(living_daemons, postgres)
-    assert [name.partition(" ")[0] for name in alive] == ["serve-first", "serve-second"]
