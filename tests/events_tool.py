@@ -77,7 +77,7 @@ MEANS = {
     "backlog_warning": "cells could not be written into the backlog file; where they are kept",
     "backlog_taken": "the daemon has taken over a backlog, new or changed",
     "backlog_refused": "what stands in a watched backlog cannot be worked on; what was good last goes on",
-    "state_folder_closed": "the state folder or a file in it was open to other users, and is no more; shown only",
+    "state_folder_closed": "the state folder was open to other users, and is no more; shown only",
     "daemon_ready": "the daemon has started",
     "daemon_listens": "the daemon answers over HTTP; where",
     "daemon_stopping": "the daemon was told to end: nothing new begins",

@@ -18,7 +18,6 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.value import Value, counted
-from orchestrator.files.atomic_file import private
 from orchestrator.files.process import SystemClock
 from orchestrator.git.bundles import clone_bundle
 from orchestrator.providers.scripted import load_script
@@ -189,8 +188,7 @@ def _environment(environment: Environment, home: Path) -> Environment:
     home.mkdir(mode=0o700)
     key = environment.home / "mask.key"
     if key.exists():
-        with open(home / "mask.key", "wb", opener=private) as file:
-            file.write(key.read_bytes())
+        (home / "mask.key").write_bytes(key.read_bytes())
     return environment.model_copy(update={"home": home, "database_url": None})
 
 

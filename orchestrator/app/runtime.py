@@ -27,7 +27,7 @@ from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import POLL_S, GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import is_full
-from orchestrator.files.process import FULL, SystemClock, collecting_rarely, end_at_once
+from orchestrator.files.process import FULL, SystemClock, end_at_once
 from orchestrator.providers.routing import RoutedProvider
 from orchestrator.records.histories import event_url
 from orchestrator.settings import Environment, PriceSettings, Settings
@@ -244,7 +244,6 @@ class Works:
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
-            stack.enter_context(collecting_rarely())
             if self.claims is not None:
                 await asyncio.to_thread(self.claims.prepare)
                 # The engine's own lock for it is one of a session, which a pooler may give to another.

@@ -17,7 +17,7 @@ from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.ports import Backlog
 from orchestrator.core.story import BacklogContent, CellUpdate
 from orchestrator.core.value import Value
-from orchestrator.files.atomic_file import private, replace_content
+from orchestrator.files.atomic_file import replace_content
 
 
 class SidecarCell(Value):
@@ -68,7 +68,7 @@ def _sidecar_to_ourselves(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):  # a read-only folder: continue without a lock
             lock.parent.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(stack.enter_context(open(lock, "ab", opener=private)), fcntl.LOCK_EX)
+            fcntl.flock(stack.enter_context(open(lock, "ab")), fcntl.LOCK_EX)
         yield
 
 

@@ -19,7 +19,6 @@ from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent, Story, closers, id_problem
-from orchestrator.files.atomic_file import private
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
 from orchestrator.storage.state_folder import StateFolder
@@ -228,8 +227,7 @@ def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
     beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / name
     beside.parent.mkdir(parents=True)
     try:
-        with open(beside, "wb", opener=private) as file:
-            file.write(content)
+        beside.write_bytes(content)
         yield beside
     except BacklogError as error:
         raise _about(name, beside, error) from error

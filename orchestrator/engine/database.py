@@ -9,12 +9,11 @@ The engine's rows of what has ended, looked at and removed without launching it.
 The engine's tables, made without launching it.
 """
 
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -65,12 +64,6 @@ class _WalConnection(sqlite3.Connection):
             self.create_function("unixepoch", 1, lambda _: round(time.time(), 3))
 
 
-def _create_private(path: str) -> None:
-    """Make the file for its owner alone; one that is there is not opened, for closing it would take our locks away."""
-    with suppress(OSError):  # it is there; or SQLite itself tells why it cannot be opened
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
 class EngineDatabase:
     """One database of one engine. Nothing is connected at first; `close` when the engine has ended.
 
@@ -83,7 +76,6 @@ class EngineDatabase:
         self._gone = False
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite":
-            _create_private(str(parsed.database))
             self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection}, **_SQLITE_POOL)
             sa.event.listen(self.engine, "connect", _as_dbos_does)
         else:

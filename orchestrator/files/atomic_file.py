@@ -1,18 +1,15 @@
-"""Files that a crash leaves whole, old or new, temporary ones that are held while they are made, and private modes."""
+"""Files that a crash leaves whole, old or new, and temporary ones that are held while they are made."""
 
 import contextlib
 import fcntl
 import os
 import re
 import secrets
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-
-from orchestrator.core.errors import ConfigError
 
 _held = dict[str, int]()
 """Descriptors of what this process has in the making, by path: each has a lock on it, which ends with the process."""
@@ -77,30 +74,11 @@ def _is_held(path: str) -> bool:
     return False
 
 
-def is_alive(pid: int) -> bool:
-    """Returns whether a process of this id runs; one that has ended and was not collected does not."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):  # OverflowError: no pid can be so large
-        return False
-    except PermissionError:
-        return True
-    return not _is_zombie(pid)
-
-
 def _is_ours(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.stat(follow_symlinks=False).st_uid == os.getuid()
     except OSError:  # just removed
         return False
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:  # the process has ended, or there is no /proc
-        return False
-    return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -183,103 +161,3 @@ def replace_content(path: Path, data: bytes) -> None:
     """Stages and commit in one go, following links. Raises OSError, and leaves the old content then."""
     target = Path(os.path.realpath(path))
     commit(stage(target, data), target)
-
-
-def replace_folder(place: Path, files: Iterable[tuple[str, bytes]]) -> None:
-    """Writes files, by their paths in it, as the folder `place`, in place of what is there: whole or not at all.
-
-    The folder around it exists. Raises OSError.
-    """
-    beside = Path(tempfile.mkdtemp(prefix=f".{place.name[:100]}.", dir=place.parent))
-    try:
-        new, old = beside / "new", beside / "old"
-        for name, content in files:
-            (new / name).parent.mkdir(parents=True, exist_ok=True)
-            with (new / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        with suppress(FileNotFoundError):  # a new folder replaces nothing
-            place.rename(old)
-        try:
-            new.rename(place)
-        except OSError:
-            with suppress(OSError):  # the earlier one, where there was one, comes back
-                old.rename(place)
-            raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-_TREES = ("analyses", "backlogs", "daemon", "edits", "replies", "reports", "sidecars")
-"""Where files of ours lie. The rest is guarded by the folder's own mode: suites see the modes of worktrees and
-environments, and commands read mirrors."""
-
-
-def private(path: str, flags: int) -> int:
-    """Returns an `opener` for `open`: a file that it creates is its owner's alone."""
-    return os.open(path, flags, 0o600)
-
-
-def create_private(database: str | None) -> None:
-    """Makes the file of an SQLite database, if there is none, before anything has it open. Blocks.
-
-    SQLite would give it what the umask leaves; files beside it (`-wal`, `-shm`) get the modes of this one. A file that
-    is there is not opened: closing it would take this process's locks on it away, and with them the log that others
-    write to (https://www.sqlite.org/howtocorrupt.html, 2.2).
-    """
-    if database:
-        with suppress(OSError):  # it is there; or SQLite itself tells why it cannot be opened
-            os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
-_OURS = frozenset(
-    {".gitignore", "engine.sqlite", "events.sqlite", "mask.key", "sprints", "daemon", "sidecars", "analyses", "replies"}
-)
-_NOBODYS = frozenset({"lost+found"})
-
-
-def narrow(home: Path) -> str | None:
-    """Closes the state folder and its files to others; the warning to show when something was open, else None.
-
-    Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
-    """
-    if not home.stat().st_mode & 0o077:
-        opened = [path.name for path in home.iterdir() if _is_narrowed(path)]
-        return f"{', '.join(opened)} in {home} could be opened by other users; now only by you" if opened else None
-    mode = stat.S_IMODE(home.stat().st_mode)
-    names = {path.name for path in home.iterdir()} - _NOBODYS
-    if names and not names & _OURS:
-        raise ConfigError(
-            f"{home} is no state folder, and not empty: other users may need what lies there, so it is not closed to "
-            "them; name an empty or a new folder with ORCHESTRATOR_HOME"
-        )
-    with suppress(OSError):
-        home.chmod(mode & ~0o077)
-    if home.stat().st_mode & 0o077:
-        raise ConfigError(
-            f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
-            "name a folder of your own with ORCHESTRATOR_HOME"
-        )
-    # After the folder, so that no other process can replace a file.
-    for path in _files(home):
-        _is_narrowed(path)
-    return f"the state folder {home} was open to other users (mode {mode:04o}); now only to you"
-
-
-def _files(home: Path) -> Iterator[Path]:
-    yield from home.iterdir()
-    yield from (home / "sprints").glob("*/*")
-    for tree in _TREES:
-        for folder, _, names in os.walk(home / tree):
-            yield from (Path(folder, name) for name in names)
-
-
-def _is_narrowed(path: Path) -> bool:
-    """Returns whether it was a file that others could open, and is no more."""
-    with suppress(OSError):  # gone meanwhile, or another user's: the folder is closed
-        found = path.lstat()
-        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
-            path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
-            return True
-    return False

@@ -25,17 +25,11 @@ def read_commit(root: Path) -> str:
         return record.read_text(encoding="utf-8").strip() if record.is_file() else UNKNOWN
     # A hook of git runs with GIT_DIR set, which names another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
+    describe = ["describe", "--always", "--abbrev=12", "--exclude=*", "--dirty= with local changes"]
     try:
         done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=20, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+            ["git", "-C", str(root), *describe], env=environment, capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):  # no commit, or no git
         return UNKNOWN
-    lines = done.stdout.splitlines()
-    commit = next((line.removeprefix("# branch.oid ") for line in lines if line.startswith("# branch.oid ")), "")
-    if not commit or commit == "(initial)":
-        return UNKNOWN
-    changed = any(not line.startswith("#") for line in lines)
-    return commit[:12] + (" with local changes" if changed else "")
+    return done.stdout.strip()

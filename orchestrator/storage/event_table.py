@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from orchestrator.core.command import CONTROL_MARK
 from orchestrator.core.errors import ConfigError, EventLogAway
-from orchestrator.files.atomic_file import create_private
 from orchestrator.storage.event_file import SQLITE_AWAY
 
 EVENTS = sa.Table(
@@ -130,8 +129,6 @@ def _parsed(url: str) -> sa.URL:
 
 def prepare(engine: sa.Engine) -> None:
     """Makes the table with its indexes, also when others make it at the same moment."""
-    if engine.dialect.name == "sqlite":
-        create_private(engine.url.database)
     with engine.begin() as connection:
         lock(connection)
         connection.execute(sa.schema.CreateTable(EVENTS, if_not_exists=True))

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 
 from orchestrator.core.errors import SprintLocked
-from orchestrator.files.atomic_file import is_alive
 
 SERVES = "serve-"
 """How the executor id of a daemon begins."""
@@ -72,6 +71,17 @@ class SprintLock:
     def _close(self) -> None:
         os.close(self.fd)
         self.fd = -1
+
+
+def is_alive(pid: int) -> bool:
+    """Returns whether a process of this id runs, or has ended and was not collected."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):  # OverflowError: no pid can be so large
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 def holder(path: Path) -> int | None:

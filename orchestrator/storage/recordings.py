@@ -1,6 +1,9 @@
 """Recordings: a sprint's backlog, base, prompts, replies and outcome in one folder, from which it can be run again."""
 
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +13,6 @@ from orchestrator.core.command import GateAnswer
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintReport
 from orchestrator.core.value import Value
-from orchestrator.files.atomic_file import replace_folder
 
 TEAM = "team.jsonl"
 """The replies, as a script of the scripted team."""
@@ -61,9 +63,27 @@ def write_recording(folder: Path, recording: Recording, files: Iterable[tuple[st
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         told = json.dumps(recording.model_dump(mode="json"), indent=1)
-        replace_folder(place, (*files, (RECORDING, f"{told}\n".encode())))
+        _replace(place, (*files, (RECORDING, f"{told}\n".encode())))
     except OSError as error:
         raise ConfigError(f"cannot write the recording {folder}: {error.strerror or error}") from error
+
+
+def _replace(place: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Writes all files beside `place`, then puts them in the place of what is there."""
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name[:100]}.", dir=place.parent))
+    try:
+        for name, content in files:
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            with (beside / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        if place.exists():
+            shutil.rmtree(place)
+        beside.rename(place)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
 
 
 def read_recording(folder: Path) -> Recording:

@@ -18,7 +18,6 @@ from orchestrator.core.calls.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.calls.spending import NOTHING, Amount, amount_of
 from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import Value, draw_controls
-from orchestrator.files.atomic_file import private
 from orchestrator.storage.shared_state import SharedState
 
 
@@ -86,8 +85,7 @@ class WorkflowJournal:
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""
         path = self._folder / _PROMPT.format(step=step)
-        with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
-            file.write(draw_controls(prompt.text))
+        path.write_text(draw_controls(prompt.text), encoding="utf-8", errors="surrogatepass")
 
     def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
         """Write a reply down, synchronously."""

@@ -17,7 +17,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.suite import TriedBase
 from orchestrator.core.value import Value
-from orchestrator.files.atomic_file import narrow, private, replace_content, stage, unstage
+from orchestrator.files.atomic_file import replace_content, stage, unstage
 from orchestrator.settings import Environment
 from orchestrator.storage.locks import SERVES
 
@@ -111,14 +111,13 @@ class StateFolder:
     def make_private(self) -> str | None:
         """Create the folder alone, for its owner alone. Returns and raises as `make` does, and OSError."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return narrow(self.home)
+        return _close(self.home)
 
     def ignore(self) -> None:
         """Write the `.gitignore` if there is none. Raises OSError."""
         ignore = self.home / ".gitignore"
         if not ignore.exists():
-            with open(ignore, "w", encoding="ascii", opener=private) as file:
-                file.write("*\n")
+            ignore.write_text("*\n", encoding="ascii")
 
     def find_format(self) -> int | None:
         """Returns the folder's format; None for a new folder. Raises ConfigError for one of another format."""
@@ -347,6 +346,36 @@ class StateFolder:
         self.write(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
         self.write(path, text.encode())
         return path
+
+
+_OURS = frozenset(
+    {".gitignore", "engine.sqlite", "events.sqlite", "mask.key", "sprints", "daemon", "sidecars", "analyses", "replies"}
+)
+_NOBODYS = frozenset({"lost+found"})
+
+
+def _close(home: Path) -> str | None:
+    """Closes the state folder to others, which guards all that lies in it; returns a warning when it was open.
+
+    Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
+    """
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if not mode & 0o077:
+        return None
+    names = {path.name for path in home.iterdir()} - _NOBODYS
+    if names and not names & _OURS:
+        raise ConfigError(
+            f"{home} is no state folder, and not empty: other users may need what lies there, so it is not closed to "
+            "them; name an empty or a new folder with ORCHESTRATOR_HOME"
+        )
+    with suppress(OSError):
+        home.chmod(mode & ~0o077)
+    if home.stat().st_mode & 0o077:
+        raise ConfigError(
+            f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
+            "name a folder of your own with ORCHESTRATOR_HOME"
+        )
+    return f"the state folder {home} was open to other users (mode {mode:04o}); now only to you"
 
 
 def _make_private(path: Path, content: bytes) -> None:

@@ -15,6 +15,7 @@ def test_a_checkout_is_named_with_its_changes(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other"))  # as in a hook of another repository
     assert read_commit(repo) == commit
     (repo / RECORD).write_text("of an earlier build")  # git is asked first
+    (repo / "a.py").write_text("A = 2\n")
     assert read_commit(repo) == f"{commit} with local changes"
 
 

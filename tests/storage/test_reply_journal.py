@@ -61,12 +61,6 @@ def test_half_written_and_foreign_files_do_not_count(tmp_path: Path) -> None:
     assert again.reply(1) == reply()
 
 
-def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
-    journal = WorkflowJournal(tmp_path)
-    journal.record_reply(1, prompt(), reply())
-    assert (tmp_path / "1-1.json").stat().st_mode & 0o077 == 0
-
-
 def test_a_reply_that_the_disk_did_not_take_whole_is_an_error_and_never_half_a_reply(tmp_path: Path) -> None:
     journal = WorkflowJournal(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
