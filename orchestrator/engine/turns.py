@@ -33,7 +33,7 @@ from orchestrator.core.finding import Finding, critical, minor
 from orchestrator.core.ports import Provider, TurnJournal
 from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
-from orchestrator.sprint.budgets import Budgets, Reservation
+from orchestrator.sprint.budgets import Budgets
 
 T = TypeVar("T")
 PATIENCE_S = 3600.0
@@ -163,25 +163,20 @@ class TurnTaker:
         progress = call_progress(prompt.key, time.monotonic())
         progress.may_begin = partial(ticket.is_clear, paid=True)
         while True:
-            need = self._budgets.expected(prompt)
-            self._expect_budget(journal.spent, need, ticket)
             if not ticket.is_clear(paid=True):
                 progress.waits_for = "the end of a pause"
                 await ticket.clear(paid=True)
                 since = None  # people, or a daemon, want it to be tried again
             progress.waits_for = "a slot"
-            reserving = self._budgets.reserved(ticket.workflow_id, ticket.sprint, need)
-            async with reserving as reservation, self._slots:
+            async with self._slots:
                 # A budget may be used up, or the story may have been paused while this call waited for its slot.
-                if reservation is None:
-                    self._expect_room(need, ticket)
-                    continue
+                self._expect_budget(journal.spent, self._budgets.expected(prompt), ticket)
                 if not ticket.is_clear(paid=True):
                     continue
                 try:
                     async with ticket.at_work():
                         await expect_held()
-                        return await self._ask(journal, step, prompt, reservation)
+                        return await self._ask(journal, step, prompt, ticket)
                 except CallWithdrawn:
                     continue
                 except ServiceAway as error:
@@ -213,25 +208,21 @@ class TurnTaker:
             if not ticket.hold(error.message, again=True):
                 raise error from gone
 
-    def _expect_room(self, need: Amount, ticket: Ticket) -> None:
-        """Raises BudgetExceeded for a call that is too large for a budget which has room for usual ones.
-
-        Its story ends; where the budget is used up, all stories wait.
-        """
-        message = "" if self._budgets.over(ticket.sprint) else self._budgets.over(ticket.sprint, need)
-        if message:
-            raise BudgetExceeded(message, provider_name=self._provider.name, code="budget.large_call")
-
     def _expect_budget(self, spent: Amount, need: Amount, ticket: Ticket) -> None:
-        """Raises BudgetExceeded where the story's budgets have no room, or those of what cannot wait for some."""
+        """Raises BudgetExceeded where the story's budgets are used up, or those of what cannot wait; and for a call
+        that alone is larger than a budget: its story ends, and not the sprint."""
         unit, message = self._budgets.over_in_story(spent, need) or ("", "")
-        if not message and not ticket.can_wait:
+        code = "budget.tokens" if unit == "tokens" else "budget.usd" if unit == "usd" else "budget.calls"
+        if not message:
             message = self._budgets.over(ticket.sprint)
+            if message and ticket.can_wait:
+                return
+        if not message:
+            message, code = self._budgets.over(ticket.sprint, need), "budget.large_call"
         if message:
-            code = "budget.tokens" if unit == "tokens" else "budget.usd" if unit == "usd" else "budget.calls"
             raise BudgetExceeded(message, provider_name=self._provider.name, code=code)
 
-    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, reservation: Reservation) -> Reply:
+    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
         try:
             reply = await self._provider.complete(numbered)
@@ -244,7 +235,7 @@ class TurnTaker:
                 raise
             came = error.came if isinstance(error, StreamBroken) else None
             if came is not None and _holds_whole_parts(came):
-                return await self._record(journal, step, numbered, came, reservation)
+                return await self._record(journal, step, numbered, came, ticket)
             failure = FailedCall(
                 turn=numbered.turn,
                 kind=error.kind,
@@ -258,17 +249,15 @@ class TurnTaker:
                 cost_usd=came.cost_usd if came is not None else 0.0,
             )
             if came is not None:
-                reservation.settle(amount_of(failure))
+                self._budgets.took(ticket.workflow_id, ticket.sprint, amount_of(failure))
             await kept(partial(journal.record_failure, step, numbered, failure))
             await _share(journal)
             raise
-        return await self._record(journal, step, numbered, reply, reservation)
+        return await self._record(journal, step, numbered, reply, ticket)
 
-    async def _record(
-        self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, reservation: Reservation
-    ) -> Reply:
+    async def _record(self, journal: TurnJournal, step: int, numbered: Prompt, reply: Reply, ticket: Ticket) -> Reply:
         """Nothing is waited for between the provider's return and the first try to write: the reply is paid for."""
-        reservation.settle(amount_of(reply))
+        self._budgets.took(ticket.workflow_id, ticket.sprint, amount_of(reply))
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
         await kept(partial(journal.record_reply, step, numbered, reply))
         await _share(journal)

@@ -296,10 +296,10 @@ async def test_the_budget_counts_every_call_of_the_story(journal: WorkflowJourna
     ({"usd_per_story": 0.5}, "budget.usd"),
     ({"calls_per_day": 0}, "budget.calls"),
 ])  # fmt: skip
-async def test_a_call_that_would_break_a_budget_is_not_begun_and_what_broke_off_was_paid_for(
+async def test_what_broke_off_was_paid_for_and_no_call_begins_once_a_budget_is_used_up(
     journal: WorkflowJournal, tmp_path: Path, budget: dict[str, Any], code: str
 ) -> None:
-    came = Reply(key=KEY, turn=1, text="{", usage=Usage(input=90, output=10), cost_usd=0.5)
+    came = Reply(key=KEY, turn=1, text="{", usage=Usage(input=100, output=1000), cost_usd=0.5)
     provider = Answers(StreamBroken("gone", came=came, kind="connection"), "never asked for")
     with pytest.raises(BudgetExceeded) as caught:
         await taker(provider, **budget).take(journal, 1, PROMPT)
@@ -307,7 +307,7 @@ async def test_a_call_that_would_break_a_budget_is_not_begun_and_what_broke_off_
     assert len(provider.turns) == (0 if "calls_per_day" in budget else 1)
     again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
     assert again.spent == journal.spent
-    assert again.spent.tokens == 100 * len(provider.turns), "also after a crash"
+    assert again.spent.tokens == 1100 * len(provider.turns), "also after a crash"
 
 
 async def test_slots_bound_the_calls_in_flight(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
-"""Budgets of stories, sprints and days: what counts, what is reserved, and who waits or is refused."""
+"""Budgets of stories, sprints and days: what counts, and what holds a call."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,70 +71,7 @@ def test_a_budget_holds_calls_and_nothing_else() -> None:
     assert "budget.tokens_per_sprint (2000) is used up: 2000;" in budgets.over("S")
 
 
-async def test_calls_side_by_side_are_reserved_for_and_the_next_waits_for_what_one_really_took() -> None:
-    budgets = made(usd_per_sprint=0.025)
-    begun: list[str] = []
-    ends = {name: asyncio.Event() for name in "abc"}
-    took = {"a": 0.004, "b": 0.006, "c": 0.01}
-
-    async def call(name: str) -> None:
-        async with budgets.reserved(f"S/{name}", "S", CENT) as reservation:
-            assert reservation is not None
-            begun.append(name)
-            await ends[name].wait()
-            reservation.settle(Amount(1, 10, took[name]))
-
-    async with asyncio.TaskGroup() as group:
-        for name in "abc":
-            group.create_task(call(name))
-        await asyncio.sleep(0)
-        assert begun == ["a", "b"]
-        ends["a"].set()
-        await asyncio.sleep(0.01)
-        assert begun == ["a", "b", "c"], "0.004 + 0.01 + 0.01 have room"
-        ends["b"].set()
-        ends["c"].set()
-    async with asyncio.timeout(1):
-        async with budgets.reserved("S/d", "S", CENT) as none:
-            assert none is None, "nothing of it is in the log yet, and it counts"
-
-
-async def test_a_large_call_is_not_passed_by_small_ones_for_ever() -> None:
-    budgets = made(tokens_per_sprint=100)
-    order: list[str] = []
-    free = asyncio.Event()
-
-    async def call(name: str, tokens: int, *, holds: bool = False) -> None:
-        async with budgets.reserved(f"S/{name}", "S", Amount(1, tokens)) as reservation:
-            assert reservation is not None
-            order.append(name)
-            if holds:
-                await free.wait()
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(call("first", 60, holds=True))
-        await asyncio.sleep(0)
-        for name, tokens in (("large", 90), ("small", 10), ("also small", 20)):
-            group.create_task(call(name, tokens))
-        await asyncio.sleep(0.01)
-        assert order == ["first"]
-        free.set()
-    assert order == ["first", "large", "small", "also small"]
-
-
-async def test_a_call_without_room_holds_the_sprint() -> None:
-    budgets = made(usd_per_sprint=0.015)
-    looks: list[str] = []
-    budgets.on_change = lambda: looks.append(budgets.over("S"))
-    budgets.add(paid(1))
-    async with budgets.reserved("S/A", "S", CENT) as reservation:
-        assert reservation is None
-    no_room = "budget.usd_per_sprint (0.015) is too small for the next call: 0.01 USD spent, about 0.01 expected"
-    assert looks[-1] == budgets.over("S") == f"{no_room}; raise it to continue"
-    assert budgets.over("other") == ""
-
-
-async def test_a_day_holds_all_sprints_and_analyses_and_begins_again_at_midnight_utc() -> None:
+def test_a_day_holds_all_sprints_and_analyses_and_begins_again_at_midnight_utc() -> None:
     time = Time()
     budgets = made(time, calls_per_day=2, calls_per_sprint=9)
     budgets.add(paid(1))
@@ -154,34 +90,18 @@ async def test_a_day_holds_all_sprints_and_analyses_and_begins_again_at_midnight
     assert budgets.states()[0].spent == 0, "what is of yesterday does not count for today"
 
 
-@pytest.mark.parametrize("ended", [False, True])
-async def test_a_call_that_was_cut_frees_what_was_kept_for_it_unless_it_was_paid_for(ended: bool) -> None:
+def test_a_call_that_ended_counts_before_its_event_is_there_and_once() -> None:
     budgets = made(calls_per_sprint=1)
     looks: list[str] = []
     budgets.on_change = lambda: looks.append(budgets.over("S"))
-
-    async def cut() -> None:
-        async with budgets.reserved("S/A", "S", CENT) as reservation:
-            assert reservation is not None
-            if ended:
-                reservation.settle(CENT)
-            raise asyncio.CancelledError
-
-    with pytest.raises(asyncio.CancelledError):
-        await cut()
     used_up = "budget.calls_per_sprint (1) is used up: 1; raise it to continue"
-    assert looks == ([used_up] if ended else [])
-    async with budgets.reserved("S/B", "S", CENT) as other:
-        assert (other is None) == ended, "it waits for no event: that of a cancelled story never comes"
-    budgets.add(paid(1, cost_usd=0.01))
-    assert budgets.over("S") == used_up
+    budgets.took("S/A", "S", CENT)
+    assert looks == [used_up]
+    budgets.add(paid(1))
+    assert (budgets.over("S"), budgets.of_sprint("S").total.calls, looks) == (used_up, 1, [used_up])
 
 
-def test_an_expected_amount_is_of_the_prompt_the_persona_s_answers_and_cache_and_the_price() -> None:
-    budgets = made()
-    assert budgets.expected(PROMPT) == Amount(1, 2000, 0.0)
+def test_an_expected_amount_is_of_the_prompt_a_usual_answer_and_the_price() -> None:
+    assert made().expected(PROMPT) == Amount(1, 2000, 0.0)
     budgets = made(price=PriceSettings(input=10, cached=1, output=50))
     assert budgets.expected(PROMPT).usd == pytest.approx(1000 * 10e-6 + 1000 * 50e-6)
-    budgets.add(paid(1, input_tokens=1000, cached_tokens=500, output_tokens=40))
-    assert budgets.expected(PROMPT).tokens == 1040
-    assert budgets.expected(PROMPT).usd == pytest.approx(500 * 10e-6 + 500 * 1e-6 + 40 * 50e-6)
