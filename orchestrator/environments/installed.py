@@ -23,8 +23,7 @@ _MOST_BYTES = 1_000_000
 def read_environment(asked: str, repo: Path | None) -> InstalledPackages:
     """Returns the packages of `--environment`: `none`, `auto` (those inside the project), or those of a folder.
 
-    A folder is a virtual environment, a site-packages folder, or one that has `node_modules`. Raises ConfigError for
-    a folder without packages.
+    A folder is a virtual environment, or one that has `node_modules`. Raises ConfigError for a folder without packages.
     """
     if asked == "none" or (asked == "auto" and repo is None):
         return InstalledPackages()
@@ -32,9 +31,7 @@ def read_environment(asked: str, repo: Path | None) -> InstalledPackages:
         environments = (repo / name for name in _USUAL)
         return read_installed([site for one in environments for site in site_packages(one)], [repo / "node_modules"])
     folder = Path(asked)
-    sites = site_packages(folder) or ([folder] if next(folder.glob("*.dist-info"), None) else [])
-    node = folder if folder.name == "node_modules" else folder / "node_modules"
-    found = read_installed(sites, [node])
+    found = read_installed(site_packages(folder), [folder / "node_modules"])
     if not found.python and not found.node:
         raise ConfigError(f"--environment {asked} has no packages: neither site-packages nor node_modules")
     return found

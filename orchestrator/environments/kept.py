@@ -21,10 +21,6 @@ _MADE = "made.json"
 _BEGUN = ".begun-"
 UNUSED_S = 30 * 24 * 3600
 """A folder that was not used for this long is removed when another one is made."""
-MOST_BYTES = 5 * 1024**3
-"""Limit for all folders together; beyond it, the least recently used are removed when another one is made."""
-_IN_USE_S = 24 * 3600
-"""A folder that was used within this time stays whatever the total size: a suite may be running with it."""
 
 
 def is_used(kept: Path) -> bool:
@@ -41,17 +37,17 @@ def begin(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for left in leftovers(folder, _BEGUN):
         remove_tree(left)
-    for kept, used in _unused(folder):
+    for made in folder.glob(f"*/{_MADE}"):
         with suppress(OSError):  # another process was first
-            if (kept / _MADE).stat().st_mtime == used:  # not used meanwhile
-                remove_tree(kept.rename(folder / named(_BEGUN)))  # renamed first: no caller gets a half-removed folder
+            if time.time() - made.stat().st_mtime > UNUSED_S:
+                # Renamed first: no caller gets a half-removed folder.
+                remove_tree(made.parent.rename(folder / named(_BEGUN)))
     return make_folder(_BEGUN, folder)
 
 
 def put(scratch: Path, kept: Path) -> None:
     """Moves a finished folder into place, where `is_used` finds it; if one is there already, that one stays."""
-    size = sum(path.lstat().st_size for path in scratch.rglob("*"))  # counted once, here, and not at each look
-    (scratch / _MADE).write_text(str(size), encoding="utf-8")
+    (scratch / _MADE).touch()
     try:
         scratch.rename(kept)
     except OSError:
@@ -59,20 +55,6 @@ def put(scratch: Path, kept: Path) -> None:
             raise
     else:
         let_go(scratch)
-
-
-def _unused(folder: Path) -> list[tuple[Path, float]]:
-    """Returns the folders unused for too long and those beyond the size limit, each with its time of last use."""
-    found = []
-    for made in folder.glob(f"*/{_MADE}"):
-        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
-            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
-    now, total, unused = time.time(), 0, []
-    for used, size, kept in sorted(found, reverse=True):
-        total += size
-        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
-            unused.append((kept, used))
-    return unused
 
 
 class KeptFolders:

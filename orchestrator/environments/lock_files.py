@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -35,8 +34,6 @@ _COMMANDS = {
     "pdm.lock": ("pdm", "lock", "--update-reuse"),
     "Pipfile.lock": ("pipenv", "lock"),
 }
-_USUAL = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"}
-_HOST = re.compile(r"https?://(?:[^\s/@\"']*@)?([^\s/\"'),]+)")
 _TOLD = 500  # characters of a tool's output in a message
 
 
@@ -88,21 +85,12 @@ class LockMaker:
             text = await asyncio.to_thread(read_text, home, name)
         if text is None:
             return f"`{program} {words[0]}` made none"
-        elsewhere = {*_HOST.findall(text)} - {*_HOST.findall(texts.get(lock, ""))} - _USUAL
-        hosts = {host for host in elsewhere if _is_registry(host, env)}
-        if hosts:
-            return f"it would name this machine's registry {', '.join(sorted(hosts))}"
         return FileChange(path=lock, content=text)
 
     def _found(self, program: str) -> str | None:
         """Returns the installed program; a corepack shim, which would fetch it first, does not count. Blocks."""
         found = uv_program() if program == "uv" else shutil.which(program, path=self._path)
         return None if found is None or "/corepack/" in os.path.realpath(found) else found
-
-
-def _is_registry(host: str, env: Mapping[str, str]) -> bool:
-    """Returns whether the host is a registry: lock files also hold addresses of funding pages."""
-    return any(host in value for key, value in env.items() if "REGISTRY" in key.upper() or "INDEX" in key.upper())
 
 
 def _lay_out(home: Path, texts: Mapping[str, str], lock: str) -> None:

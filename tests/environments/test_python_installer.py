@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.environments.kept import MOST_BYTES, UNUSED_S
+from orchestrator.environments.kept import UNUSED_S
 from orchestrator.environments.python_installer import Installer, as_uv, options_of, pip_settings
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers, notes_on
 from orchestrator.environments.python_requirements import Requirements
@@ -117,16 +117,6 @@ async def test_a_layer_is_made_once_and_goes_when_nobody_asks_for_it(tmp_path: P
     other = await layers().ensure(Requirements(lines=("tiny>=1",)))
     assert isinstance(other, Path)
     assert await asyncio.to_thread(os.listdir, tmp_path / "layers") == [other.name]
-
-    large = other / "made.json"
-    await asyncio.to_thread(large.write_text, str(MOST_BYTES))
-    assert isinstance(await layers().ensure(wanted), Path)
-    assert await asyncio.to_thread(other.exists), "one of today stays, however large"
-    yesterday = time.time() - 25 * 3600
-    await asyncio.to_thread(os.utime, large, (yesterday, yesterday))
-    last = await layers().ensure(Requirements(lines=("tiny<2",)))
-    assert isinstance(last, Path)
-    assert {*await asyncio.to_thread(os.listdir, tmp_path / "layers")} == {first.name, last.name}
 
 
 async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested(tmp_path: Path) -> None:
