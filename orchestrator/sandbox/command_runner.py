@@ -23,7 +23,7 @@ from orchestrator.files.disk import disk_use
 from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
 from orchestrator.sandbox.services import Services
-from orchestrator.sandbox.tier import Command, Confined, Sandbox, rust_toolchains
+from orchestrator.sandbox.tier import Command, Confined, Sandbox
 from orchestrator.settings.model import CommandSettings
 
 _LOOK_EVERY_S = 0.25  # statvfs is cheap
@@ -178,8 +178,6 @@ class LimitedCommandRunner:
             "GIT_TERMINAL_PROMPT": "0",
             # Keeps git in the command from finding a repository that happens to lie around the tree.
             "GIT_CEILING_DIRECTORIES": str(cwd.absolute().parent),
-            # Else `cargo` looks for them in HOME.
-            "RUSTUP_HOME": str(rust_toolchains()),
             **extra,
             MARK: uuid.uuid4().hex,
         }

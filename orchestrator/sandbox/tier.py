@@ -80,8 +80,6 @@ _ETC = (
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _BESIDE = ("lib", "lib64", "libexec", "include")
 """What stands beside a folder of programs and belongs to them."""
-_MANAGED = ("shims",)
-"""Folders of programs that are mere pointers into the rest of what lies around them."""
 
 
 def system(closed: Iterable[Path] = ()) -> tuple[str, ...]:
@@ -108,16 +106,10 @@ def tools(path: str) -> tuple[Path, ...]:
     wanted: list[Path] = []
     for prefix in (sys.prefix, sys.base_prefix, str(Path(os.path.realpath(sys.executable)).parent.parent)):
         wanted += _followed(Path(prefix))
-    wanted += _followed(rust_toolchains())
     for entry in path.split(":"):
         if entry.startswith("/") and not is_system(Path(entry)):
             wanted += [one for folder in _with_libraries(Path(entry)) for one in _followed(folder)]
     return outermost(folder for folder in wanted if not _is_everything(folder))
-
-
-def rust_toolchains() -> Path:
-    """Returns where rustup keeps them, if it is there; its `cargo` and `rustc` are mere pointers."""
-    return Path(os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"))
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -146,9 +138,6 @@ def private_repository(tree: Path) -> tuple[Path, ...]:
 
 
 def _with_libraries(folder: Path) -> Iterator[Path]:
-    if folder.name in _MANAGED:
-        yield folder.parent
-        return
     yield folder
     if folder.name in {"bin", "sbin"}:
         yield from (folder.parent / name for name in _BESIDE)

@@ -15,7 +15,7 @@ GUIDE = (ROOT / "docs/railway.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
 NOT_FOR_A_DAEMON = {"PATH", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "ORCHESTRATOR_URL"}
 NOT_FOR_A_DAEMON |= {"HOME", "PIP_TRUSTED_HOST", "NPM_CONFIG_USERCONFIG"}  # of the machine: pip's and npm's own
-NOT_FOR_A_DAEMON |= {"PIP_CONFIG_FILE", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "RUSTUP_HOME"}
+NOT_FOR_A_DAEMON |= {"PIP_CONFIG_FILE", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME"}
 
 
 def table(head: str) -> list[str]:

@@ -74,7 +74,6 @@ async def test_output_exit_code_and_environment_from_nothing(
         *("ADDED", "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "CI", "HUSKY", "PWD", "OLDPWD", "SHLVL", "_"),
         *("PYTHONDONTWRITEBYTECODE", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT", "ORCHESTRATOR_COMMAND"),
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "GIT_CEILING_DIRECTORIES"),
-        "RUSTUP_HOME",
     }
 
 
