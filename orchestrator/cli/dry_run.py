@@ -1,7 +1,6 @@
 """`run --dry-run`: waves, problems, calls and what they cost; nothing is paid for."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.app.plan_files import judge_by_rules, read_plans
@@ -51,10 +50,7 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
     if blocking(made.problems):
         return print_dry_run(made, as_json=as_json)
     made = made.model_copy(update={"missing": _missing(options, settings, environment)})
-    told = with_spending(
-        made, settings, environment, provider=options.provider, repo=_repository(options),
-        backlog=options.backlog.absolute(),
-    )  # fmt: skip
+    told = with_spending(made, settings, environment, provider=options.provider)
     return print_dry_run(told, as_json=as_json)
 
 
@@ -138,47 +134,18 @@ def _print(planned: DryRun) -> None:
     if planned.closed:
         closed = ", ".join(f"{row} (by {closer})" for row, closer in planned.closed.items())
         print(safe(f"  done with others: {closed}"))
-    print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal}")
-    if planned.stories:
-        expected, maximal = planned.explained
-        print(f"  about: {expected}")
-        print(f"  at most: {maximal}")
-        for line in _spending_lines(planned):
-            print(safe(line))
+    print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal} (budget.calls_per_story)")
+    if (spending := planned.spending) is not None:
+        basis = "in the last sprints" if spending.measured else "on other projects: none here has asked a model yet"
+        print(f"tokens: about {spending.input_tokens} in, {spending.output_tokens} out (a call as {basis})")
+        if spending.unpriced:
+            unpriced = safe(", ".join(spending.unpriced))
+            print(f"cost: unknown: no price of {unpriced}; name it under `prices` in config.yaml")
+        elif spending.usd is not None:
+            whose = f"list prices of {AS_OF} where `prices` in config.yaml names no others"
+            print(f"cost: about {spending.usd:.2f} USD ({whose})")
     for problem in planned.problems:
         if not problem.severity.blocks:
             print(safe(f"note: {problem}"))
     if planned.missing:
         print(safe(f"not ready to run: {planned.missing}"))
-
-
-def _spending_lines(planned: DryRun) -> Iterator[str]:
-    spending = planned.spending
-    if spending is not None:
-        basis = (
-            "as in the last sprints"
-            if spending.measured
-            else "as on other projects: no sprint of this one has asked a model yet"
-        )
-        a_call = f"{spending.input_per_call} and {spending.output_per_call} a call, {basis}"
-        yield f"tokens: about {spending.input_tokens} in, {spending.output_tokens} out ({a_call})"
-        if spending.unpriced:
-            yield f"cost: unknown: no price of {', '.join(spending.unpriced)}; name it under `prices` in config.yaml"
-        elif spending.usd is not None:
-            whose = f"list prices of {AS_OF} where `prices` in config.yaml names no others"
-            yield f"cost: about {spending.usd:.2f} USD ({whose})"
-        if (before := spending.as_before) is not None:
-            parts = {"calls": before.calls, "tokens in": before.input_tokens, "out": before.output_tokens}
-            spans = {unit: (str(low), str(high)) for unit, (low, high) in parts.items()}
-            if before.usd is not None:
-                spans["USD"] = (f"{before.usd[0]:.2f}", f"{before.usd[1]:.2f}")
-            each = (f"{low if low == high else f'{low} to {high}'} {unit}" for unit, (low, high) in spans.items())
-            yield f"as the last {counted(before.stories, 'story', 'stories')} of this project went: {', '.join(each)}"
-    if planned.past:
-        yield "the last sprints of this project:"
-    for sprint in planned.past:
-        cost = "cost unknown" if sprint.cost_usd is None else f"{sprint.cost_usd:.2f} USD"
-        yield (
-            f"  {sprint.sprint}: {counted(sprint.stories, 'story', 'stories')} ({sprint.done} done), "
-            f"{counted(sprint.calls, 'call')}, {sprint.input_tokens} tokens in, {sprint.output_tokens} out, {cost}"
-        )

@@ -67,31 +67,20 @@ document.addEventListener("drop", (event) => {
 
 // ---- the dry run
 
-function range(low, high, unit) {
-  const told = (one) => unit === "USD" ? one.toFixed(2) : one.toLocaleString("en");
-  return `${told(low) === told(high) ? told(low) : `${told(low)} to ${told(high)}`} ${unit}`;
-}
-
 function count(number, one, many) {
   return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 }
 
 function* costs(planned) {
-  yield ["Calls", `about ${planned.calls.expected.toLocaleString("en")}, at most ${planned.calls.maximal.toLocaleString("en")}`];
+  yield ["Calls", `about ${planned.calls.expected.toLocaleString("en")}, at most ${planned.calls.maximal.toLocaleString("en")} (budget.calls_per_story)`];
   const { spending } = planned;
   if (!spending) return;
-  const basis = spending.measured ? "as in the last sprints" : "as on other projects: no sprint of this one has asked a model yet";
-  yield ["Tokens", `about ${spending.input_tokens.toLocaleString("en")} in, ${spending.output_tokens.toLocaleString("en")} out (${spending.input_per_call.toLocaleString("en")} and ${spending.output_per_call.toLocaleString("en")} a call, ${basis})`];
+  const basis = spending.measured ? "in the last sprints" : "on other projects: none here has asked a model yet";
+  yield ["Tokens", `about ${spending.input_tokens.toLocaleString("en")} in, ${spending.output_tokens.toLocaleString("en")} out (a call as ${basis})`];
   if (spending.unpriced.length) {
     yield ["Cost", `unknown: no price of ${spending.unpriced.join(", ")}; name it under \`prices\` in config.yaml`];
   } else if (spending.usd !== null) {
-    yield ["Cost", `about ${spending.usd.toFixed(2)} USD when every answer is right at once`];
-  }
-  const before = spending.as_before;
-  if (before) {
-    const parts = [range(...before.calls, "calls"), range(...before.input_tokens, "tokens in"), range(...before.output_tokens, "out")];
-    if (before.usd) parts.push(range(...before.usd, "USD"));
-    yield [`As the last ${count(before.stories, "story", "stories")} of this project went`, parts.join(", ")];
+    yield ["Cost", `about ${spending.usd.toFixed(2)} USD`];
   }
 }
 
@@ -102,15 +91,11 @@ function show(planned) {
   for (const [title, told] of planned.stories ? costs(planned) : []) figures.append(element("dt", title), element("dd", told, "said"));
   const waves = document.createElement("ol");
   for (const wave of planned.waves) waves.append(element("li", wave.join(", "), "said"));
-  const told = document.createElement("p");
-  told.className = "said muted";
-  told.textContent = planned.stories ? `About: ${planned.explained[0]}\nAt most: ${planned.explained[1]}` : "";
   const closed = Object.entries(planned.closed ?? {}).map(([row, closer]) => `${row} (by ${closer})`).join(", ");
   shown.replaceChildren(
     element("h2", `${count(planned.stories, "story", "stories")} in ${count(planned.waves.length, "wave", "waves")}`),
     ...(planned.problems.length ? [element("h3", blocking.length ? "What keeps it from being taken" : "What was noticed"), listFindings(planned.problems)] : []),
     figures,
-    told,
     ...(planned.waves.length ? [element("h3", "Waves"), waves] : []),
     ...(closed ? [element("p", `Done with others: ${closed}`, "said")] : []),
   );
