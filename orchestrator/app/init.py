@@ -99,8 +99,7 @@ async def _proposed(
     header = next(csv.reader([templates[BACKLOG].split("\n", 1)[0]]))
     facts = {"vision": found.vision, "wireframes": found.wireframes, "test runner": found.runner}
     told = [f"{what}: {value}" for what, value in facts.items() if value]
-    counts = {"package": surface.dependencies, "endpoint": surface.endpoints, "table": surface.tables}
-    told += [counted(len(values), what) for what, values in counts.items() if values]
+    told += [counted(len(surface.dependencies), "package")] if surface.dependencies else []
     setups = propose(await asyncio.to_thread(read_texts, folder, filter(is_read, files)))
     commands = [f"{line.text}  ({line.source})" for line in setups.commands]
     taken = bool(commands) and take is not None and await asyncio.to_thread(take, commands)

@@ -149,7 +149,7 @@ def check_content(
 ) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist, `lost` what they lose.
 
-    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, imports of removed files, and manifests
+    Syntax, SQL, omissions and placeholders, lost text, lost exports, imports of removed files, and manifests
     that lose something; a minor one for code that has no parser here. Never raises.
     """
     findings: list[Finding] = []

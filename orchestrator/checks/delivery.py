@@ -157,8 +157,8 @@ def check_resolution(
 ) -> list[Finding]:
     """Findings on a delivery that brings two sides together; `merged` holds the other files as git merged them.
 
-    Every file in conflict must come, without a marker, and hold what both sides offer: exports, methods, routes,
-    packages, scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken
+    Every file in conflict must come, without a marker, and hold what both sides offer: exports, methods, packages,
+    scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken
     away.
     """
     others = {path: text for path, text in merged.items() if path not in {one.path for one in conflicts}}
@@ -193,7 +193,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
 
 
 def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
-    """Names and routes that one side has taken away from what both began with."""
+    """Names that one side has taken away from what both began with."""
     names: dict[str, None] = {}
     for one in conflicts:
         for text in (one.result, one.story) if one.base is not None else ():

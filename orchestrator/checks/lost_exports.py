@@ -1,4 +1,4 @@
-"""What a delivery takes away: names, methods and routes that a changed file had, and files that others still import."""
+"""What a delivery takes away: names and methods that a changed file had, and files that others still import."""
 
 import ast
 import re
@@ -9,8 +9,6 @@ from orchestrator.code.check import is_well_formed
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python import source as python_source
-from orchestrator.code.python import surface
-from orchestrator.core.contract import Endpoint
 from orchestrator.core.delivery import Delivery
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import is_test_file
@@ -126,7 +124,6 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
-_PARAMETER = re.compile(r":\w+\??|<[^>]*>|\{[^}]*\}|\[\w+\]")
 
 
 class Lost(Value):
@@ -134,8 +131,6 @@ class Lost(Value):
 
     file: str
     name: str
-    """Of an export; `GET /users` of a route."""
-    route: bool = False
     moved: bool = False
     """Whether another delivered file offers it now."""
 
@@ -153,19 +148,10 @@ def lost_exports(
     sound = [one for one in changed if one[2].strip() and not is_test_file(one[0]) and _is_read(one[0], one[2])]
     offered: dict[str, tuple[str, ...]] = {}
     offered.update((change.path, _names(change.path, change.content)) for change in delivery.files if sound)
-    routes = {route for change in delivery.files for route in _routes(change.path, change.content)} if sound else set()
-    mounted = (
-        {where for change in delivery.files for where in _mounted(change.path, change.content)} if sound else set()
-    )
     found: list[Lost] = []
     for path, old, new in sound:
         found += _names_lost(path, old, new, offered)
         found += (Lost(file=path, name=name) for name in _members_lost(path, old, new) if members)
-        found += (
-            Lost(file=path, name=f"{method} {where}", route=True)
-            for method, where in _routes(path, old)
-            if not any(method == other and _leads(where, short, mounted) for other, short in routes)
-        )
     return tuple(one for one in found if not _is_named(one, task))
 
 
@@ -207,7 +193,7 @@ def users_of(lost: Sequence[Lost], texts: Mapping[str, str]) -> dict[str, list[s
     """Name of a lost export → the files of `texts` that import that very name, sorted. Never raises."""
     found: dict[str, list[str]] = {}
     for path, text in sorted(texts.items()):
-        wanted = [one for one in lost if not one.route and one.file != path and _may_use(text, one)]
+        wanted = [one for one in lost if one.file != path and _may_use(text, one)]
         if wanted:
             used = set(used_names(path, text))
             for one in wanted:
@@ -273,8 +259,7 @@ def _used_modules(path: str, text: str) -> set[str]:
 def _advice(file: str, gone: Sequence[Lost]) -> Finding:
     named = ", ".join(f"`{one.name}`" for one in gone[:MOST_SHOWN])
     more = f" and {len(gone) - MOST_SHOWN} more" if len(gone) > MOST_SHOWN else ""
-    what = "route" if all(one.route for one in gone) else "export"
-    message = f"`{file}` lost the {what}{'s' if len(gone) > 1 else ''} {named}{more}, of which the task does not speak"
+    message = f"`{file}` lost the export{'s' if len(gone) > 1 else ''} {named}{more}, of which the task does not speak"
     return minor(CODE, message, where=Where(file=file), fix="Keep what nobody asked to take away.")
 
 
@@ -304,36 +289,11 @@ def _names(path: str, text: str) -> tuple[str, ...]:
     return javascript_source.exported_names(text, path) if _is_code(path) else ()
 
 
-def _routes(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """(method, path without the names of its parameters); what is mounted stands in its own file."""
-    for one in _endpoints(path, text):
-        if one.method not in {"MOUNT", "ANY"}:
-            yield one.method, _PARAMETER.sub(":", one.path).rstrip("/") or "/"
-
-
-def _mounted(path: str, text: str) -> Iterator[str]:
-    """Returns where the routes of other files are put."""
-    for one in _endpoints(path, text):
-        if one.method == "MOUNT":
-            yield _PARAMETER.sub(":", one.path).rstrip("/")
-
-
-def _leads(where: str, short: str, mounted: set[str]) -> bool:
-    """Whether a route that its file calls `short` may be the one at `where`; a router's root is where that hangs."""
-    return where.endswith(short) or (short == "/" and any(place and where.endswith(place) for place in mounted))
-
-
-def _endpoints(path: str, text: str) -> Sequence[Endpoint]:
-    if path.lower().endswith(PYTHON):
-        return surface.endpoints(text, path)
-    return javascript_source.endpoints(text, path) if _is_code(path) else ()
-
-
 def _is_named(one: Lost, task: str) -> bool:
-    name = one.name.partition(" ")[2] if one.route else one.name.rpartition(".")[2]
+    name = one.name.rpartition(".")[2]
     if not task:
         return False
-    if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", _PARAMETER.sub(":", task) if one.route else task):
+    if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", task):
         return True
     said = task.lower()
     return bool(_CHANGES.search(task)) and any(word.lower() in said for word in _WORD.findall(name))

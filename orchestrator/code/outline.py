@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python.source import parse_python
-from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.paths import suffix_of
 from orchestrator.core.value import remembered, shortened
 
@@ -43,10 +42,7 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
     if suffix in javascript_tree.SUFFIXES:
         return tuple(_javascript(text))
     if suffix == ".sql":
-        return tuple(
-            Definition(table.name, 1, 1, shortened(f"table {table.name} ({', '.join(table.columns)})", 600))
-            for table in read_tables([(path, text)])
-        )
+        return tuple(_tables(text))
     if suffix in STYLES:
         return _named("classes", re.findall(r"\.(-?[A-Za-z_][\w-]*)(?=[^{};]*\{)", text))
     if suffix in PAGES:
@@ -69,6 +65,19 @@ def is_page(path: str) -> bool:
 def is_facts(path: str) -> bool:
     """Returns whether the file has names that other files use: class names, fields, tables."""
     return path.lower().endswith(".sql") or is_page(path)
+
+
+# Up to the end of the statement, so that its columns are seen.
+_TABLE = re.compile(
+    r"^[ \t]*CREATE[ \t]+(?:\w+[ \t]+){0,2}TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s*\([^;]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _tables(text: str) -> Iterator[Definition]:
+    for found in _TABLE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Definition(found[1].strip('"`[]'), line, line + found[0].count("\n"), shortened(found[0], 600))
 
 
 def _python(text: str) -> Iterator[Definition]:

@@ -23,27 +23,6 @@ class FileExports(Value):
     names: tuple[str, ...]
 
 
-class Endpoint(Value):
-    """One way into the project by HTTP, as its source declares it."""
-
-    method: str
-    """GET, POST …, WS; ANY when the source does not say; MOUNT when other routes are hung in below `path`."""
-    path: str
-    """As written, behind the prefix of its own file's router; parameters keep their framework's spelling."""
-    file: str
-    target: str = ""
-    """The source's name of what answers, or of what is mounted."""
-
-
-class Table(Value):
-    """One database table, as SQL, a model or a database file declares it."""
-
-    name: str
-    columns: tuple[str, ...]
-    """`name type constraints`, and table constraints, in order."""
-    file: str
-
-
 class Surface(Value):
     """The project at one commit, small enough for a prompt. Paths are relative, sorted."""
 
@@ -56,12 +35,6 @@ class Surface(Value):
     """Facts from manifests that matter to a plan, e.g. `requires-python >=3.11`; empty when unknown."""
     runtimes: dict[str, str] = {}
     """The same of projects inside the project, by their folders."""
-    endpoints: tuple[Endpoint, ...] = ()
-    tables: tuple[Table, ...] = ()
-    patterns: tuple[str, ...] = ()
-    """How the code is written, one sentence each, counted from the sources."""
-    test_style: tuple[str, ...] = ()
-    """How the tests are written, one sentence each, counted from the test files."""
     versions: dict[str, str] = {}
     """Dependency → the version that its manifest asks for, where it asks for one."""
     imports: dict[str, tuple[str, ...]] = {}
@@ -200,14 +173,6 @@ class Contribution(Value):
     story: str
     conventions: tuple[str, ...] = ()
     """Locked for the stories that follow; the foundation story's alone."""
-    tables: tuple[Table, ...] = ()
-    """Made or changed by the story, as they stand on its branch."""
-    endpoints: tuple[Endpoint, ...] = ()
-    tables_gone: tuple[Table, ...] = ()
-    """As they stood before."""
-    endpoints_gone: tuple[Endpoint, ...] = ()
-    design: tuple[str, ...] = ()
-    """The plan's own words on schema and interface, where the sources show neither."""
     todos: tuple[Todo, ...] = ()
     todos_done: tuple[str, ...] = ()
     """Ids; those the record does not hold open change nothing."""
@@ -224,7 +189,6 @@ class ArchitectureRecord(Value):
     """The sum of contributions, in the order in which their stories were merged."""
 
     conventions: tuple[Settled, ...] = ()
-    design: tuple[Settled, ...] = ()
     todos: tuple[Todo, ...] = ()
     """The open ones."""
 
@@ -236,19 +200,13 @@ class ArchitectureRecord(Value):
 
     @classmethod
     def of(cls, contributions: Iterable[Contribution]) -> "ArchitectureRecord":
-        """Adds them up. What tables and endpoints there are is read from the project itself."""
+        """Adds them up."""
         conventions: dict[str, Settled] = {}
-        design: list[Settled] = []
         todos: dict[str, Todo] = {}
         for part in contributions:
             for text in part.conventions:
                 conventions.setdefault(text, Settled(story=part.story, text=text))
-            design += (Settled(story=part.story, text=text) for text in part.design)
             for done in part.todos_done:
                 todos.pop(done, None)
             todos.update({todo.id: todo for todo in part.todos})
-        return cls(
-            conventions=tuple(conventions.values()),
-            design=tuple(design),
-            todos=tuple(todos.values()),
-        )
+        return cls(conventions=tuple(conventions.values()), todos=tuple(todos.values()))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
-from orchestrator.core.contract import Endpoint, Surface, Table
+from orchestrator.core.contract import Surface
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.story import Story
 from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
@@ -34,54 +34,24 @@ SURFACE_TOKENS = 2_000
 """What every prompt shows of a project, however large it is."""
 RECORD_TOKENS = 1_000
 """What every prompt shows of the architecture record: locked conventions stand first in it."""
-_ROOM = {"packages": 1_200, "tables": 1_600, "endpoints": 1_200}
-"""Characters of one list of facts."""
+PACKAGES_CHARS = 1_200
+"""Of the list of packages."""
 
 
 def render_surface(surface: Surface, budget_tokens: int = SURFACE_TOKENS) -> str:
-    """What the scan found: packages with versions, habits, tables, endpoints, and the map that was made for the story;
-    without one the list of files."""
+    """What the scan found: packages with versions, and the map that was made for the story; without one the list of
+    files."""
     if not surface.files:
         return "The repository is empty."
     facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
-    packages = cap(render_names(surface.dependencies, surface.versions), _ROOM["packages"])
+    packages = cap(render_names(surface.dependencies, surface.versions), PACKAGES_CHARS)
     facts.append(f"Packages in the manifests: {packages}")
-    tables = _some_lines([table_line(table) for table in surface.tables], _ROOM["tables"])
-    endpoints = _some_lines([endpoint_line(entry) for entry in surface.endpoints], _ROOM["endpoints"])
     files = "\n".join(show_path(path) for path in surface.files)
     parts = (
         ("packages", "\n".join(facts), 3),
-        ("code patterns", _listed("How the code is written", surface.patterns), 3),
-        ("test style", _listed("How the tests are written", surface.test_style), 3),
-        ("database tables", _listed("Database tables", tables), 2),
-        ("endpoints", _listed("Endpoints", endpoints), 2),
         ("files", f"Files ({len(surface.files)}), those nearest to the story first:\n\n{surface.map or files}", 1),
     )
     return fit([ContextBlock(name=name, text=text, weight=weight) for name, text, weight in parts], budget_tokens)
-
-
-def _some_lines(lines: Sequence[str], chars: int) -> list[str]:
-    """Returns the first lines that fit, then how many are missing."""
-    ends = [sum(len(line) + 3 for line in lines[: at + 1]) for at in range(len(lines))]
-    kept = sum(end <= chars for end in ends)
-    return [*lines[:kept], *([f"… and {len(lines) - kept} more"] if kept < len(lines) else [])]
-
-
-def _listed(heading: str, lines: Sequence[str]) -> str:
-    return "\n".join((f"{heading}:", *(f"- {line}" for line in lines))) if lines else ""
-
-
-def table_line(table: Table) -> str:
-    """`name (columns) in file`, on one line."""
-    return (
-        f"{show_path(table.name)} ({', '.join(show_path(text) for text in table.columns)}) in {show_path(table.file)}"
-    )
-
-
-def endpoint_line(entry: Endpoint) -> str:
-    """`METHOD path → target in file`, on one line."""
-    target = f" → {show_path(entry.target)}" if entry.target else ""
-    return f"{entry.method} {show_path(entry.path)}{target} in {show_path(entry.file)}"
 
 
 def render_files(

@@ -320,15 +320,13 @@ def _action(action: ActionResult) -> str:
 
 
 def render_record(record: ArchitectureRecord, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Locked conventions first, then open TODOs with their ids, then designs; each names the story it comes from. ""
-    for an empty record. When the room is short they are served in this order. Tables and endpoints are told with the
-    project, from its sources."""
+    """Locked conventions first, each with the story it comes from, then open TODOs with their ids; "" for an empty
+    record. When the room is short they are served in this order."""
     conventions = [f"{line.text} ({line.story})" for line in record.conventions]
     parts = (
         ("Locked conventions (a story that needs another is a conflict)", conventions, 4),
         ("Open TODOs", [f"{todo.id}: {todo.text}" for todo in record.todos], 3),
-        ("Designs of the finished stories", [f"{line.text} ({line.story})" for line in record.design], 1),
-    )  # fmt: skip
+    )
     blocks = [
         ContextBlock(name=heading, text="\n".join((f"{heading}:", *(f"- {line}" for line in lines))), weight=weight)
         for heading, lines, weight in parts

@@ -237,7 +237,7 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
 
 
 def _users(lost: Sequence[Lost], around: Surroundings) -> Mapping[str, str]:
-    if around.read is None or all(one.route for one in lost):
+    if around.read is None or not lost:
         return {}
     texts = around.read(scan_paths(around.files or ()))
     using = {path for paths in users_of(lost, texts).values() for path in paths}

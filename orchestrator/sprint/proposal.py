@@ -103,17 +103,12 @@ def foundation_backlog(header: Sequence[str], found: Found, surface: Surface) ->
 def foundation_row(found: Found, surface: Surface) -> dict[str, str]:
     """Returns cells by column; unknown ones stay empty."""
     green = "The tests that are there pass unchanged" if found.tests else "A first test of what is there passes"
-    endpoints = [f"{entry.method} {entry.path}" for entry in surface.endpoints]
-    tables = [f"table {table.name} ({', '.join(table.columns)})" for table in surface.tables]
     structure = [f"{count} files in {folder}" for folder, count in _folders(surface.files)]
     return {
         "Story_ID": "NFR-001",
         "Title": f"What {found.name} stands on",
         "User_Story": f"As a developer, I want new work to keep to what {found.name} is built on so that it fits in.",
-        "Functional_Requirements": _cell(
-            [*_some(endpoints, "endpoints"), *_some(tables, "tables"), *([] if surface.patterns else structure)]
-        ),
-        "Non_Functional_Requirements": _cell([*surface.patterns, *surface.test_style]),
+        "Functional_Requirements": _cell(structure),
         "Integrations": _cell(_some(surface.dependencies, "packages")),
         "Dependencies": "None (foundational)",
         "Constraints": _cell([part for part in (surface.runtime, "What is there keeps working") if part]),

@@ -224,32 +224,21 @@ MAX_LINES, MAX_LINE = 40, 300
 """Limits of one free field of a plan, so that a model's text cannot fill every later prompt."""
 
 
-async def tell_record(stage: Stage, plan: Breakdown, before: Surface, after: Surface, commit: str | None) -> None:
+async def tell_record(stage: Stage, plan: Breakdown, commit: str | None) -> None:
     """Records the contribution of a story that was just merged as `commit`, once."""
-    part = contribution(plan, before, after, foundation=stage.brief.story.foundation)
+    part = contribution(plan, foundation=stage.brief.story.foundation)
     await stage.step.emit(
         EVENT, f"architecture record: {_summary(part)}", commit=commit, contribution=part.model_dump(mode="json")
     )
 
 
-def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation: bool) -> Contribution:
-    """Returns a story's contribution from the project `before` and `after` it (pure)."""
-    tables, tables_gone = _changed(before.tables, after.tables)
-    endpoints, endpoints_gone = _changed(before.endpoints, after.endpoints)
-    design = [
-        *(() if tables else _labelled("database", plan.database_design)),
-        *(() if endpoints else _labelled("interface", plan.api_design)),
-    ]
+def contribution(plan: Breakdown, *, foundation: bool) -> Contribution:
+    """Returns what a story with this plan adds to the record."""
     texts = [text for entry in plan.todos.add if (text := _short(entry))][:MAX_LINES]
     conventions = [*_labelled(STACK, plan.tech_stack), *lines_of(plan.conventions)] if foundation else []
     return Contribution(
         story=plan.story_id,
         conventions=tuple(dict.fromkeys(conventions)),
-        tables=tables,
-        endpoints=endpoints,
-        tables_gone=tables_gone,
-        endpoints_gone=endpoints_gone,
-        design=tuple(design),
         todos=tuple(Todo(id=f"TODO-{plan.story_id}-{n:02d}", text=text) for n, text in enumerate(texts, start=1)),
         todos_done=tuple(dict.fromkeys(done for entry in plan.todos.remove if (done := _todo_id(entry)))),
     )
@@ -288,19 +277,8 @@ def _todo_id(entry: str) -> str:
     return (entry.split() or [""])[0].rstrip(":;,.")
 
 
-def _changed(before: Sequence[T], after: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """Returns the added and the removed items; a changed item is in both."""
-    then, now = frozenset(before), frozenset(after)
-    return tuple(entry for entry in after if entry not in then), tuple(entry for entry in before if entry not in now)
-
-
 def _summary(part: Contribution) -> str:
-    counts = (
-        (len(part.conventions), "locked convention"),
-        (len(part.tables), "table"),
-        (len(part.endpoints), "endpoint"),
-        (len(part.todos), "open TODO"),
-    )
+    counts = ((len(part.conventions), "locked convention"), (len(part.todos), "open TODO"))
     told = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count]
     done = f"; settles {', '.join(part.todos_done)}" if part.todos_done else ""
     return f"{part.story} adds {', '.join(told) or 'nothing'}{done}"

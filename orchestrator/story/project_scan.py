@@ -1,28 +1,23 @@
-"""Selects files to read, and extracts the project's Surface and coding habits from them."""
+"""Selects files to read, and extracts the project's Surface from them."""
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchestrator.checks.lost_exports import Lost, users_of
 from orchestrator.checks.paths import Around
-from orchestrator.code.habits import habits, test_habits
 from orchestrator.code.javascript import source as javascript_source
 from orchestrator.code.javascript import tree
 from orchestrator.code.outline import is_page
 from orchestrator.code.packages import dependencies_of
 from orchestrator.code.parsers import parse_json, parse_toml
 from orchestrator.code.python import source as python_source
-from orchestrator.code.python import surface
-from orchestrator.code.python.surface import read_models
-from orchestrator.code.sql.tables import read_tables
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.contract import ArchitectureContract, Endpoint, FileExports, Surface, Table
+from orchestrator.core.contract import ArchitectureContract, FileExports, Surface
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
 from orchestrator.core.value import remembered
 from orchestrator.prompts.context import render_story
@@ -37,140 +32,11 @@ JAVASCRIPT = frozenset(tree.SUFFIXES)
 """TypeScript included."""
 SOURCES = PYTHON | JAVASCRIPT
 MAX_TEST_FILES = 40
-"""Limit on the test files whose habits are counted; those nearest to the root represent the rest."""
-MAX_STYLE_FILES = 150
-"""Limit on the sources whose habits are counted, spread evenly over the project; the rest is similar."""
-_MAX_STYLE_CHARS = 50_000
-_TOOLS = {
-    "ruff.toml": "ruff",
-    ".ruff.toml": "ruff",
-    "mypy.ini": "mypy",
-    ".flake8": "flake8",
-    ".pylintrc": "pylint",
-    ".pre-commit-config.yaml": "pre-commit",
-    "tsconfig.json": "TypeScript",
-    "biome.json": "biome",
-}
-_TOOL_STARTS = {
-    ".eslintrc": "eslint",
-    "eslint.config.": "eslint",
-    ".prettierrc": "prettier",
-    "prettier.config.": "prettier",
-}
-_TOOL_TABLES = ("ruff", "mypy", "black", "isort", "pyright")
-_PYTHON = {
-    "functions": "functions",
-    "typed": "functions fully annotated",
-    "documented": "functions with a docstring",
-    "async": "async functions",
-    "tabs": "files indented with tabs",
-    **{
-        word: word
-        for word in (
-            *("relative imports", "dataclasses", "pydantic models", "attrs", "TypedDicts", "NamedTuples"),
-            *("Protocols", "own errors", "structlog", "logging", "print"),
-        )
-    },
-}
-_JAVASCRIPT = {
-    "es modules": "ES modules",
-    "commonjs": "CommonJS modules",
-    "semicolons": "lines with a semicolon",
-    "no semicolons": "lines without one",
-    "single quotes": "single quotes",
-    "double quotes": "double quotes",
-    "tabs": "files indented with tabs",
-    "functions": "functions",
-    "async": "async functions",
-    "classes": "classes",
-}
-_PYTHON_TESTS = (
-    *("pytest functions", "test classes", "TestCase classes", "fixtures", "parametrized", "async tests"),
-    *("test clients", "temporary folders", "doubles"),
-)
-_JAVASCRIPT_TESTS = ("node:test", "vitest", "jest", "mocha", "tests", "suites", "expect", "assert", "supertest")
-"""Names of habits in the language readers → their text in prompts."""
-
-
-def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns counted habits of the sources without tests, a sentence per language, then the linters in use."""
-    sources = sorted(path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS)
-    step = max(1, -(-len(sources) // MAX_STYLE_FILES))
-    found = {True: Counter[str](), False: Counter[str]()}
-    for path in sources[::step]:
-        found[_is_python(path)].update(_habits(texts[path], path))
-    return (
-        *_layout(files),
-        *_counts("Python:", found[True], _PYTHON),
-        *_counts("JavaScript:", found[False], _JAVASCRIPT),
-        *_tools(files, texts.get("pyproject.toml", "")),
-    )
-
-
-def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns sentences on the tests' places, runners and style."""
-    tests = [path for path in files if is_test_file(path) and suffix_of(path) in SOURCES]
-    found = {True: Counter[str](), False: Counter[str]()}
-    for path in tests:
-        if path in texts:
-            found[_is_python(path)].update(_test_habits(texts[path], path))
-    return (
-        *_places(tests),
-        *_counts("Python tests:", found[True], dict(zip(_PYTHON_TESTS, _PYTHON_TESTS, strict=True))),
-        *_counts("JavaScript tests:", found[False], dict(zip(_JAVASCRIPT_TESTS, _JAVASCRIPT_TESTS, strict=True))),
-    )
-
-
-test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
-
-
-_habits, _test_habits = _remembered(habits), _remembered(test_habits)
-
-
-def _is_python(path: str) -> bool:
-    return suffix_of(path) in PYTHON
-
-
-def _is_source(path: str) -> bool:
-    return suffix_of(path) in SOURCES and not is_test_file(path)
-
-
-def _counts(intro: str, found: Counter[str], shown: Mapping[str, str]) -> Iterator[str]:
-    counts = [f"{words} ({found[habit]})" for habit, words in shown.items() if found[habit]]
-    if counts:
-        yield f"{intro} {', '.join(counts)}"
-
-
-def _layout(files: Iterable[str]) -> Iterator[str]:
-    tops = Counter(path.partition("/")[0] for path in files if "/" in path and not path.startswith("."))
-    largest = sorted(tops.items(), key=lambda one: (-one[1], one[0]))[:8]
-    if largest:
-        yield f"Folders by number of files: {', '.join(f'{name}/ ({count})' for name, count in largest)}"
-
-
-def _tools(files: Iterable[str], pyproject: str) -> Iterator[str]:
-    names = {path for path in files if "/" not in path}
-    found = {tool for name, tool in _TOOLS.items() if name in names}
-    found |= {tool for start, tool in _TOOL_STARTS.items() if any(name.startswith(start) for name in names)}
-    found |= {tool for tool in _TOOL_TABLES if f"[tool.{tool}" in pyproject}
-    if found:
-        yield f"Checked with {', '.join(sorted(found))}"
-
-
-def _places(tests: list[str]) -> Iterator[str]:
-    if tests:
-        folders = Counter(dirname(path) or "." for path in tests)
-        told = ", ".join(f"{'the root' if name == '.' else name + '/'} ({n})" for name, n in folders.most_common(5))
-        example = next((path for path in tests if PurePosixPath(path).stem not in {"__init__", "conftest"}), tests[0])
-        yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {example}"
-
-
+"""Limit on the test files that are read: those nearest to the story, then to the root."""
 MAX_ODD = 10
 """Files that are no texts and are named to a story."""
 SCAN_LIMIT = 600
 """Limit on files read: manifests first, then SQL and sources nearest to the root; some tests are extra."""
-MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
-"""Limits of a Surface, so that a story's record does not grow with the project."""
 MAX_PAGES = 60
 MAX_SOURCE_CHARS = 400_000
 """A longer source is generated or data: it stays in the file list, but its exports are not read."""
@@ -207,7 +73,7 @@ def _is_test_source(path: str) -> bool:
 
 def scan_paths(files: Iterable[str], about: str = "") -> tuple[str, ...]:
     """Returns the files that `build_surface` reads: manifests, SQL and sources, sorted, at most SCAN_LIMIT; and at
-    most MAX_TEST_FILES test files, for their style; for a story also at most MAX_PAGES pages and style sheets.
+    most MAX_TEST_FILES test files; for a story also at most MAX_PAGES pages and style sheets.
 
     Those whose paths share words with `about`, a story's text, come before the rest. Leaves out vendored, built,
     minified and lock files.
@@ -256,19 +122,12 @@ def build_surface(
     """Returns the Surface of a commit from its paths and the texts of `scan_paths(files)`. Never raises for content.
 
     `about` is the text of the story that the map is for. Leaves out what
-    cannot be read, and what only prompts show where the Surface is not `shown`: habits, versions, imports, the map.
+    cannot be read, and what only prompts show where the Surface is not `shown`: versions, imports, the map.
     """
     listed = tuple(sorted(set(files)))
     wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
     read = [path for path in wanted if not _is_test_source(path)]
-    exports: list[FileExports] = []
-    endpoints: list[Endpoint] = []
-    models: list[Table] = []
-    for path in read:
-        told = _told(texts[path], path)
-        exports.append(told.exports)
-        endpoints += told.endpoints
-        models += told.models
+    exports = [FileExports(path=path, names=_exports(texts[path], path)) for path in read]
     manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
     dependencies = sorted({name for path in manifests for name in dependencies_of(path, texts[path])})
     surface = Surface(
@@ -278,16 +137,12 @@ def build_surface(
         dependencies=tuple(dependencies),
         runtime=runtime_of(texts),
         runtimes=runtimes_of(texts),
-        endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
-        tables=tuple(_tables(read, texts, models))[:MAX_TABLES],
     )
     if not shown:
         return surface
     imports = imports_of({path: texts[path] for path in wanted}, listed) if about else {}
     readable = {path: text for path, text in texts.items() if len(text) <= MAX_SOURCE_CHARS}
     more = {
-        "patterns": code_patterns(listed, {path: texts[path] for path in read}),
-        "test_style": test_style(listed, {path: texts[path] for path in wanted}),
         "versions": versions_of(dependencies, [texts[path] for path in sorted(texts) if is_manifest(path)]),
         "imports": imports,
         "map": project_map(about, listed, readable, imports) if about and listed else "",
@@ -367,36 +222,12 @@ def around_of(stage: Stage, progress: Progress, plan: Breakdown, contract: Archi
     )
 
 
-class _Told(NamedTuple):
-    """Facts from one file's text."""
-
-    exports: FileExports
-    endpoints: tuple[Endpoint, ...]
-    models: tuple[Table, ...]
-
-
 @_remembered
-def _told(text: str, path: str) -> _Told:
+def _exports(text: str, path: str) -> tuple[str, ...]:
     suffix = suffix_of(path)
     if suffix in PYTHON:
-        names = python_source.exported_names(text)
-        return _Told(FileExports(path=path, names=names), surface.endpoints(text, path), read_models(text, path))
-    if suffix in JAVASCRIPT:
-        names = javascript_source.exported_names(text, path)
-        return _Told(FileExports(path=path, names=names), javascript_source.endpoints(text, path), ())
-    return _Told(FileExports(path=path, names=()), (), ())
-
-
-def _tables(read: Sequence[str], texts: Mapping[str, str], models: Sequence[Table]) -> Iterator[Table]:
-    """Yields tables of SQL, then of models, without exact duplicates."""
-    told: set[tuple[str, tuple[str, ...]]] = set()
-    sql = [(path, texts[path]) for path in read if path.lower().endswith(".sql")]
-    for table in (*read_tables(sql), *models):
-        more = len(table.columns) - MAX_COLUMNS
-        columns = (*table.columns[:MAX_COLUMNS], f"… and {more} more") if more > 0 else table.columns
-        if (table.name.lower(), columns) not in told:
-            told.add((table.name.lower(), columns))
-            yield table.model_copy(update={"columns": columns})
+        return python_source.exported_names(text)
+    return javascript_source.exported_names(text, path) if suffix in JAVASCRIPT else ()
 
 
 def runtime_of(texts: Mapping[str, str], folder: str = "") -> str:

@@ -212,7 +212,7 @@ class Resolution:
         # Losses in a file that was in conflict are judged against both sides.
         others = {path: text for path, text in texts.items() if path not in self._paths}
         lost = await asyncio.to_thread(lost_exports, delivery, others, about)
-        if any(not one.route for one in lost):
+        if lost:
             read = partial(self._stage.workspace.read_at, self._sides.tree)
             around = around.model_copy(update={"others": await read_users(self._stage, lost, files, read)})
         silent = delivery.model_copy(update={"commands": ()})

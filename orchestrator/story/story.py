@@ -112,7 +112,7 @@ async def conclude(
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
     try:
-        await tell_record(stage, plan, progress.surface, await scan(stage, shown=False), merged.commit)
+        await tell_record(stage, plan, merged.commit)
     except OrchestratorError as error:  # the story is merged already, so a later error must not fail it
         progress.note_findings([_untold(error)])
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)

@@ -208,7 +208,7 @@ class TaskRun:
         about = self._about(order)
         around = around_of(self._stage, self._progress, self._plan, self.contract, about)
         lost = await asyncio.to_thread(lost_exports, delivery, before, about)
-        if any(not one.route for one in lost):
+        if lost:
             read = partial(self._stage.workspace.read, self._stage.story_id)
             around = around.model_copy(update={"others": await read_users(self._stage, lost, None, read)})
         return await asyncio.to_thread(check_content, delivery, before, around, lost)

@@ -9,11 +9,8 @@ PRICES = (
     "RATE = 2\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef apply_discount(prices):\n    return prices\n"
 )
 USER = {"shop/cart.py": "from shop.prices import apply_discount\n"}
-ROUTES = (
-    "from flask import Flask\napp = Flask(__name__)\n\n\n@app.get('/users/<int:id>')\ndef user(id):\n    return {}\n"
-)
 JS = "export function total(p) { return p; }\nexport const rate = 2;\nexport default total;\n"
-_NAMES = {"apply_discount", "rate", "default", "GET /users/:", "GET /users", "POST /users/:"}
+_NAMES = {"apply_discount", "rate", "default"}
 COMMON = "function total() {}\nfunction rate() {}\nmodule.exports = { total, rate };\n"
 
 
@@ -126,26 +123,6 @@ def test_javascript() -> None:
     ) == [("major", "rate")]
     assert lost("src/lib/index.ts", JS, JS.replace("export const rate = 2;\n", ""), others={
         "src/b.ts": "import { rate } from './lib';\n"}) == [("major", "rate")]  # fmt: skip
-
-
-def test_routes() -> None:
-    gone = "from flask import Flask\napp = Flask(__name__)\n\n\ndef user(id):\n    return {}\n"
-    assert lost("app.py", ROUTES, gone) == [("minor", "GET /users/:")]
-    assert lost("app.py", ROUTES, gone, task="Drop GET /users/<int:id> from the interface") == []
-    assert lost("app.py", ROUTES, gone, task="Remove the users interface") == []
-    assert lost("app.py", ROUTES, ROUTES.replace("<int:id>", "<int:user_id>")) == []
-    express = "const router = require('express').Router();\nrouter.get('/users', list);\nmodule.exports = { router };\n"
-    assert lost("src/r.js", express.replace("/users", "/api/users"), express) == []
-    assert lost("src/r.js", express, express.replace("router.get('/users', list);\n", "")) == [("minor", "GET /users")]
-
-
-def test_routes_that_moved_into_a_router_are_where_it_hangs() -> None:
-    old = "const app = require('express')();\napp.get('/users', list);\napp.post('/users/:id', put);\n"
-    new = "const app = require('express')();\nconst users = require('./users');\napp.use('/users', users);\n"
-    router = "const router = require('express').Router();\nrouter.get('/', list);\nrouter.post('/:id', put);\n"
-    assert lost("src/app.js", old, new, more={"src/users.js": router}) == []
-    elsewhere = new.replace("'/users'", "'/other'")
-    assert lost("src/app.js", old, elsewhere, more={"src/users.js": router}) == [("minor", "GET /users")]
 
 
 def said(removed: str, files: dict[str, str], before: dict[str, str] | None = None) -> list[str | None]:

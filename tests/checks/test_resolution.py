@@ -35,7 +35,6 @@ PACKAGE, WITH_A, WITH_B, WITH_BOTH, WITH_SCRIPT = (
     )
 )  # fmt: skip
 ROUTES = "const app = require('express')();\n{}module.exports = app;\n"
-GET = "app.get('/a', (q, r) => r.end());\n"
 SHELF = "class Shelf:\n    def zero(self):\n        return 0\n{}"
 METHOD = "\n    def {0}(self):\n        return '{0}'\n"
 M_ONE, M_TWO = (SHELF.format(METHOD.format(name)) for name in ("one", "two"))
@@ -108,7 +107,6 @@ def test_what_keeps_both_sides_passes(one: Conflict, text: str) -> None:
         (conflict("package.json", PACKAGE, WITH_A, WITH_B), WITH_A, "delivery.manifest_loss"),
         (conflict("package.json", PACKAGE, WITH_A, WITH_SCRIPT), WITH_BOTH, "delivery.manifest_loss"),
         (conflict("requirements.txt", "a\n", "a\nb\n", "a\nc\n"), "a\nc\n", "delivery.manifest_loss"),
-        (conflict("app.js", None, ROUTES.format(GET), ROUTES.format("")), ROUTES.format(""), "delivery.lost_export"),
     ],
 )  # fmt: skip
 def test_what_loses_a_side_is_refused(one: Conflict, text: str, code: str) -> None:

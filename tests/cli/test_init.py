@@ -134,8 +134,7 @@ def test_a_python_repository_is_read(tmp_path: Path) -> None:
     assert told["written"] == [str(repo / "config.yaml"), str(repo / "backlog.csv")]
     row = proposal(repo)
     assert row["Title"] == "What book-shop stands on"
-    assert "GET /books" in row["Functional_Requirements"]
-    assert "table books" in row["Functional_Requirements"]
+    assert "2 files in shop/" in row["Functional_Requirements"]
     assert (row["Integrations"], "requires-python >=3.11" in row["Constraints"]) == ("fastapi", True)
     settings, _ = load(repo / "config.yaml", (), {}, repo)
     assert (settings.project.vision, settings.project.wireframes) == ("docs/vision.md", "docs/wireframes")
@@ -147,7 +146,7 @@ def test_a_node_repository_with_a_foreign_runner_names_it_and_sets_none(tmp_path
     assert init(str(repo)).exit_code == 0
     row = proposal(repo)
     assert row["Title"] == "What desk stands on"
-    assert "GET /desks" in row["Functional_Requirements"]
+    assert row["Functional_Requirements"] == "2 files in src/; 2 files in the top folder"
     assert (row["Integrations"], "node >=20" in row["Constraints"]) == ("express", True)
     settings, _ = load(repo / "config.yaml", (), {}, repo)
     assert (settings.project.vision, settings.test.command) == ("Readme.md", None)

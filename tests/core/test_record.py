@@ -5,7 +5,6 @@ from orchestrator.core.contract import ArchitectureRecord, Contribution, Settled
 FIRST = Contribution(
     story="A",
     conventions=("names are English", "names are English"),
-    design=("interface: a command line",),
     todos=(Todo(id="TODO-A-01", text="paging"), Todo(id="TODO-A-02", text="sorting")),
 )
 SECOND = Contribution(
@@ -19,7 +18,6 @@ def test_later_stories_replace_settle_and_add() -> None:
     record = ArchitectureRecord.of([FIRST, SECOND])
     assert record.conventions == (Settled(story="A", text="names are English"),)
     assert [todo.id for todo in record.todos] == ["TODO-A-02", "TODO-B-01"]
-    assert record.design == (Settled(story="A", text="interface: a command line"),)
 
 
 def test_without_a_story_its_part_is_as_if_it_had_not_been() -> None:

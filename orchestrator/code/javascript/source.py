@@ -1,6 +1,6 @@
-"""What a JavaScript or TypeScript text exports, imports and declares, by a tolerant tree: broken ones give a part.
+"""What a JavaScript or TypeScript text exports and imports, by a tolerant tree: broken ones give a part.
 
-Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's.
+Imports are statements and calls with a literal, also in pages and single-file components.
 """
 
 import re
@@ -12,14 +12,12 @@ from orchestrator.code.javascript.tree import (
     FUNCTIONS,
     arguments,
     callee,
-    literal,
     nodes_of,
     root,
     short_text,
     string_value,
 )
 from orchestrator.code.python.source import Import
-from orchestrator.core.contract import Endpoint
 from orchestrator.core.value import remembered
 
 _LOADS = frozenset({"require", "import", "require.resolve", "jest.mock", "vi.mock"})
@@ -251,88 +249,3 @@ def _members(value: Node | None) -> Iterator[str]:
             yield node_text(member.child_by_field_name("key")).strip("\"'")
         elif member.type == "method_definition":
             yield node_text(member.child_by_field_name("name"))
-
-
-_VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "all"})
-_MAKERS = frozenset({"express", "express.Router", "Router"})
-_NAMES = ("app", "router", "server", "api")
-"""What apps and routers are called when they come from elsewhere (a parameter, an import)."""
-_MAX_CHAIN, _MAX_NAME = 12, 120
-"""Verbs in a chain and bytes of a name that are looked at: a hostile text has both as long as itself."""
-
-
-def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
-    """In order of the text, as far as it can be read. `path` is the file's own, for the record."""
-    if not any(word in text for word in ("express", "Router", "app.", "router.")):
-        return ()
-    nodes = nodes_of(root(text, path), path, frozenset({"variable_declarator", "call_expression"}))
-    owners = {name for node in nodes if node.type == "variable_declarator" and (name := _made(node))}
-    found: list[Endpoint] = []
-    for node in nodes:
-        if node.type == "call_expression":
-            found += _call(node, owners, path)
-    return tuple(dict.fromkeys(found))
-
-
-def _made(node: Node) -> str:
-    """Returns the variable that a declarator binds to an app or router, or ""."""
-    value = node.child_by_field_name("value")
-    made = value is not None and short_text(callee(value), _MAX_NAME) in _MAKERS
-    return node_text(node.child_by_field_name("name")) if made else ""
-
-
-def _call(node: Node, owners: set[str], file: str) -> Iterator[Endpoint]:
-    function, given = callee(node), arguments(node)
-    owner = function.child_by_field_name("object") if function is not None else None
-    if function is None or owner is None or not given:
-        return
-    verb = node_text(function.child_by_field_name("property"))
-    chained = _chained_route(owner, owners)
-    if chained is not None and verb in _VERBS:
-        yield _endpoint(verb, chained, given[-1], file)
-    elif _is_owner(owner, owners) and len(given) > 1:
-        # One argument alone reads a setting: app.get("title").
-        for route in _routes(given[0]):
-            if verb in _VERBS:
-                yield _endpoint(verb, route, given[-1], file)
-            elif verb == "use":
-                yield Endpoint(method="MOUNT", path=route, file=file, target=_target(given[-1]))
-
-
-def _is_owner(node: Node, owners: set[str]) -> bool:
-    name = _target(node)
-    last = name.rpartition(".")[2]
-    return name in owners or last.lower() in _NAMES or last.endswith(("Router", "Routes"))
-
-
-def _chained_route(node: Node, owners: set[str]) -> str | None:
-    """Returns the path of `app.route("/x").get(…)`, also with other verbs between."""
-    for _ in range(_MAX_CHAIN):
-        function = callee(node)
-        owner = function.child_by_field_name("object") if function is not None else None
-        if function is None or owner is None:
-            return None
-        if node_text(function.child_by_field_name("property")) == "route" and _is_owner(owner, owners):
-            return next((literal(one) or None for one in arguments(node)), None)
-        node = owner
-    return None
-
-
-def _routes(node: Node) -> Iterator[str]:
-    """Yields the literal path, or those of an array."""
-    for item in node.named_children if node.type == "array" else [node]:
-        route = literal(item)
-        if route.startswith(("/", "*")):
-            yield route
-
-
-def _endpoint(verb: str, route: str, handler: Node, file: str) -> Endpoint:
-    method = "ANY" if verb == "all" else verb.upper()
-    return Endpoint(method=method, path=route, file=file, target=_target(handler))
-
-
-def _target(node: Node) -> str:
-    """Returns the handler's name; "" for one written in place."""
-    if node.type == "call_expression" and short_text(callee(node)) == "require":
-        return next(map(literal, arguments(node)), "")
-    return short_text(node, _MAX_NAME) if node.type in {"identifier", "member_expression"} else ""

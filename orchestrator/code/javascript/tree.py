@@ -70,7 +70,7 @@ def short_text(node: Node | None, most: int = 200) -> str:
     return node_text(node) if node is not None and node.end_byte - node.start_byte <= most else ""
 
 
-def literal(node: Node | None) -> str:
+def _literal(node: Node | None) -> str:
     """Returns the content of a string, or of a template string without substitutions; "" for anything else."""
     if node is None or node.type not in {"string", "template_string"}:
         return ""
@@ -84,8 +84,8 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\n"
 
 
 def string_value(node: Node | None) -> str:
-    """`literal`, its escapes read as a JavaScript engine reads them."""
-    return unescaped(literal(node))
+    """Returns the content of a string without substitutions as a JavaScript engine reads it; "" for anything else."""
+    return unescaped(_literal(node))
 
 
 def unescaped(text: str) -> str:

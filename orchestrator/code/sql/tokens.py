@@ -211,7 +211,7 @@ _MAKING = words("CREATE OR REPLACE GLOBAL LOCAL TEMP TEMPORARY UNLOGGED FOREIGN 
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 
 
-def table_name(tokens: Sequence[Token]) -> int | None:
+def _table_name(tokens: Sequence[Token]) -> int | None:
     """Returns where the last part of the name stands that CREATE TABLE gives; None for any other statement."""
     keys = [token.key for token in tokens[:12]]
     making = keys[: keys.index("TABLE")] if keys[:1] == ["CREATE"] and "TABLE" in keys else ["no table"]
@@ -225,7 +225,7 @@ def table_name(tokens: Sequence[Token]) -> int | None:
 
 def table_items(tokens: Sequence[Token]) -> list[list[Token]]:
     """Returns what CREATE TABLE lists between its brackets, parted by its commas; [] for anything else."""
-    name = table_name(tokens)
+    name = _table_name(tokens)
     behind = tokens[name + 1 :] if name is not None else ()
     if len(behind) < 2 or behind[0].key != "(" or behind[1].key in _QUERIES:
         return []
