@@ -3,14 +3,13 @@
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, ReportedCase, RunProblem, TestReport
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import MODULES, linked
-from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings.model import TestSettings
 from orchestrator.test_runners.choice import NODE
@@ -23,7 +22,6 @@ from orchestrator.test_runners.tests_in_tree import (
     Tool,
     command,
     files_of_tests,
-    foreign_runner,
     is_nodes,
     is_typescript,
     read_results,
@@ -32,7 +30,6 @@ from orchestrator.test_runners.tests_in_tree import (
 )
 
 REPORTER = Path(__file__).with_name("node_reporter.mjs")
-_MOST_TOLD = 3
 OLDEST = 20
 """First version of node whose test runner tells a reporter all that ours needs."""
 _STRIP = "--experimental-strip-types"
@@ -42,11 +39,6 @@ _STRIPS = (
 """node's support for stripping types: always, on request, or never."""
 _EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
 """Test files that node finds, with TypeScript, which not every version with type stripping finds."""
-_TYPECHECK = "typecheck"
-_CHECKER = """#!/bin/sh
-checker=$(command -v vue-tsc || echo tsc)
-exec "$checker" "$@" --tsBuildInfoFile "$(dirname "$0")/checked.tsbuildinfo"
-"""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 
@@ -91,12 +83,6 @@ class NodeRunner:
         return report
 
     async def _by_node(self, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages) -> TestReport:
-        foreign = {} if files else await asyncio.to_thread(_foreign, root)
-        left = "; ".join(f"{file} is not run: it is for {name}" for file, name in [*foreign.items()][:_MOST_TOLD])
-        if foreign:  # started by node they would fail, whatever the code does
-            files = await asyncio.to_thread(_others, root, foreign)
-            if not files:
-                return TestReport(problem=RunProblem.NO_TESTS, output=left, ran_with=(left,))
         typed = [*filter(is_typescript, files)] if files else await asyncio.to_thread(typescript_tests, root)
         options = await self._typescript_options(root) if typed else ()
         if options is None:
@@ -115,8 +101,7 @@ class NodeRunner:
             cases, trouble = await asyncio.to_thread(read_report, report, NODE, result.seen_at or root)
         shown = judged(result, asked.those(cases), trouble, asked.expected, runner=NODE, complete=(0,))
         output = from_root(shown.output, result.seen_at or root)
-        by = tuple(filter(None, ("node: the tests import node:test", left)))
-        return shown.model_copy(update={"output": output, "ran_with": by})
+        return shown.model_copy(update={"output": output, "ran_with": ("node: the tests import node:test",)})
 
     async def _by_tool(
         self, tool: Tool, root: Path, files: Sequence[str], asked: Selection, packages: NodePackages
@@ -129,7 +114,6 @@ class NodeRunner:
         env, limit = dict(tool.env), asked.timeout_s
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
-            tool = await asyncio.to_thread(_with_checker, root, tool, scratch)
             argv, cwd = command(tool, program, scratch, inner, asked.only), root / tool.folder
             result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
             seen_at, of = result.seen_at or root, await asyncio.to_thread(_files_of, root, tool, files)
@@ -189,39 +173,12 @@ def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, 
     return found or [(None, ())]
 
 
-def _foreign(root: Path) -> dict[str, str]:
-    """Returns test file → its runner, of those that neither node nor a tool of the project can run."""
-    found = ((file, foreign_runner(root, file)) for file in files_of_tests(root))
-    return {file: name for file, name in found if name is not None and tool_of(root, file) is None}
-
-
-def _others(root: Path, foreign: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns what else node would find by itself."""
-    files = (file for file in files_of_tests(root) if not file.endswith(".py") and file not in foreign)
-    return tuple(file for file in files if is_nodes(root, file) or tool_of(root, file) is None)
-
-
 def _program(root: Path, tool: Tool) -> str | None:
     """Returns the tool's own program as seen from its folder, in the nearest `node_modules` upwards."""
     inner = root / tool.folder
     folders = [inner, *(parent for parent in inner.parents if parent.is_relative_to(root))]
     places = (folder / MODULES / ".bin" / tool.name for folder in folders)
     return next((f"./{os.path.relpath(place, inner)}" for place in places if place.exists()), None)
-
-
-def _with_checker(root: Path, tool: Tool, scratch: Path) -> Tool:
-    """Returns vitest with a checker of types that keeps its file in `scratch`; other tools as they are. Blocks.
-
-    vitest lets the compiler write beside its own code, among packages that several trees share.
-    """
-    names = (name for name in root_files(root / tool.folder) if name.startswith(("vitest.", "vite.config")))
-    texts = (read_text(root, f"{tool.folder}/{name}" if tool.folder else name) or "" for name in names)
-    if tool.name != "vitest" or not any(_TYPECHECK in text for text in (*tool.options, *texts)):
-        return tool
-    checker = scratch / "checker"
-    checker.write_text(_CHECKER)
-    checker.chmod(0o755)
-    return tool._replace(options=(*tool.options, f"--typecheck.checker={checker}"))
 
 
 def _files_of(root: Path, tool: Tool, files: Sequence[str]) -> Sequence[str] | None:

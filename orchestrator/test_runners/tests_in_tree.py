@@ -224,10 +224,6 @@ _IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$
 """Folders in which jest and mocha find tests of any name."""
 _NODES = re.compile(r"^(test|test-.*|.*[_-]test)\.[cm]?[jt]s$")
 """Names of tests that only node and AVA find."""
-_FOREIGN = re.compile(
-    r"(?:\bfrom|\bimport|\brequire\s*\()\s*['\"](ava|bun:test|@playwright/test|vitest|@jest/globals)['\"]"
-)
-"""Imports that fail wherever their own runner did not start the file."""
 _UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
 """Names of tests that only unittest and Django find."""
 _NAMED = (*(kind.suites for kind in KINDS.values()), _NODES, _UNITTESTS)
@@ -237,8 +233,7 @@ _TYPESCRIPT = (".ts", ".mts", ".cts")
 def kinds_of_tests(root: Path) -> tuple[str, ...]:
     """Runners that the whole suite needs; pytest when there is no test at all, which it will say. Blocks.
 
-    A JavaScript or TypeScript test counts when it imports `node:test` or a runner that is told not to be there, or when
-    a manifest above it names what runs it.
+    A JavaScript or TypeScript test counts when it imports `node:test`, or when a manifest above it names what runs it.
     """
     found = {PYTEST} & {*stated_runners(root_files(root))}
     for path in files_of_tests(root):
@@ -246,8 +241,7 @@ def kinds_of_tests(root: Path) -> tuple[str, ...]:
         # The cheap question first: the others read the file and the manifests above it.
         if kind in found:
             continue
-        other = is_nodes(root, path) or foreign_runner(root, path)
-        if kind != NODE or other or (_is_for_tools(path) and tool_of(root, path) is not None):
+        if kind != NODE or is_nodes(root, path) or (_is_for_tools(path) and tool_of(root, path) is not None):
             found.add(kind)
         if found == KINDS.keys():
             break
@@ -273,12 +267,6 @@ def _is_for_tools(path: str) -> bool:
     """Returns whether jest, vitest or mocha may find it: to them `test-setup.js` is a helper, to node a test."""
     name = PurePosixPath(path).name
     return bool(KINDS[NODE].suites.search(name) or _IN_FOLDER.search(path) or name.startswith("test."))
-
-
-def foreign_runner(root: Path, path: str) -> str | None:
-    """Returns the runner that a test imports and that node cannot stand in for. Blocks."""
-    found = None if path.endswith(".py") else _FOREIGN.search(read_text(root, path) or "")
-    return found and found[1]
 
 
 def files_of_tests(root: Path) -> Iterator[str]:

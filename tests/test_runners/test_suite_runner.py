@@ -109,20 +109,6 @@ async def test_the_whole_suite_runs_every_kind_of_test_there_is(tmp_path: Path) 
     assert [case.name for case in only.cases] == ["node"]
 
 
-@needs_node
-async def test_tests_of_a_runner_that_is_not_there_are_told_and_fail_nobody(tmp_path: Path) -> None:
-    """AVA's `test.js` under `node --test` fails whatever the code does: three good attempts were lost to that."""
-    ava = "import test from 'ava';\ntest('a', t => t.pass());\n"
-    root = tree(tmp_path, {"test.js": ava})
-    told = "test.js is not run: it is for ava"
-    before = await runner_in(tmp_path).run(root, key="merge")
-    assert (before.problem, before.ran_with, before.cases) == (RunProblem.NO_TESTS, (told,), ())
-    (root / "test-more.js").write_text(f"{HEAD}test('node', () => assert.ok(1));\n")
-    after = await runner_in(tmp_path).run(root, key="merge")
-    assert after.green, after.output
-    assert ([case.name for case in after.cases], after.ran_with[1:]) == (["node"], (told,))
-
-
 def test_which_runners_a_tree_needs(tmp_path: Path) -> None:
     root = tree(tmp_path, {"web/app.test.js": "test('of jest', () => {});\n"})
     assert kinds_of_tests(root) == ("pytest",), "another runner's tests are not node's"
