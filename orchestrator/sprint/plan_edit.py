@@ -1,7 +1,6 @@
 """Writes a plan as a text that a person edits, and reads and judges the edited plan. Pure.
 
-YAML tags construct nothing. A number that would be written differently stays text (`1.10` is a version). Duplicate
-keys, tags, anchors and aliases are problems, not guesses.
+Every scalar of YAML is read as a text (`1.10` is a version). Aliases are problems: they can make a small text huge.
 """
 
 import json
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import yaml
-from rapidfuzz import process
 
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.checks.breakdown_rules import check_breakdown
@@ -19,160 +17,66 @@ from orchestrator.code.grammar import Problem, shown
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult, Task
 from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.sprint import BroughtPlan
-from orchestrator.core.value import LIKE, printable
+from orchestrator.core.value import printable, suggest
 from orchestrator.story.gate import cannot_be_carried_out
 from orchestrator.story.planning import judge_given, read_by_rules
 
 MAX_DEPTH = 40  # bounds recursion; a plan nests less
 YAML_WIDTH = 100
-_LINES = frozenset("\x85\u2028\u2029")
-"""Line breaks that a YAML block would change."""
-# Only numbers that survive a round trip: no leading zero, no more digits than a float holds.
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-_BROKEN = re.compile(r"-?\d{1,17}\.\d{1,17}")
-
-
-def read_written(text: str) -> tuple[Any, Problem | None]:
-    """Returns the value in `text`, or the problem: reads JSON if valid, else YAML. Never raises."""
-    try:
-        # Some JSON is not YAML: tabs, and surrogate pairs as escapes.
-        value = json.loads(
-            body_of(text), object_pairs_hook=_once, parse_float=_number, parse_int=_number, parse_constant=_nan
-        )
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text
-        _expect_flat(value, 0)
-    except (ValueError, RecursionError):
-        return _yaml(text)
-    return value, None
-
-
-def write_data(value: Any) -> str:
-    """Returns plain data as YAML for editing, long texts as blocks; `read_written` reads the same value back."""
-    return str(yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=YAML_WIDTH))
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class _Writer(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
 
 def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
     block = "|" if "\n" in text else ">" if len(text) > YAML_WIDTH else None
-    style = block if _LINES.isdisjoint(text) else '"'
-    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _write_float(writer: _Writer, number: float) -> yaml.ScalarNode:
-    return writer.represent_scalar("tag:yaml.org,2002:float", repr(number))
+    # A block would change the other line breaks.
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, '"' if {*text} & {*"\x85\u2028\u2029"} else block)
 
 
 _Writer.add_representer(str, _write_text)
-_Writer.add_representer(float, _write_float)
 
 
-class _Refused(ValueError):
-    """A problem that makes a text unusable."""
-
-    def __init__(self, message: str, line: int | None = None, fix: str = "") -> None:
-        super().__init__(message)
-        self.problem = Problem(message=message, line=line, fix=fix)
+def write_data(value: Any) -> str:
+    """Returns plain data as YAML for people, long texts as blocks."""
+    return str(yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=YAML_WIDTH))
 
 
-def _expect_flat(value: Any, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError("it is nested too deeply")
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _expect_flat(one, depth + 1)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
-    return found
-
-
-def _nan(word: str) -> Any:
-    raise ValueError(f"`{word}` is no value")
-
-
-def _number(text: str) -> int | float | str:
-    if _WHOLE.fullmatch(text) and text != "-0":
-        return int(text)
-    if _BROKEN.fullmatch(text) and repr(float(text)) == text:
-        return float(text)
-    return text
-
-
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc]  # the machine decides which of the two it is
-    """What survives a round trip has its type, any other scalar is a text; a key may not stand twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise _Refused("a key is no text", _line(key))
-            if key.value in found:
-                raise _Refused(f"the key `{shown(key.value)}` stands twice", _line(key), "Write every key once.")
-            found[key.value] = self.construct_object(value, deep=True)
-        return found
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _type, _texts in (
-    ("null", "~|null|Null|NULL|"),
-    ("bool", "true|True|TRUE|false|False|FALSE"),
-    ("float", r"-?\d+(?:\.\d+)?"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(rf"(?:{_texts})\Z"), None)
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, node: _number(node.value))
-
-
-def _yaml(text: str) -> tuple[Any, Problem | None]:
+def read_written(text: str) -> tuple[Any, Problem | None]:
+    """Returns the value in `text`, or the problem: reads JSON if valid, else YAML. Never raises."""
+    try:
+        value = json.loads(body_of(text), parse_float=str, parse_int=str)  # some JSON is no YAML: tabs, `\ud83d\ude00`
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text
+        if _depth(value) <= MAX_DEPTH:
+            return value, None
+    except (ValueError, RecursionError):
+        pass
     try:
         _expect_plain(text)
         return yaml.load(text, Loader=_Loader), None  # a safe loader: plain data only
-    except _Refused as error:
-        return None, error.problem
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark is not None else 1
-        near = text.split("\n")[max(0, line - 2) : line]
-        tab = "YAML is indented with spaces, never with tabs." if any("\t" in one for one in near) else ""
-        return None, Problem(line=line, message=f"it is no YAML: {error.problem or 'it cannot be read'}", fix=tab)
-    except (yaml.reader.ReaderError, UnicodeEncodeError) as error:
-        place = error.position if isinstance(error, yaml.reader.ReaderError) else error.start
-        before = text[:place] if isinstance(place, int) else ""
-        return None, Problem(line=before.count("\n") + 1, message="it holds a character that YAML does not allow")
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        message = f"it is no YAML: {getattr(error, 'problem', None) or error}"
+        return None, Problem(line=mark.line + 1 if mark is not None else None, message=message)
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def _expect_plain(text: str) -> None:
-    """Raises _Refused for what is not read, before anything is made of it: the composer in C recurses."""
-    depth = documents = 0
+    """Raises MarkedYAMLError for what is not read, before anything is made of it: the composer in C recurses."""
+    depth = 0
+    event: Any
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        documents += isinstance(event, yaml.DocumentStartEvent)
-        tag = getattr(event, "tag", None)
-        if documents > 1:
-            raise _Refused("a second document begins", _line(event), "Leave lines of `---` out.")
-        if depth > MAX_DEPTH:
-            raise _Refused("it is nested too deeply", _line(event))
-        if getattr(event, "anchor", None) is not None:  # aliases have it too
-            fix = "Write it out; put quotes around a text that begins with `*` or `&`."
-            raise _Refused("anchors and aliases (`&`, `*`) are not read", _line(event), fix)
-        if tag is not None:
-            fix = "Leave the tag out; put quotes around a text that begins with `!`."
-            raise _Refused(f"tags (`{shown(tag)}`) are not read", _line(event), fix)
-
-
-def _line(place: Any) -> int:
-    return int(place.start_mark.line) + 1
+        if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
+            problem = "it is nested too deeply" if depth > MAX_DEPTH else "aliases (`*`) are not read: quote the text"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 MOST_CHARS = 1_000_000  # a plan is far shorter
@@ -198,16 +102,8 @@ class Edited(NamedTuple):
 
 def plan_text(plan: Breakdown, head: Iterable[str]) -> str:
     """Returns the plan as YAML below comments, without empty fields."""
-    raw = plan.model_dump(mode="json")
-    tasks = [
-        {name: value for name, value in task.items() if value or name != "dependency_reason"} for task in raw["tasks"]
-    ]
-    value = {"story_id": plan.story_id, "tasks": tasks, "dependencies": raw["dependencies"]}
-    left_out = {*value, "architectural_conflict", "task_count"}
-    for name, field in Breakdown.model_fields.items():
-        if name not in left_out and getattr(plan, name) != field.default:
-            value[name] = raw[name]
-    return commented(head, write_data(value))
+    derived = {"architectural_conflict", "task_count"}
+    return commented(head, write_data(plan.model_dump(mode="json", exclude_defaults=True, exclude=derived)))
 
 
 def commented(head: Iterable[str], body: str) -> str:
@@ -247,18 +143,17 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
         return _refused(story, problem)
     if not isinstance(value, dict):
         return _refused(story, Problem(message="it is no mapping of a plan's fields", fix="Begin with `tasks:`."))
+    conflict = value.pop("architectural_conflict", None)
+    if isinstance(conflict, dict) and conflict.get("detected") in (True, "true"):
+        message = "an edited plan settles its conflict itself"
+        where = Where(story=story, field="architectural_conflict")
+        said = major("gate.edit_conflict", message, where=where, fix="Leave architectural_conflict out.")
+        return Edited(None, (said,), message)
     told = list(_unknown_fields(value, story))
-    plan, said = read_breakdown(_completed(value, story), story)
-    told += said
+    plan, found = read_breakdown(_completed(value, story), story)
+    told += found
     if plan is None:
         return Edited(None, tuple(told), "it is no whole plan")
-    if plan.architectural_conflict.detected:
-        message, where = (
-            "an edited plan settles its conflict itself",
-            Where(story=story, field="architectural_conflict"),
-        )
-        told.append(major("gate.edit_conflict", message, where=where, fix="Leave architectural_conflict out."))
-        return Edited(None, tuple(told), message)
     result = PlanValidationResult.of([*told, *check_breakdown(plan, files, packages)])
     return Edited(plan, result.findings, cannot_be_carried_out(plan, result))
 
@@ -283,9 +178,18 @@ def _refused(story: str, problem: Problem) -> Edited:
 def _completed(value: dict[str, Any], story: str) -> dict[str, Any]:
     """Adds derived fields: a person need not count tasks or report the absence of a conflict."""
     tasks = value.get("tasks")
+    if isinstance(tasks, list):
+        value["tasks"] = tasks = [_given(task) for task in tasks]
     count = len(tasks) if isinstance(tasks, list) else 0
-    given = {"story_id": story, "architectural_conflict": {"detected": False}, "dependencies": {}}
-    return {**given, **value, "task_count": count}
+    detected = {"architectural_conflict": {"detected": False}}
+    return {"story_id": story, **_given(value), **detected, "task_count": count}
+
+
+def _given(fields: Any) -> Any:
+    """Returns fields without those that a person left empty: YAML's `null` is read as a text."""
+    if not isinstance(fields, dict):
+        return fields
+    return {name: value for name, value in fields.items() if value not in ("", "null", "~", None)}
 
 
 def _unknown_fields(value: dict[str, Any], story: str) -> Iterator[Finding]:
@@ -295,10 +199,7 @@ def _unknown_fields(value: dict[str, Any], story: str) -> Iterator[Finding]:
     if isinstance(tasks, list):
         places += [(f"tasks[{n}].", task, _TASK_FIELDS) for n, task in enumerate(tasks) if isinstance(task, dict)]
     for place, fields, known in places:
-        for name in fields:
-            if name not in known:
-                nearest = process.extractOne(name, sorted(known), score_cutoff=LIKE)
-                meant = f"Write `{nearest[0]}`, or leave it out." if nearest else "Leave it out."
-                message = f"`{shown(name)}` is no field of a {'task' if place else 'plan'}"
-                where = Where(story=story, field=f"{place}{shown(name)}")
-                yield major("gate.edit_field", message, where=where, fix=meant)
+        for name in (one for one in fields if one not in known):
+            message = f"`{shown(name)}` is no field of a {'task' if place else 'plan'}{suggest(name, known)}"
+            where = Where(story=story, field=f"{place}{shown(name)}")
+            yield major("gate.edit_field", message, where=where, fix="Mend its name, or leave it out.")

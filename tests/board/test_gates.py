@@ -147,7 +147,7 @@ def test_the_plan_is_shown_as_written_with_what_its_mended_form_changes_and_the_
     values = shown(waiting, "US-1")
     told = values["plan"]
     assert [one["code"] for one in told["mended"]] == ["breakdown.mended"]
-    assert [one["text"].strip() for one in told["changes"] if one["kind"] in {"added", "removed"}] == ["-      - src/"]
+    assert [one["text"].strip() for one in told["changes"] if one["kind"] in {"added", "removed"}] == ["-  - src/"]
     assert [one["title"] for one in told["design"]] == ["Database design", "Technical notes"]
     assert values["contract"]["files"] == [{"path": "app.py", "is_new": False}, {"path": "new.py", "is_new": True}]
     assert [(one["name"], one["is_new"]) for one in values["contract"]["packages"]] == [

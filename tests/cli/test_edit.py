@@ -77,7 +77,7 @@ def test_what_was_changed_in_the_editor_is_the_answer(waiting: Waiting) -> None:
     assert waiting.kept == []
     shown = seen(waiting)
     for part in ("# US-1 Story US-1: plan 1, question 1", "# - it works", "the plan is invalid: 1 issue",
-                 "`src/` is a folder: no", "#     to do: Name real files.", "\n      - app.py\n"):  # fmt: skip
+                 "`src/` is a folder: no", "#     to do: Name real files.", "\n  - app.py\n"):  # fmt: skip
         assert part in shown
     shown_later = waiting.cli("show", "US-1").stdout
     assert "main.py" in shown_later

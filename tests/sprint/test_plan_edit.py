@@ -17,9 +17,7 @@ BAD = "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [app.py, 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 PATHS = st.lists(st.sampled_from(["src/a.py", "b b.txt", "ü/ö.js", "no", "1.10", "*.md", "a: b", "#c"]), unique=True)
-FREE = st.recursive(
-    st.booleans() | st.integers(-999, 999) | TEXT, lambda inner: st.lists(inner, max_size=3), max_leaves=4
-)
+FREE = st.recursive(TEXT, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
 
 
 @st.composite
@@ -57,8 +55,6 @@ HOSTILE: dict[str, str] = {
     "bomb": "a: &a [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join(['*a'] * 9)}]\n" for n in range(9)),
     "tag": "tasks: !!python/object/apply:os.system ['touch pwned']",
     "tag of a text": "tasks: !!python/name:os.system ''",
-    "twice": f"{BAD}tasks: []\n",
-    "twice in JSON": SOUND[:-1] + ', "tasks": []}',
     "tabs": "tasks:\n\t- task_id: T-US-1-01\n",
     "two megabytes": "tasks:\n" + "- {task_id: T-US-1-01, description: x, files_to_create: [app.py]}\n" * 33_000,
     "two megabytes of brackets": "[" * 2_000_000,
@@ -81,6 +77,16 @@ HOSTILE: dict[str, str] = {
     "conflict_reason: c, recommended_action: d}",
     "half a pair": '{"tasks": "\\ud800"}',
 }  # fmt: skip
+
+
+def test_what_a_person_leaves_empty_and_says_of_no_conflict_counts_as_left_out() -> None:
+    empty = "command_to_run: null\n  dependency_reason:\n  dependencies: ~"
+    given = f"tasks:\n- id: T-US-1-01\n  title: x\n  files_to_create: [app.py]\n  {empty}\ndependencies: null\n"
+    for text in (given, f"{given}architectural_conflict: {{detected: false}}\ntodos:\n"):
+        edited = read_edit(text, "US-1", frozenset(), frozenset())
+        assert edited.accepted(force=False), edited
+        assert edited.plan is not None
+        assert (edited.plan.tasks[0].command, edited.plan.tasks[0].dependencies) == (None, ())
 
 
 @pytest.mark.parametrize("name", HOSTILE)
