@@ -30,7 +30,7 @@ def run(stories: int = 60) -> Result:
         folder = Path(name)
         samples.write_backlog(folder / "backlog.csv", stories)
         samples.write_script(folder / "team.jsonl", stories, 1, 0)
-        settings = ("sandbox.mode=plain", "sandbox.require=none", "review.enabled=false", "log.level=error")
+        settings = ("sandbox.mode=plain", "review.enabled=false", "log.level=error")
         argv = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl"]
         words = [*argv, *(word for setting in settings for word in ("--set", setting))]
         subprocess.run(

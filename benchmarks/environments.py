@@ -22,7 +22,7 @@ from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.environments.python import EnvironmentResult, PythonEnvironments
 from orchestrator.environments.python_installer import Installer, uv_program
 from orchestrator.git.command import IDENTITY
-from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.choose import open_sandbox
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
@@ -188,8 +188,7 @@ async def _measured(project: Project, folder: Path, runner: LimitedCommandRunner
 
 async def _all(projects: Sequence[Project]) -> list[Row]:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    boxes, _ = await available(SandboxSettings(), path)
-    runner = LimitedCommandRunner(CommandSettings(), path, sandbox=boxes[0])
+    runner = LimitedCommandRunner(CommandSettings(), path, sandbox=await open_sandbox(SandboxSettings(), path))
     rows = []
     for project in projects:
         with tempfile.TemporaryDirectory(prefix="bench-") as name:

@@ -36,7 +36,7 @@ def run(crowd: Crowd) -> Result:
         samples.write_script(folder / "team.jsonl", crowd.stories, 1, 100)
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl", "--json"]
         sizes = (f"concurrency.stories={crowd.stories}", f"concurrency.commands={crowd.commands}")
-        for setting in (*sizes, "review.enabled=false", "sandbox.mode=plain", "sandbox.require=none"):
+        for setting in (*sizes, "review.enabled=false", "sandbox.mode=plain"):
             words += ["--set", setting]
         with metered() as meter:
             ended = subprocess.run(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import Tier
-from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.choose import try_tier
+from orchestrator.sandbox.plain import PlainSandbox
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.sections import SandboxSettings
 
@@ -20,14 +21,13 @@ CONFINED = TIERS[:2]
 
 def sandbox(tier: Tier, path: str = PATH) -> Sandbox:
     """The tier, or the test that asked for it is skipped with the reason why it is not there."""
-    found, reasons = _available(path)
-    box = next((one for one in found if one.facts.tier is tier), None)
-    return box if box is not None else pytest.skip(f"{tier}: {reasons.get(tier)}")
+    box = _tried(tier, path)
+    return pytest.skip(f"{tier}: {box}") if isinstance(box, str) else box
 
 
 def best(path: str = PATH) -> Sandbox:
     """The strongest tier that is there."""
-    return _available(path)[0][0]
+    return next(box for box in (_tried(tier, path) for tier in TIERS) if not isinstance(box, str))
 
 
 def plain() -> Sandbox:
@@ -36,6 +36,8 @@ def plain() -> Sandbox:
 
 
 @cache
-def _available(path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
+def _tried(tier: Tier, path: str) -> Sandbox | str:
+    if tier is Tier.PLAIN:
+        return PlainSandbox()
     with ThreadPoolExecutor(1) as pool:  # also from within a test that has a loop
-        return pool.submit(lambda: asyncio.run(available(SandboxSettings(), path))).result()
+        return pool.submit(lambda: asyncio.run(try_tier(tier, SandboxSettings(), path))).result()

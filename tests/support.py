@@ -90,9 +90,9 @@ needs_typescript = pytest.mark.skipif(
 
 
 def plain_environment(**more: str) -> dict[str, str]:
-    """Environment of a process as if nothing of ours were set, no GIT_* and no keys; runs also where no sandbox is."""
+    """Environment of a process as if nothing of ours were set, no GIT_* and no keys."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    return {"HOME": "/nonexistent", "ORCHESTRATOR_SANDBOX__REQUIRE": "none", **kept, **more}
+    return {"HOME": "/nonexistent", **kept, **more}
 
 
 class Team:

@@ -89,27 +89,18 @@ class Canaries:
 
 async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str | None:
     """Returns why the tier behind `runner` cannot be trusted on this machine, None where it can."""
-    done = await try_actions(runner)
-    if isinstance(done, str):
-        return done
-    broken = [action for action in done if action not in tolerated(facts)]
-    return f"a command in it {', '.join(broken)}" if broken else None
-
-
-async def try_actions(runner: LimitedCommandRunner) -> list[str] | str:
-    """Returns those of `ACTIONS` that a command could do, or why no command could be run."""
     async with in_threads(_canaries()) as canaries:
         told = json.dumps({"outside": str(canaries.outside), "port": canaries.port})
         # The interpreter's own startup is left out: it is the tier that is tried.
         argv = [sys.executable, "-I", "-S", "-c", _PROBE, told]
         result = await runner.run(argv, cwd=canaries.tree, timeout_s=20, access=Access())
-        return await asyncio.to_thread(_done, result, canaries)
-
-
-def tolerated(facts: SandboxFacts) -> frozenset[str]:
-    """Returns the actions that the tier says of itself it does not stop."""
-    open_network = any(word.startswith("network") for word in facts.missing)
-    return frozenset({_LOOPBACK} if open_network else ())
+        done = await asyncio.to_thread(_done, result, canaries)
+    if isinstance(done, str):
+        return done
+    # A tier says of itself that it leaves the network open.
+    tolerated = {_LOOPBACK} if any(word.startswith("network") for word in facts.missing) else set[str]()
+    broken = [action for action in done if action not in tolerated]
+    return f"a command in it {', '.join(broken)}" if broken else None
 
 
 def _done(result: CommandResult, canaries: Canaries) -> list[str] | str:
@@ -148,19 +139,13 @@ def _canaries() -> Iterator[Canaries]:
         yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1])
 
 
-RANK = {Tier.PLAIN: 0, Tier.LANDLOCK: 1, Tier.NAMESPACES: 2}
-_PLAIN = "or let commands run unconfined: --set sandbox.mode=plain"
 _TODO = {
     Tier.NAMESPACES: "install bubblewrap (0.8 or newer) and libseccomp, and allow user namespaces",
     Tier.LANDLOCK: f"install libseccomp, on a kernel with Landlock (ABI {OLDEST_ABI}, Linux 6.2) that is switched on",
 }
 _PR_SET_DUMPABLE = 4  # from <linux/prctl.h>
-_passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], tuple[Sandbox | None, dict[Tier, str]]] = {}
+_passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], Sandbox] = {}
 """Cached per process, because the machine does not change meanwhile."""
-
-
-class NotOffered(Exception):
-    """Why a tier is not there."""
 
 
 async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path, ...] = ()) -> Sandbox:
@@ -168,37 +153,23 @@ async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path,
 
     Also closes this process's memory and environment to other processes of its user.
     """
-    least = _least(settings)
     await asyncio.to_thread(hide_process)
     if settings.mode == "plain":
         return PlainSandbox("asked for by name")
-    key = (settings, path, places)
-    if key not in _passed:
-        _passed[key] = await _strongest(settings, path, places)
-    found, reasons = _passed[key]
-    if found is not None and RANK[found.facts.tier] >= RANK[least]:
-        return found
+    key, reasons = (settings, path, places), dict[Tier, str]()
+    for tier in _TODO if key not in _passed else ():
+        found = await try_tier(tier, settings, path, places)
+        if not isinstance(found, str):
+            _passed[key] = found
+            break
+        reasons[tier] = found
+    if key in _passed:
+        return _passed[key]
     told = "; ".join(f"{tier}: {reason}" for tier, reason in reasons.items())
-    if found is not None:
-        raise ConfigError(
-            f"sandbox.require asks for {least} and commands can be confined by {found.facts.tier}. {told}"
-        )
-    if settings.mode == "auto" and least is Tier.PLAIN:
-        return PlainSandbox(told)
-    todo = "; ".join(_TODO[tier] for tier in reasons if tier in _TODO)
-    raise ConfigError(f"commands cannot be confined on this machine. {told}. What to do: {todo}; {_PLAIN}")
-
-
-async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
-    """Returns every tier of this machine that passes, the strongest first, and why others are not there."""
-    found: list[Sandbox] = [PlainSandbox()]
-    reasons: dict[Tier, str] = {}
-    for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
-        one = SandboxSettings.model_validate({**settings.model_dump(), "mode": tier.value, "require": None})
-        passed, why = await _strongest(one, path, ())
-        reasons |= why
-        found += [] if passed is None else [passed]
-    return tuple(reversed(found)), reasons
+    raise ConfigError(
+        f"commands cannot be confined on this machine. {told}. What to do: {'; '.join(_TODO.values())}; "
+        "or let commands run unconfined: --set sandbox.mode=plain"
+    )
 
 
 def hide_process() -> None:
@@ -207,52 +178,34 @@ def hide_process() -> None:
         ctypes.CDLL(None).prctl(ctypes.c_int(_PR_SET_DUMPABLE), *(ctypes.c_ulong(0) for _ in range(4)))
 
 
-def _least(settings: SandboxSettings) -> Tier:
-    """Returns what the run must have at least. Raises ConfigError where the two settings contradict each other."""
-    named = Tier.LANDLOCK if settings.mode == "auto" else Tier(settings.mode)
-    required = (
-        named if settings.require is None else Tier.PLAIN if settings.require == "none" else Tier(settings.require)
-    )
-    if settings.mode != "auto" and RANK[named] < RANK[required]:
-        raise ConfigError(
-            f"sandbox.mode is {settings.mode} and sandbox.require asks for {settings.require}: change one of them"
-        )
-    return required
+async def try_tier(tier: Tier, settings: SandboxSettings, path: str, places: tuple[Path, ...] = ()) -> Sandbox | str:
+    """Returns the tier if it passes its self-test on this machine, else why it cannot be had."""
+    candidates = await asyncio.to_thread(_candidates, tier, settings, path, places)
+    if isinstance(candidates, str):
+        return candidates
+    why = ""
+    for candidate in candidates:
+        runner = LimitedCommandRunner(CommandSettings(), path, sandbox=candidate)
+        failed = await self_test(runner, candidate.facts)
+        if failed is None:
+            return candidate
+        why = failed
+    return why
 
 
-async def _strongest(
-    settings: SandboxSettings, path: str, places: tuple[Path, ...]
-) -> tuple[Sandbox | None, dict[Tier, str]]:
-    reasons: dict[Tier, str] = {}
-    for tier in (Tier.NAMESPACES, Tier.LANDLOCK):
-        if settings.mode not in {"auto", tier.value}:
-            continue
-        try:
-            candidates = await asyncio.to_thread(_candidates, tier, settings, path, places)
-        except NotOffered as error:
-            reasons[tier] = str(error)
-            continue
-        for candidate in candidates:
-            why = await self_test(LimitedCommandRunner(CommandSettings(), path, sandbox=candidate), candidate.facts)
-            if why is None:
-                return candidate, reasons
-            reasons[tier] = why
-    return None, reasons
-
-
-def _candidates(tier: Tier, settings: SandboxSettings, path: str, places: tuple[Path, ...]) -> Sequence[Sandbox]:
-    """Returns the forms of a tier that may work here, the best first. Raises NotOffered."""
+def _candidates(tier: Tier, settings: SandboxSettings, path: str, places: tuple[Path, ...]) -> Sequence[Sandbox] | str:
+    """Returns the forms of a tier that may work here, the best first, or why there is none."""
     readable = tuple(Path(name).expanduser().absolute() for name in settings.readable)
     bwrap = find_bwrap() if tier is Tier.NAMESPACES else None
     if tier is Tier.NAMESPACES and bwrap is None:
-        raise NotOffered("bubblewrap is not there")
+        return "bubblewrap is not there"
     if tier is Tier.LANDLOCK and (sys.platform != "linux" or (abi := abi_version()) < OLDEST_ABI):
         version = f"ABI {abi}" if sys.platform == "linux" and abi else "none"
-        raise NotOffered(f"the kernel's Landlock is too old or switched off ({version})")
+        return f"the kernel's Landlock is too old or switched off ({version})"
     try:
         program(Sockets.USUAL)
     except (ImportError, RuntimeError, OSError) as error:
-        raise NotOffered(f"libseccomp is not there ({error})") from error
+        return f"libseccomp is not there ({error})"
     if bwrap is not None:
         return [NamespaceSandbox(form, path, readable, places=places) for form in forms(bwrap)]
     return [LandlockSandbox(path, readable, shared=settings.loopback == "shared", places=places)]

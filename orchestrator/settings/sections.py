@@ -28,10 +28,8 @@ class RegistrySettings(Section):
 class SandboxSettings(Section):
     """How commands and tests are kept from the rest of the machine."""
 
-    mode: Literal["auto", "namespaces", "landlock", "plain"] = "auto"
-    """auto: the strongest tier that passes its self-test."""
-    require: Literal["namespaces", "landlock", "none"] | None = None
-    """The weakest tier a run may have. Empty: landlock for `auto`, the tier itself where `mode` names one."""
+    mode: Literal["confined", "plain"] = "confined"
+    """confined: the strongest tier that passes its self-test; plain: none."""
     loopback: Literal["private", "shared"] = "private"
     """shared: TCP is open to commands in the landlock tier, which cannot give them a loopback of their own."""
     readable: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from orchestrator.sandbox import choose
 from orchestrator.settings import packaged
 from tests.support import git, make_repo
 
@@ -116,7 +117,10 @@ def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here
     assert not (here / "gone").exists()
 
 
-def test_a_sandbox_that_is_not_there_stops_a_run(here: Path) -> None:
-    code, rows, _ = looked("--set", "sandbox.mode=plain", "--set", "sandbox.require=namespaces")
+def test_a_sandbox_that_is_not_there_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "find_bwrap", lambda: None)
+    monkeypatch.setattr(choose, "abi_version", lambda: 0)
+    monkeypatch.setattr(choose, "_passed", {})
+    code, rows, _ = looked()
     assert (code, rows["sandbox"]["ok"]) == (1, False)
-    assert "change one of them" in rows["sandbox"]["happened"]
+    assert "cannot be confined" in rows["sandbox"]["happened"]

@@ -151,7 +151,7 @@ def settings_of(tmp_path: Path, team: Team, origin: Path) -> dict[str, str]:
         "ORCHESTRATOR_TOKEN": TOKEN,
         "ANTHROPIC_API_KEY": KEY,
         "ORCHESTRATOR_PROVIDER__SCRIPT": str(team.write(tmp_path / "team.jsonl")),
-        "ORCHESTRATOR_SANDBOX__REQUIRE": "none",
+        "ORCHESTRATOR_SANDBOX__MODE": "plain",
         "ORCHESTRATOR_SERVE__REPO": f"file://{origin}",
         "ORCHESTRATOR_SERVE__PUSH_TO": "sprints/{sprint}",
     }
@@ -216,7 +216,7 @@ def test_the_next_deployment_goes_on_with_a_database_service(
 @pytest.mark.soak
 def test_without_a_token_it_does_not_begin(image: Path, volume: Path, services: list[Service]) -> None:
     model = {"ORCHESTRATOR_PROVIDER__NAME": "anthropic", "ORCHESTRATOR_PROVIDER__MODEL": "m", "ANTHROPIC_API_KEY": KEY}
-    service = Service(image, volume, ORCHESTRATOR_SANDBOX__REQUIRE="none", **model)
+    service = Service(image, volume, ORCHESTRATOR_SANDBOX__MODE="plain", **model)
     services.append(service)
     code = service.process.wait(60)
     assert service.process.stderr is not None

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Tier
-from orchestrator.sandbox.choose import open_sandbox
+from orchestrator.sandbox.choose import try_tier
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.server.access import choose_hosts, is_loopback, require_token
 from orchestrator.server.listen import serve_http
@@ -135,8 +135,8 @@ async def test_a_command_in_the_sandbox_that_shares_loopback_is_refused_and_cann
     await asyncio.to_thread(tree.mkdir)
     token = await asyncio.to_thread(folder.make_token)
     stand = await asyncio.to_thread(partial(Stand, home, ORCHESTRATOR_TOKEN=token))
-    shared = SandboxSettings(mode="landlock", loopback="shared")
-    box = await open_sandbox(shared, PATH, (home,))
+    box = await try_tier(Tier.LANDLOCK, SandboxSettings(loopback="shared"), PATH, (home,))
+    assert not isinstance(box, str), box
     runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=box)
     async with running(stand) as daemon:
         argv = ["python3", "-c", ASK, daemon.address.url, str(folder.daemon_token)]
