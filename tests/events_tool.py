@@ -48,7 +48,6 @@ MEANS = {
     "analysis_continued": "a process resumes an analysis of a repository",
     "analysis_started": "a process begins an analysis of a repository",
     "codebase_packed": "what the prompts of an analysis show of the repository",
-    "prompts_picked": "a model has picked the stages of an analysis, or nothing that could be used",
     "stage_finished": "a stage of an analysis has its result",
     "stage_started": "a stage of an analysis begins",
     "task_normalised": "something of a stage's answer was dropped or counts as something else",

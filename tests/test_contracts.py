@@ -43,7 +43,7 @@ def said(path: Path, value: Any) -> list[Finding]:
         )
         return list(judge(stem, json.dumps(value), around).findings)
     if stem == "stage":
-        return read_stage(value, "security", {})[1]
+        return read_stage(value, "security")[1]
     return list(read_analysis(value)[1]) if stem == "analysis" else []
 
 

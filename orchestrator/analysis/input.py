@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered
+from orchestrator.analysis.stages import Library, choose, load_stage_prompts
 from orchestrator.app.plan_files import project_files
 from orchestrator.core.analysis import Packed, StagePrompt
 from orchestrator.core.errors import ConfigError, RepositoryError
@@ -22,7 +22,7 @@ LIBRARY = "library"
 PRD_SHARE = 4
 """The PRD gets at most a quarter of the budget."""
 MAX_PRD = 1_000_000  # bytes
-SHOWN_BY = {"context_tokens", "ignore", "response_contract", "triage"}
+SHOWN_BY = {"context_tokens", "ignore"}
 """Settings that say what prompts show: changing one, to keep a folder out or to fit a smaller model, starts over."""
 
 
@@ -34,9 +34,7 @@ class AnalysisInput(Value):
     prd_file: str
     profile: str
     prompts: tuple[StagePrompt, ...]
-    """The stages; with triage all that may be picked."""
-    fallback: tuple[str, ...]
-    """Ids of the profile's stages, which count when triage picks none."""
+    """The stages."""
     mock: bool = False
     """Whether stand-ins answer: a model resumes none of their analyses, and they none of a model's."""
 
@@ -69,8 +67,7 @@ def read_options(options: AnalyseOptions, settings: Settings, environment: Envir
         prd=prd,
         prd_file=prd_file,
         profile=chosen.profile,
-        prompts=offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts,
-        fallback=tuple(prompt.id for prompt in chosen.prompts),
+        prompts=chosen.prompts,
         mock=options.mock,
     )
 

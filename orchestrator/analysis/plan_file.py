@@ -1,15 +1,15 @@
-"""The improvement plan as Markdown: written for people, and read again for the boxes they ticked (pure)."""
+"""The tasks of all stages as one list, and the improvement plan as Markdown (pure)."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from orchestrator.core.analysis import (
     Codebase,
     ImprovementPlan,
     ImprovementTask,
     LeftOut,
-    Mark,
     StageReport,
+    StageResult,
     StageStatus,
     TaskPriority,
 )
@@ -19,16 +19,8 @@ HEADING = "# MVP Improvement Plan"
 MOCK_NOTICE = "**Mock:** no model was asked. Every summary and task below is a stand-in that shows the form of a plan."
 COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"
 """A title that holds the first is written with the second: it begins no comment."""
-# `- [x] title`, as people tick it.
-_BOX = re.compile(r"^[-*+] \[(?P<mark>[ xX])\][ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
-_BADGE = re.compile(r"^(\*\*)?\[[A-Za-z]+\](\*\*)?[ \t]*")
-_REFERENCE = re.compile(r"[ \t]*\((`+)[^`].*?\1\)$")
 MAX_LISTED = 40
 """Files that are listed as cut or left out."""
-MARKS = {
-    Mark.NO_SUCH_FILE: "the file is not in the repository: a new one, or a mistake",
-    Mark.NO_EVIDENCE: "no stage names anything in the repository or the PRD that shows it: look before you do it",
-}
 _NOT_ANSWERED = {
     StageStatus.PROSE: "This stage answered in prose: what it wrote stands here, and no task was made of it.",
     StageStatus.FAILED: "This stage failed.",
@@ -42,8 +34,31 @@ _PRD_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")
 
 
-def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
-    """Returns the whole file; `agent` is whom the instructions are for."""
+def aggregate(stages: Sequence[StageResult]) -> tuple[ImprovementTask, ...]:
+    """Returns the tasks of a plan by priority, numbered.
+
+    Of tasks with the same title the first stands, with the higher priority and what only a later one has.
+    """
+    merged: dict[str, ImprovementTask] = {}
+    for task in (task for stage in stages for task in stage.tasks):
+        known = same_title(task.title)
+        merged[known] = _joined(merged[known], task) if known in merged else task
+    ordered = sorted(merged.values(), key=lambda task: task.priority.rank)
+    return tuple(task.model_copy(update={"number": number}) for number, task in enumerate(ordered, start=1))
+
+
+def _joined(first: ImprovementTask, later: ImprovementTask) -> ImprovementTask:
+    higher = min((first, later), key=lambda task: task.priority.rank)
+    also = dict.fromkeys(stage for stage in (*first.also, later.stage) if stage != first.stage)
+    texts = {name: getattr(first, name) or getattr(later, name) for name in ("description", "file")}
+    lists = ("acceptance_criteria", "depends_on")
+    both = {name: (*dict.fromkeys((*getattr(first, name), *getattr(later, name))),) for name in lists}
+    ranked = {"priority": higher.priority, "priority_stated": higher.priority_stated, "also": (*also,)}
+    return first.model_copy(update=texts | both | ranked)
+
+
+def render_plan(plan: ImprovementPlan, instructions: str) -> str:
+    """Returns the whole file."""
     parts = [
         HEADING,
         f"**Generated:** {plan.generated:%Y-%m-%d %H:%M} UTC\n**Profile:** {plan.profile}",
@@ -54,10 +69,9 @@ def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
         *(_stages(plan.stages) if _executed(plan.stages) else ["No stages were executed."]),
         "## Tasks",
         *(_groups(plan.tasks) if plan.tasks else ["No tasks were identified."]),
-        *_ticks_left(plan.ticks_left),
         "## What the stages were shown",
         _codebase(plan.codebase),
-        f"## Instructions for {' '.join(agent.split())}",
+        "## Instructions for Claude Code",
         instructions.strip(),
     ]
     return "\n\n".join(parts) + "\n"
@@ -90,27 +104,16 @@ def _groups(tasks: Sequence[ImprovementTask]) -> Iterator[str]:
             yield "\n".join(_task(task) for task in group)
 
 
-def _ticks_left(titles: Sequence[str]) -> Iterator[str]:
-    """Ticks that wait for a stage: they stand in the plan so that the next one finds them."""
-    if titles:
-        yield f"### Ticked before ({len(titles)})"
-        yield "Not every stage answered: a task of these that is named later stays ticked."
-        yield "\n".join(f"- [x] {_line(title)}" for title in titles)
-
-
 def _task(task: ImprovementTask) -> str:
-    box = "x" if task.done else " "
     place = f" ({_code(task.file)})" if task.file else ""
-    lines = [f"- [{box}] [{task.priority.upper()}] {_line(task.title)}{place}"]
+    lines = [f"- [ ] [{task.priority.upper()}] {_line(task.title)}{place}"]
     lines += [f"  {line}".rstrip() for line in task.description.split("\n") if task.description]
+    lines += [f"  - {_line(text)}" for text in task.acceptance_criteria]
     facts = [f"task {task.number}", f"from {', '.join((task.stage, *task.also))}"]
-    if task.near:
-        word = "task" if len(task.near) == 1 else "tasks"
-        facts.append(f"nearly the same as {word} {', '.join(str(number) for number in task.near)}")
     if task.priority_stated:
         facts.append(f"priority stated as {_code(task.priority_stated)}")
-    lines += ["", f"  *{'; '.join(facts)}*"] if task.description else [f"  *{'; '.join(facts)}*"]
-    lines += [f"  - Note: {MARKS[mark]}" for mark in task.marks]
+    told = task.description or task.acceptance_criteria
+    lines += ["", f"  *{'; '.join(facts)}*"] if told else [f"  *{'; '.join(facts)}*"]
     return "\n".join(lines)
 
 
@@ -164,34 +167,3 @@ def prd_summary(prd: str) -> str:
     short = whole[:MAX_SUMMARY]
     end = max(short.rfind(mark) for mark in (". ", ".\n", "? ", "! "))
     return short[: end + 1] if end > MAX_SUMMARY // 3 else f"{short.rsplit(' ', 1)[0]} …"
-
-
-def is_plan(text: str) -> bool:
-    """Returns whether the text is a plan of ours: a file that is none is never written over."""
-    return any(line.strip() == HEADING for line in text.splitlines()[:5])
-
-
-def holds_tasks(text: str) -> bool:
-    """Returns whether a box stands in the plan."""
-    return _BOX.search(text) is not None
-
-
-def ticked_titles(text: str) -> frozenset[str]:
-    """Titles with a ticked box, as `same_title` has them."""
-    return frozenset(form for line in _ticked(text) for form in _forms(line))
-
-
-def ticks_left(text: str, titles: Iterable[str]) -> tuple[str, ...]:
-    """Returns what stands behind ticked boxes whose titles are none of `titles`, each once and in order."""
-    known = {same_title(title) for title in titles}
-    return tuple(dict.fromkeys(line for line in _ticked(text) if known.isdisjoint(_forms(line))))
-
-
-def _ticked(text: str) -> Iterator[str]:
-    return (match["text"].strip() for match in _BOX.finditer(text) if match["mark"] != " ")
-
-
-def _forms(line: str) -> frozenset[str]:
-    """Returns the line's title with the file behind it and without: a title may end like a reference."""
-    title = _BADGE.sub("", line.replace(ESCAPED_COMMENT, COMMENT)).strip()
-    return frozenset({same_title(title), same_title(_REFERENCE.sub("", title))})

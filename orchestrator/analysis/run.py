@@ -14,10 +14,9 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.analysis.files import PLAN, PLAN_JSON, Outputs, Written, write_plan
 from orchestrator.analysis.input import PRD_SHARE, AnalysisInput, packed_repository, read_options
-from orchestrator.analysis.plan_file import prd_summary
+from orchestrator.analysis.plan_file import aggregate, prd_summary
 from orchestrator.analysis.stages import AnalysisEstimate, Ledger, estimate, run_stages
 from orchestrator.analysis.store import AnalysisStore
-from orchestrator.analysis.tasks import World, aggregate
 from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets, masks_of
 from orchestrator.app.team import prompt_library, schema_texts
@@ -31,7 +30,6 @@ from orchestrator.core.analysis import (
     StageResult,
     StageStatus,
     TaskPriority,
-    Triaged,
 )
 from orchestrator.core.calls.exchange import Purpose, ScriptEntry
 from orchestrator.core.event import Event, Level
@@ -56,7 +54,7 @@ from orchestrator.sprint.state import Board
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 
-TRIAGE, MOCK = "triage", "mock"
+MOCK = "mock"
 
 
 class AnalysisRun:
@@ -101,37 +99,28 @@ class AnalysisRun:
         record = await asyncio.to_thread(self._restart_failed, record)
         masks = await asyncio.to_thread(masks_of, works.folder, self._secrets)
         self.bodies = {ANALYSIS_WORKFLOW_NAME: self._body(record, packed, masks)}
-        self._current = frozenset((_triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)))
+        self._current = frozenset(record.workflow_id(prompt.id) for prompt in record.prompts)
         with works.switchboard.following(Board(name, takes_slots=False)):
             works.admit(name, self)
             try:
-                record, triaged = await self._triage(record)
                 results = await run_stages(
-                    record.stages,
+                    record.prompts,
                     partial(self._ask, record),
                     at_once=self._settings.concurrency.turns,
                     stop_after=self._settings.analysis.stop_after_failures,
-                    warm=record.triage,
                 )
             finally:
                 for workflow_id in self._current:
                     await works.engine.cut_story(workflow_id)
                 works.dismiss(name)
         ledger = await asyncio.to_thread(self._store.ledger, record)
-        plan = improvement_plan(record, packed, results, triaged, ledger, works.clock.now())
+        plan = improvement_plan(record, packed, results, ledger, works.clock.now())
         return await asyncio.to_thread(self._write, record, plan, outputs)
 
     def _write(self, record: AnalysisRecord, plan: ImprovementPlan, outputs: Outputs) -> Written:
-        folder = self._works.folder
-
-        def wrote(path: Path, content: str) -> None:
-            nonlocal record
-            record = record.model_copy(update={"wrote": {**record.wrote, str(path.absolute()): content}})
-            folder.save_analysis(record)
-
-        written = write_plan(outputs, plan, self._settings, self._library, secrets=self._secrets, wrote=wrote)
+        written = write_plan(outputs, plan, self._library, secrets=self._secrets)
         finished = all(stage.status in {StageStatus.ANSWERED, StageStatus.PROSE} for stage in plan.stages)
-        folder.save_analysis(record.model_copy(update={"finished": finished}))
+        self._works.folder.save_analysis(record.model_copy(update={"finished": finished}))
         return written
 
     def _restart_failed(self, record: AnalysisRecord) -> AnalysisRecord:
@@ -146,47 +135,29 @@ class AnalysisRun:
         return record
 
     def _body(self, record: AnalysisRecord, packed: Packed, masks: Masks) -> Body:
-        schemas, synonyms = schema_texts(), self._settings.analysis.priority_synonyms
+        schemas = schema_texts()
         prd = shown_prd(record.prd, self._settings)
 
         async def body(step: Step, payload: dict[str, Any]) -> Value:
             policies, story = Policies.model_validate(payload["policies"]), payload["story"]
             desk = Desk(step=step, library=self._library, policies=policies, story=story, schemas=schemas, masks=masks)
-            analyst = Analyst(desk, prd, packed.text)
-            prompts = [StagePrompt.model_validate(prompt) for prompt in payload["prompts"]]
-            if payload["purpose"] == Purpose.TRIAGE:
-                return await analyst.triage(prompts)
-            return await analyst.stage(prompts[0], payload["history"], contract=payload["contract"], synonyms=synonyms)
+            prompt = StagePrompt.model_validate(payload["prompt"])
+            return await Analyst(desk, prd, packed.text).stage(prompt, payload["history"])
 
         return body
 
-    async def _triage(self, record: AnalysisRecord) -> tuple[AnalysisRecord, Triaged]:
-        """Returns the record with the stages that a model picked, or the profile's when it picked none."""
-        if not record.triage:
-            return record, Triaged()
-        payload = self._payload(record, TRIAGE, Purpose.TRIAGE, record.prompts)
-        triaged = Triaged.model_validate(await self._works.engine.run_analysis(_triage_id(record), payload))
-        record = record.model_copy(update={"picked": triaged.picked or record.fallback})
-        await asyncio.to_thread(self._works.folder.save_analysis, record)
-        return record, triaged
-
     async def _ask(self, record: AnalysisRecord, prompt: StagePrompt, earlier: Sequence[StageResult]) -> StageResult:
         """Asks one stage; its input about earlier ones is frozen with it."""
-        payload = self._payload(record, prompt.id, Purpose.STAGE, [prompt])
-        payload |= {"history": render_history(earlier), "contract": record.contract}
+        payload = {
+            "sprint": record.analysis,
+            "story": prompt.id,
+            "purpose": str(Purpose.STAGE),
+            "prompt": prompt.model_dump(mode="json"),
+            "policies": policies_of(self._settings, self._forced).model_dump(mode="json"),
+            "history": render_history(earlier),
+        }
         answered = await self._works.engine.run_analysis(record.workflow_id(prompt.id), payload)
         return StageResult.model_validate(answered)
-
-    def _payload(
-        self, record: AnalysisRecord, story: str, purpose: Purpose, prompts: Sequence[StagePrompt]
-    ) -> dict[str, Any]:
-        return {
-            "sprint": record.analysis,
-            "story": story,
-            "purpose": str(purpose),
-            "prompts": [prompt.model_dump(mode="json") for prompt in prompts],
-            "policies": policies_of(self._settings, self._forced).model_dump(mode="json"),
-        }
 
     def _started(self, record: AnalysisRecord, packed: Packed, resumed: bool, provider: str) -> tuple[Event, Event]:
         now, stages = self._works.clock.now(), [prompt.id for prompt in record.prompts]
@@ -228,9 +199,6 @@ def freeze(
         prd=masks.masked(given.prd),
         profile=given.profile,
         prompts=given.prompts,
-        triage=settings.analysis.triage,
-        fallback=given.fallback,
-        contract=settings.analysis.response_contract,
         mock=given.mock,
         asked=given.key(settings),
         started_at=SystemClock().now(),
@@ -244,12 +212,11 @@ def improvement_plan(
     record: AnalysisRecord,
     packed: Packed,
     results: Sequence[StageResult],
-    triaged: Triaged,
     ledger: Ledger,
     generated: datetime,
 ) -> ImprovementPlan:
     """Returns what the stages come to."""
-    tasks = aggregate(results, World(packed.paths, (packed.text, record.prd)))
+    tasks = aggregate(results)
     reports = [{**result.model_dump(exclude={"tasks", "stop"}), "tasks": len(result.tasks)} for result in results]
     return ImprovementPlan(
         analysis=record.analysis,
@@ -261,7 +228,7 @@ def improvement_plan(
         prd_summary=prd_summary(record.prd),
         stages=tuple(StageReport.model_validate(report) for report in reports),
         tasks=tasks,
-        findings=(*triaged.findings, *([] if tasks else [_no_task(results)])),
+        findings=() if tasks else (_no_task(results),),
         codebase=Codebase(
             files=len(packed.paths),
             shown=len(packed.shown),
@@ -284,10 +251,6 @@ def _no_task(results: Sequence[StageResult]) -> Finding:
 def shown_prd(prd: str, settings: Settings) -> str:
     """Returns the PRD as every prompt begins with it."""
     return render_prd(prd, settings.analysis.context_tokens // PRD_SHARE)
-
-
-def _triage_id(record: AnalysisRecord) -> str:
-    return f"{record.analysis}/+{TRIAGE}"  # no id of a prompt begins with a plus sign
 
 
 def mock_script(prompts: Sequence[StagePrompt], packed: Packed) -> Script:
@@ -346,10 +309,10 @@ class Analysis:
         self._outputs.check()
         packed = self._packed(given, Masks(known=self._secrets))
         library = prompt_library(settings, self._environment)
-        contract = library.note(CONTRACT, schema=schema_texts()["stage"]) if settings.analysis.response_contract else ""
+        contract = library.note(CONTRACT, schema=schema_texts()["stage"])
         price = find_price(settings.prices, model_of(settings, NAME, self._options.provider) or "")
         texts = (shown_prd(given.prd, settings), contract)
-        return estimate(given.profile, given.prompts, given.fallback, packed, texts, settings, price)
+        return estimate(given.profile, given.prompts, packed, texts, settings, price)
 
     async def go(self) -> Written:
         """Returns the whole analysis. Raises UserError before anything is spent."""
@@ -389,7 +352,7 @@ class Analysis:
         repo = options.repo.resolve()
         known = self._store.resumable(options.analysis, repo, given.key(self._settings))
         packed = folder.packed(known.analysis) if known is not None else None
-        self._outputs.check(known.wrote if known is not None else None)
+        self._outputs.check(known.analysis if known is not None else None)
         if known is not None and packed is not None:
             started = f"{known.started_at:%Y-%m-%d %H:%M}"
             self._tell(f"analysis {known.analysis} of {started} goes on unchanged; --id with a new ID reads again")
@@ -399,8 +362,7 @@ class Analysis:
         for path in packed.masked:
             self._tell(f"warning: {path} holds what looks like a secret; it is masked in prompts")
         record = freeze(self._store, self._store.claim(options.analysis), repo, given, packed, self._settings, masks)
-        what = "prompts for triage" if record.triage else "stages"
-        self._tell(f"analysis {record.analysis}, {record.profile}: {len(record.prompts)} {what}")
+        self._tell(f"analysis {record.analysis}, {record.profile}: {counted(len(record.prompts), 'stage')}")
         return record, packed, False
 
     def _packed(self, given: AnalysisInput, masks: Masks) -> Packed:

@@ -4,9 +4,7 @@ Prompts of analyses as files: the packaged library and a folder of the user's ow
 """
 
 import asyncio
-import hashlib
 import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +59,9 @@ def choose(library: Library, settings: AnalysisSettings, *, profile: str | None,
     Raises ConfigError, naming the nearest, for an unknown profile or prompt, and for a profile without any.
     """
     if stages:
-        return Chosen(NAMED, _with_history(_found(library, stages, "--stages"), settings))
+        return Chosen(NAMED, _found(library, stages, "--stages"))
     if profile is None and library.own:
-        return Chosen(library.own_name, _with_history(tuple(library.own.values()), settings))
+        return Chosen(library.own_name, tuple(library.own.values()))
     name = profile or settings.profile
     if name not in settings.profiles:
         near = suggest(name, settings.profiles)
@@ -71,19 +69,7 @@ def choose(library: Library, settings: AnalysisSettings, *, profile: str | None,
     prompts = _found(library, settings.profiles[name], f"profile {name}")
     if not prompts:
         raise ConfigError(f"the profile {name} names no prompt")
-    return Chosen(name, _with_history(prompts, settings))
-
-
-def offered(library: Library, settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
-    """Returns every prompt there is, for triage."""
-    return _with_history(tuple(library.all.values()), settings)
-
-
-def _with_history(prompts: tuple[StagePrompt, ...], settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
-    """As `analysis.history` has it."""
-    if settings.history == "auto":
-        return prompts
-    return tuple(prompt.model_copy(update={"history": settings.history == "always"}) for prompt in prompts)
+    return Chosen(name, prompts)
 
 
 def _found(library: Library, names: Sequence[str], where: str) -> tuple[StagePrompt, ...]:
@@ -95,19 +81,19 @@ def _found(library: Library, names: Sequence[str], where: str) -> tuple[StagePro
 
 
 async def run_stages(
-    prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
+    prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int
 ) -> tuple[StageResult, ...]:
     """Returns every stage's result, in the order of `prompts`; those that were not started say why.
 
-    One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
-    stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
-    never), or one that concerns every stage, none is started any more; while there are some, never more than are left
-    are in flight, so that a provider that is down is asked no more often than that.
+    One stage goes ahead: what all prompts begin with is then in the provider's cache. A stage that asks for earlier
+    findings waits for all stages before it. After `stop_after` failures in a row (0: never), or one that concerns every
+    stage, none is started any more; while there are some, never more than are left are in flight, so that a provider
+    that is down is asked no more often than that.
     """
     results: dict[int, StageResult] = {}
     waiting = list(range(len(prompts)))
     running: dict[asyncio.Task[StageResult], int] = {}
-    failures, stopped = 0, ""
+    failures, stopped, warm = 0, "", False
     try:
         while True:
             # The first call fills the provider's cache; side by side they would all pay for the repository.
@@ -197,8 +183,7 @@ class AnalysisEstimate(Value):
 
     profile: str
     stages: tuple[str, ...]
-    """Ids, in order; with triage, what may be picked."""
-    triage: bool
+    """Ids, in order."""
     files: int
     shown: int
     cut: tuple[str, ...]
@@ -212,32 +197,27 @@ class AnalysisEstimate(Value):
 def estimate(
     profile: str,
     prompts: Sequence[StagePrompt],
-    fallback: Sequence[str],
     packed: Packed,
     texts: tuple[str, str],
     settings: Settings,
     price: PriceSettings | None,
 ) -> AnalysisEstimate:
-    """`texts`: the PRD as it is shown, and what each prompt of a stage holds besides. With triage, `fallback` says how
-    many stages are expected."""
-    triage = settings.analysis.triage
-    expected = [prompt for prompt in prompts if not triage or prompt.id in fallback]
+    """`texts`: the PRD as it is shown, and what each prompt of a stage holds besides."""
     prd, besides = texts
     shared = packed.tokens + tokens(prd)
-    own = sum(tokens(prompt.text + besides) + HISTORY_TOKENS // 2 * prompt.history for prompt in expected)
-    calls = len(expected) + triage
+    own = sum(tokens(prompt.text + besides) + HISTORY_TOKENS // 2 * prompt.history for prompt in prompts)
+    calls = len(prompts)
     answers = ANSWER_TOKENS * calls
     used = TokenEstimate(shared=shared, input=shared * calls + own, output=answers)
     cost = None if price is None else (used.input * price.input + used.output * price.output) / 1_000_000
     return AnalysisEstimate(
         profile=profile,
         stages=tuple(prompt.id for prompt in prompts),
-        triage=triage,
         files=len(packed.paths),
         shown=len(packed.shown),
         cut=tuple(one.path for one in packed.cut),
         left_out=tuple(one.path for one in packed.left_out),
-        calls=CallEstimate(expected=calls, maximal=(len(prompts) + triage) * stage_calls(settings)),
+        calls=CallEstimate(expected=calls, maximal=calls * stage_calls(settings)),
         tokens=used,
         cost_usd=cost,
     )
@@ -276,8 +256,8 @@ def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
 def stage_prompts(texts: Mapping[Path, str], folder: Path = Path()) -> dict[str, StagePrompt]:
     """Returns id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
 
-    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it gets earlier
-    findings where it speaks of them. Raises ConfigError for an empty prompt and an id that stands twice.
+    Without front matter a file's id is its name, and it gets earlier findings where it speaks of them. Raises
+    ConfigError for an empty prompt, a name of which no letter fits an id, and an id that stands twice.
     """
     found: dict[str, StagePrompt] = {}
     for path in sorted(texts, key=_natural):
@@ -302,12 +282,11 @@ def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
     if len(body) > MAX_CHARS:
         raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
     told = {key: " ".join(str(front.get(key) or "").split()) for key in ("id", "goal", "category")}
-    name = unicodedata.normalize("NFC", told["id"] or "-".join(relative.with_suffix("").parts))
+    name = told["id"] or "-".join(relative.with_suffix("").parts)
     known = _id(name, path)
     history = front.get("history")
     return StagePrompt(
-        # A name in another script is shown as the goal, because its letters are not in the id.
-        **{**told, "id": known, "goal": told["goal"] or (name if _is_foreign(name) else "")},
+        **{**told, "id": known},
         history=history if isinstance(history, bool) else bool(_ASKS_HISTORY.search(body)),
         text=body.strip("\n"),
         file=str(path),
@@ -334,15 +313,9 @@ def _id(name: str, path: Path) -> str:
     """Returns the name as an id, which names folders too: without separators, dots in a row and `.lock`."""
     found = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._-]+", "-", name.strip())).strip(".-")[:64].strip(".-")
     found = found.removesuffix(".lock")
-    if _is_foreign(name):  # else two such names would be one id
-        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(name.strip().encode()).hexdigest()[:8]}"
     if not found:
-        raise ConfigError(f"the prompt {path}: its name has no letter or digit; give it an id")
+        raise ConfigError(f"the prompt {path}: its name has no letter or digit of ASCII; give it an `id:`")
     return found
-
-
-def _is_foreign(name: str) -> bool:
-    return any(letter.isalnum() and not letter.isascii() for letter in name)
 
 
 def _natural(path: Path) -> tuple[list[list[tuple[bool, int, str]]], Path]:

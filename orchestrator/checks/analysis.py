@@ -1,16 +1,13 @@
-"""The analyst's answers: findings of a stage as they may stand in a plan, and the stages worth asking."""
+"""The analyst's answers: findings of a stage as they may stand in a plan."""
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
-
-from rapidfuzz import process
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import tidy, unsafe_reason
-from orchestrator.core.value import LIKE, MAX_TITLE, one_line, printable
+from orchestrator.core.value import MAX_TITLE, one_line, printable
 
 _FOUR = ", ".join(TaskPriority)
 _NO_FILE = frozenset({"", "-", "none", "null", "nil", "n/a", "na", "tbd", "unknown", "various", "multiple", "all"})
@@ -20,13 +17,8 @@ _SAID = 80
 """Characters of what an answer says that a message repeats."""
 
 
-def read_stage(
-    value: object, stage: str, synonyms: Mapping[str, TaskPriority]
-) -> tuple[StageReading | None, list[Finding]]:
-    """What stands in the extracted `value`; None when it is no object.
-
-    Tasks without a title are dropped and told. `synonyms` map further words, in any case, to a priority.
-    """
+def read_stage(value: object, stage: str) -> tuple[StageReading | None, list[Finding]]:
+    """What stands in the extracted `value`; None when it is no object. Tasks without a title are dropped and told."""
     if not isinstance(value, Mapping):
         return None, [_shape(stage, "the answer is no JSON object")]
     entries = value.get("tasks")
@@ -34,10 +26,9 @@ def read_stage(
     if not isinstance(entries, list):
         findings.append(_shape(stage, "`tasks` is no list"))
         entries = []
-    words = {word.strip().casefold(): priority for word, priority in synonyms.items()}
     tasks = []
     for number, entry in enumerate(entries, start=1):
-        task, said = _task(entry, Where(task=stage, field=f"tasks[{number - 1}]"), stage, words)
+        task, said = _task(entry, Where(task=stage, field=f"tasks[{number - 1}]"), stage)
         findings += said
         tasks += [task] if task is not None else []
     if entries and not tasks:
@@ -54,33 +45,6 @@ def read_stage(
     return reading, findings
 
 
-def read_triage(value: object, offered: Collection[str]) -> tuple[tuple[str, ...] | None, list[Finding]]:
-    """Ids of the prompts that were picked, each once, in order; unknown ones are dropped and told.
-
-    None, with a major finding, when the answer has no list of them or names none that was offered.
-    """
-    told = value.get("prompts") if isinstance(value, Mapping) else None
-    if not isinstance(told, list):
-        fix = "Answer with one JSON object that has a list of ids in `prompts`."
-        return None, [major("triage.shape", "the answer has no list of prompts", fix=fix)]
-    by_word = {name.casefold(): name for name in offered}
-    picked, findings = [], []
-    for number, name in enumerate(told):
-        word = name.strip().strip("`") if isinstance(name, str) else ""
-        known = word if word in offered else by_word.get(word.casefold())
-        if known is not None:
-            picked.append(known)
-            continue
-        near = process.extractOne(word, sorted(offered), score_cutoff=LIKE) if word else None
-        message = f"there is no prompt {str(name)[:80]!r}, it is dropped"
-        fix = f"Name prompts by the ids they are offered with{f', such as {near[0]}' if near else ''}."
-        findings.append(minor("triage.unknown_prompt", message, where=Where(field=f"prompts[{number}]"), fix=fix))
-    if not picked:
-        fix = "Pick at least one prompt, by the id it is offered with."
-        return None, [*findings, major("triage.none", "no prompt that was offered is picked", fix=fix)]
-    return tuple(dict.fromkeys(picked)), findings
-
-
 def no_tasks(stage: str) -> Finding:
     """What is said of a stage that gives no task in so many words."""
     fix = "nothing, when there is none; else ask a more specific prompt, or another model"
@@ -92,9 +56,7 @@ def _shape(stage: str, message: str) -> Finding:
     return major("stage.shape", f"{stage}: {message}", where=Where(task=stage), fix=fix)
 
 
-def _task(
-    entry: object, where: Where, stage: str, words: Mapping[str, TaskPriority]
-) -> tuple[ImprovementTask | None, list[Finding]]:
+def _task(entry: object, where: Where, stage: str) -> tuple[ImprovementTask | None, list[Finding]]:
     raw = entry if isinstance(entry, Mapping) else {}
     told = raw.get("title")
     title = one_line(told) if isinstance(told, str) else ""
@@ -103,7 +65,7 @@ def _task(
         what = f"its title is {held}" if isinstance(entry, Mapping) else "it is no object"
         message = f"{stage}: a task is dropped, {what}: {_spelled(entry)}"
         return None, [minor("stage.no_title", message, where=where, fix="Give every task a title of its own.")]
-    priority, stated, findings = _priority(raw.get("priority"), title, where, stage, words)
+    priority, stated, findings = _priority(raw.get("priority"), title, where, stage)
     file, said = _file(raw.get("file"), title, where, stage)
     task = ImprovementTask(
         title=title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1].rstrip()}…",
@@ -112,24 +74,21 @@ def _task(
         priority_stated=stated,
         file=file,
         stage=stage,
-        depends_on=tuple(_titles(raw)),
+        acceptance_criteria=tuple(_lines(raw.get("acceptance_criteria"))),
+        depends_on=tuple(_lines(raw.get("depends_on"))),
     )
     return task, [*findings, *said]
 
 
-def _priority(
-    value: object, title: str, where: Where, stage: str, words: Mapping[str, TaskPriority]
-) -> tuple[TaskPriority, str, list[Finding]]:
+def _priority(value: object, title: str, where: Where, stage: str) -> tuple[TaskPriority, str, list[Finding]]:
     """Returns the priority, the word that stood in its place, and what is said of that."""
     word = one_line(value) if isinstance(value, str) else "" if value is None else _spelled(value)
     known = word.casefold() if isinstance(value, str) else ""
     if known in set(TaskPriority):
         return TaskPriority(known), "", []
-    if known in words:
-        return words[known], word, []
     held = f"the priority {word[:_SAID]!r}" if word else "no priority"
     message = f"{stage}: {title[:_SAID]!r} has {held}, which counts as medium"
-    fix = f"Write one of {_FOUR}; analysis.priority_synonyms may map other words."
+    fix = f"Write one of {_FOUR}."
     return TaskPriority.MEDIUM, word, [minor("stage.priority", message, where=where, fix=fix)]
 
 
@@ -151,12 +110,11 @@ def _file(value: object, title: str, where: Where, stage: str) -> tuple[str, lis
     return "", [minor("stage.file", message, where=where, fix=fix)]
 
 
-def _titles(raw: Mapping[str, Any]) -> Iterator[str]:
-    """Titles of tasks that this one waits for: not asked for, read where they are given."""
-    told = raw.get("depends_on", raw.get("dependencies"))
-    for title in told if isinstance(told, list) else [told]:
-        if isinstance(title, str) and one_line(title):
-            yield one_line(title)
+def _lines(told: object) -> Iterator[str]:
+    """Returns the texts of a list, or a single one, each on one line."""
+    for text in told if isinstance(told, list) else [told]:
+        if isinstance(text, str) and (line := one_line(storable(text))):
+            yield line
 
 
 def _recommendations(value: object) -> Iterator[str]:

@@ -26,14 +26,11 @@ PrdOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Requiremen
 ProfileOption = Annotated[str | None, typer.Option(metavar="NAME", help="A profile of analysis.profiles.")]
 StagesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Ids of prompts, in place of a profile.")]
 PromptsOption = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with your own prompts in Markdown.")]
-TriageOption = Annotated[
-    bool, typer.Option("--triage", help="Let a model choose the prompts, in place of the profile.")
-]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of mvp_improvement_plan.md and plan.json.")]
 BacklogOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the tasks as stories: .csv, .yaml or .yml.")
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Overwrite an existing backlog.")]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Overwrite a plan and a backlog that are there.")]
 MockOption = Annotated[
     bool, typer.Option("--mock", help="Try it without a model: each stage gets a stand-in that says it is one.")
 ]
@@ -51,7 +48,6 @@ def analyse_command(
     profile: ProfileOption = None,
     stages: StagesOption = None,
     prompts: PromptsOption = None,
-    triage: TriageOption = False,
     out: OutOption = Path(),
     to_backlog: BacklogOption = None,
     replace: ReplaceOption = False,
@@ -68,11 +64,9 @@ def analyse_command(
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
     as_json = context.as_json
-    if mock and (triage or provider or script or call_log):
-        fail("--mock asks no model: leave out --triage, --provider, --script and --call-log")
-    # A mock has nobody to pick prompts, whatever the settings say.
-    triaged = ["analysis.triage=true"] if triage else ["analysis.triage=false"] if mock else []
-    settings, environment = load_settings(context.config, [*context.overrides, *triaged])
+    if mock and (provider or script or call_log):
+        fail("--mock asks no model: leave out --provider, --script and --call-log")
+    settings, environment = load_settings(context.config, context.overrides)
     chosen = split_names(stages)
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")
@@ -106,8 +100,7 @@ def _print_estimate(planned: "AnalysisEstimate", *, as_json: bool) -> None:
 
 
 def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
-    what = "triage picks among" if planned.triage else counted(len(planned.stages), "stage")
-    yield f"{planned.profile}: {what}: {', '.join(planned.stages)}"
+    yield f"{planned.profile}: {counted(len(planned.stages), 'stage')}: {', '.join(planned.stages)}"
     left = f"{len(planned.cut)} in part, {len(planned.left_out)} left out"
     yield f"repository: {planned.shown} of {counted(planned.files, 'file')} whole, {left}"
     yield f"calls: about {planned.calls.expected}, never more than {planned.calls.maximal}"
@@ -153,10 +146,9 @@ def _summary(written: "Written") -> Iterator[str]:
 def _totals(plan: ImprovementPlan) -> str:
     counts = {priority: sum(task.priority is priority for task in plan.tasks) for priority in TaskPriority}
     by_priority = ", ".join(f"{count} {priority}" for priority, count in counts.items() if count)
-    marked = sum(bool(task.marks) for task in plan.tasks)
     cost = f"{plan.cost_usd:.2f} USD" if plan.cost_usd is not None else "cost unknown"
     return (
         f"{counted(len(plan.tasks), 'task')}{f' ({by_priority})' if by_priority else ''}"
-        f"{f', {marked} to be looked at first' if marked else ''}; {counted(plan.calls, 'call')}, "
+        f"; {counted(plan.calls, 'call')}, "
         f"{plan.tokens.input} tokens in ({plan.tokens.cached} cached), {plan.tokens.output} out, {cost}"
     )

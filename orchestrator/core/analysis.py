@@ -4,8 +4,6 @@ import hashlib
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import ConfigDict
-
 from orchestrator.core.finding import Finding
 from orchestrator.core.sprint import Pruning, Tokens
 from orchestrator.core.value import Value
@@ -25,17 +23,8 @@ class TaskPriority(StrEnum):
         return list(TaskPriority).index(self)
 
 
-class Mark(StrEnum):
-    """Why a person should look at a task before it is done."""
-
-    NO_SUCH_FILE = "no_such_file"
-    """The file it names does not exist in the repository; it may be one to be made."""
-    NO_EVIDENCE = "no_evidence"
-    """Nothing that any stage says about it names something that stands in the repository or the PRD."""
-
-
 class ImprovementTask(Value):
-    """One task of an improvement plan; the fields from `number` on are filled when all stages are combined."""
+    """One task of an improvement plan."""
 
     title: str
     """One line, never empty."""
@@ -49,21 +38,15 @@ class ImprovementTask(Value):
     """Id of the stage that came up with it first."""
     also: tuple[str, ...] = ()
     """Further stages that named the same title."""
+    acceptance_criteria: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
-    """Titles of tasks it waits for, where the answer says so."""
+    """Titles of tasks it waits for."""
     number: int = 0
-    """From 1, in the order of the plan."""
-    near: tuple[int, ...] = ()
-    """Numbers of tasks whose titles are nearly the same."""
-    marks: tuple[Mark, ...] = ()
-    done: bool = False
-    """Whether a person ticked a task of this title in an earlier plan."""
+    """From 1, in the order of the plan; 0 before all stages are combined."""
 
 
 class StagePrompt(Value):
     """One prompt of the library: what one stage of an analysis is asked."""
-
-    model_config = ConfigDict(extra="ignore")  # a `stage`, in what earlier releases recorded
 
     id: str
     goal: str = ""
@@ -140,13 +123,6 @@ class StageReport(_Stage):
     """Tasks it gave, duplicates included."""
 
 
-class Triaged(Value):
-    """Which prompts a model picked; none when no answer could be used."""
-
-    picked: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
 class LeftOut(Value):
     """A file that is not in the prompts, or not whole."""
 
@@ -174,7 +150,7 @@ class Packed(Value):
 
 
 class AnalysisRecord(Value):
-    """An analysis as it was frozen at its first start; only what stands behind `asked` changes later, and `picked`."""
+    """An analysis as it was frozen at its first start; only what stands behind `asked` changes later."""
 
     analysis: str
     repo: str
@@ -183,20 +159,11 @@ class AnalysisRecord(Value):
     prd: str = ""
     profile: str
     prompts: tuple[StagePrompt, ...]
-    """The stages in order; with triage, what may be picked."""
-    triage: bool = False
-    fallback: tuple[str, ...] = ()
-    """Ids of the stages when triage picks none."""
-    picked: tuple[str, ...] | None = None
-    """What triage picked, once it has."""
-    contract: bool = True
-    """True when prompts include the response contract."""
+    """The stages in order."""
     asked: str = ""
     """The request as one text; the same command with the same text resumes it."""
     generations: dict[str, int] = {}
     """Stage → how often it was started; absent means once."""
-    wrote: dict[str, str] = {}
-    """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
     mock: bool = False
     """Whether stand-ins answer in place of a model."""
     finished: bool = False
@@ -209,14 +176,6 @@ class AnalysisRecord(Value):
         """`<analysis>/<stage>`, with `@N` behind it when it was restarted."""
         generation = self.generations.get(stage, 1)
         return f"{self.analysis}/{stage}" + (f"@{generation}" if generation > 1 else "")
-
-    @property
-    def stages(self) -> tuple[StagePrompt, ...]:
-        """The stages in order, as far as they are known."""
-        if not self.triage:
-            return self.prompts
-        known = {prompt.id: prompt for prompt in self.prompts}
-        return tuple(known[name] for name in self.picked or ())
 
 
 class Codebase(Value):
@@ -244,8 +203,6 @@ class ImprovementPlan(Value):
     """How the PRD begins, in its own words."""
     stages: tuple[StageReport, ...] = ()
     tasks: tuple[ImprovementTask, ...] = ()
-    ticks_left: tuple[str, ...] = ()
-    """What was ticked in the plan before and is no task now, while a stage that may name it again has not answered."""
     findings: tuple[Finding, ...] = ()
     """About the analysis as a whole; those about one stage stand with it."""
     codebase: Codebase

@@ -1,13 +1,13 @@
-"""The analyst: a repository and what one stage asks → findings as tasks; and which stages are worth asking."""
+"""The analyst: a repository and what one stage asks → findings as tasks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.answers import Status
-from orchestrator.checks.analysis import read_stage, read_triage, storable
-from orchestrator.core.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
+from orchestrator.checks.analysis import read_stage, storable
+from orchestrator.core.analysis import StagePrompt, StageReading, StageResult, StageStatus
 from orchestrator.core.calls.exchange import Purpose
-from orchestrator.core.calls.wire import StageAnswer, TriageAnswer
+from orchestrator.core.calls.wire import StageAnswer
 from orchestrator.core.errors import OrchestratorError, ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.finding import Finding, Where, blocking, critical, major
@@ -15,7 +15,6 @@ from orchestrator.core.value import counted
 from orchestrator.personas.ask import Asked, ask
 from orchestrator.personas.request import Heard
 from orchestrator.personas.session import Desk
-from orchestrator.prompts.analysis import render_offered
 from orchestrator.prompts.budget import cap, fence
 
 NAME = "analyst"
@@ -33,15 +32,13 @@ class Analyst:
         self._desk = desk
         self._shared = {"prd": prd, "codebase": codebase}
 
-    async def stage(
-        self, prompt: StagePrompt, history: str, *, contract: bool, synonyms: Mapping[str, TaskPriority]
-    ) -> StageResult:
+    async def stage(self, prompt: StagePrompt, history: str) -> StageResult:
         """Asks one stage. Never raises for what a provider or a model does: that is a result, too."""
         await self._desk.step.emit("stage_started", f"{prompt.name} begins", persona=NAME, history=bool(history))
         heard: list[Heard] = []
 
         def read(value: Any) -> tuple[StageReading | None, Sequence[Finding]]:
-            return read_stage(value, prompt.id, synonyms)
+            return read_stage(value, prompt.id)
 
         async def keep(
             reading: StageReading | None, said: Heard, _left: int
@@ -49,43 +46,21 @@ class Analyst:
             heard.append(said)
             return reading, _cut(said), 0
 
-        told = fence(self._desk.schemas["stage"], "json") if contract else ""
+        told = fence(self._desk.schemas["stage"], "json")
         slots = {
             **self._shared,
             "prompt": prompt.text.strip(),
             "history": history,
-            "contract": self._desk.library.note(CONTRACT, schema=told) if contract else "",
+            "contract": self._desk.library.note(CONTRACT, schema=told),
         }
         request = self._desk.request(
-            NAME, Purpose.STAGE, StageAnswer, slots, shows_schema=False, asks_json=contract, filled_with=prompt.version
+            NAME, Purpose.STAGE, StageAnswer, slots, shows_schema=False, filled_with=prompt.version
         )
         try:
             result = _answered(prompt, await ask(self._desk, request, read=read, complete=keep))
         except OrchestratorError as error:
             result = _without_value(prompt, heard, error)
         await self._tell(result)
-        return result
-
-    async def triage(self, offered: Sequence[StagePrompt]) -> Triaged:
-        """Returns the prompts that a model picks among `offered`; none when it gives no usable answer."""
-        ids = [prompt.id for prompt in offered]
-        slots = {**self._shared, "offered": render_offered(offered)}
-        request = self._desk.request(NAME, Purpose.TRIAGE, TriageAnswer, slots)
-        try:
-            asked = await ask(self._desk, request, read=lambda value: read_triage(value, ids))
-            result = Triaged(picked=asked.value if asked.accepted else (), findings=asked.findings)
-        except OrchestratorError as error:
-            result = Triaged(findings=(_failed("triage", error),))
-        await self._desk.step.emit(
-            "prompts_picked",
-            f"triage picks {', '.join(result.picked)}"
-            if result.picked
-            else "triage picks nothing; the profile decides",
-            level=Level.WARN if result.findings else Level.INFO,
-            persona=NAME,
-            picked=list(result.picked),
-            findings=[finding.model_dump(mode="json") for finding in result.findings],
-        )
         return result
 
     async def _tell(self, result: StageResult) -> None:

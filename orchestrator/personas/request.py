@@ -51,8 +51,6 @@ class Request:
     feedback: str = ""
     shows_schema: bool = True
     """Whether the prompt shows the schema, unless it asks for a plan."""
-    asks_json: bool = True
-    """Whether JSON of the schema is asked for, unless it asks for a plan or whole files."""
     form: Form | None = None
     """In which form files are asked for; None where none are."""
     whole_slots: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +81,7 @@ class Request:
 
     def answer_form(self, *, looks_as_json: bool) -> Literal["any", "json", "json_or_look"]:
         """Returns whether nothing but JSON of the schema is asked for: no plan, no whole files, no look as text."""
-        if not self.asks_json or self.form in {"plan", "whole"}:
+        if self.form in {"plan", "whole"}:
             return "any"
         if self.shown is None:
             return "json"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from orchestrator.core.analysis import LeftOut, Packed, StagePrompt, StageResult, StageStatus
+from orchestrator.core.analysis import LeftOut, Packed, StageResult, StageStatus
 from orchestrator.core.paths import holds_private_key, is_binary_file, is_manifest, is_private_file, is_test_file
 from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap, fence, language_of, tokens
 
@@ -38,18 +38,6 @@ def _result(result: StageResult) -> str:
         place = f" (`{task.file}`)" if task.file else ""
         lines.append(f"- Task, {task.priority}: {task.title}{place}")
     return "\n".join(lines).rstrip()
-
-
-def render_offered(prompts: Sequence[StagePrompt]) -> str:
-    """One line per prompt: its id and what it is about."""
-    return "\n".join(_offered(prompt) for prompt in prompts)
-
-
-def _offered(prompt: StagePrompt) -> str:
-    first = next((line for line in prompt.text.splitlines() if line.strip(" #")), "")
-    about = " ".join((prompt.goal or first.strip(" #")).split())
-    notes = ", ".join(filter(None, (prompt.category, "is told what others found" if prompt.history else "")))
-    return f"- `{prompt.id}`: {cap(about, 200)}" + (f" ({notes})" if notes else "")
 
 
 MAX_SHARE = 5

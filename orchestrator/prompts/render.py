@@ -93,7 +93,6 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     | {"task_files", "allowed_dependencies", "skills", "done_tasks", "task", "diff", "shown_files", "earlier"}
     | {"previous", "feedback"},
     "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
-    "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
 }
 """Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""

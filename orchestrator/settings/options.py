@@ -30,7 +30,7 @@ class AnalyseOptions(ModelOptions):
     analysis: str | None = None
     """Its id; else an unfinished one of the same repository and stages, or the next free one."""
     replace: bool = False
-    """Whether a backlog that is there may be written over."""
+    """Whether a plan and a backlog that are there may be written over."""
     mock: bool = False
     """Whether stand-ins answer in place of a model."""
 

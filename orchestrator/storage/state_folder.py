@@ -294,22 +294,13 @@ class StateFolder:
         """Returns all analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
         self.refresh()
         found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
-        at_home = [
-            one.model_copy(
-                update={
-                    "repo": str(self.home.parent / one.repo),
-                    "wrote": {str(self.home.parent / name): text for name, text in one.wrote.items()},
-                }
-            )
-            for one in found
-            if one is not None
-        ]
+        home = self.home.parent
+        at_home = [one.model_copy(update={"repo": str(home / one.repo)}) for one in found if one is not None]
         return sorted(at_home, key=lambda record: record.started_at)
 
     def save_analysis(self, record: AnalysisRecord) -> None:
         """Write a record whole or not at all; paths as `save` does."""
-        wrote = {_relative(name, self.home.parent): text for name, text in record.wrote.items()}
-        paths = {"repo": _relative(record.repo, self.home.parent), "wrote": wrote}
+        paths = {"repo": _relative(record.repo, self.home.parent)}
         self._save(self.analysis(record.analysis) / "analysis.json", record.model_copy(update=paths))
 
     def base(self, key: str) -> TriedBase | None:

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator.analysis.tasks import World
 from orchestrator.core.analysis import (
     Codebase,
     ImprovementPlan,
@@ -13,8 +12,6 @@ from orchestrator.core.analysis import (
     StageStatus,
     TaskPriority,
 )
-
-WORLD = World(("shelf/words.py", "shelf/cli.py", "README.md"), ("def find_words(text): ...", "The shelf is fast."))
 
 
 def task(title: str, priority: str = "medium", stage: str = "security", **fields: Any) -> ImprovementTask:

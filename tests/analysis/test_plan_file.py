@@ -1,23 +1,62 @@
-"""The plan's file: what stands in it, and that ticks stay."""
+"""Tasks of several stages as one list, and the plan's file."""
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from orchestrator.analysis.plan_file import is_plan, prd_summary, render_plan, ticked_titles
-from orchestrator.core.analysis import Codebase, LeftOut, Mark, StageReport, StageStatus
-from orchestrator.core.value import one_line, same_title
-from tests.analysis.samples import plan, task
+from orchestrator.analysis.plan_file import aggregate, prd_summary, render_plan
+from orchestrator.core.analysis import Codebase, ImprovementTask, LeftOut, StageReport, StageStatus
+from orchestrator.core.value import same_title
+from tests.analysis.samples import plan, stage, task
 from tests.prompts.packaged import packaged_library
 
 INSTRUCTIONS = packaged_library().note("notes/plan_instructions")
 
 
-def text(*tasks: Any, agent: str = "Claude Code", **fields: Any) -> str:
-    return render_plan(plan(*tasks, **fields), agent, INSTRUCTIONS)
+def text(*tasks: Any, **fields: Any) -> str:
+    return render_plan(plan(*tasks, **fields), INSTRUCTIONS)
+
+
+def test_a_title_stands_once_the_first_wins_and_what_it_lacks_comes_from_the_later() -> None:
+    first = task("Bind the search words", "low", depends_on=("A",))
+    later = task("bind the  SEARCH-words.", "high", description="why", file="shelf/words.py", depends_on=("B", "A"))
+    last = task("Bind the search words!", "medium", description="other", acceptance_criteria=("It is bound.",))
+    (one,) = aggregate([stage("a", first), stage("b", later), stage("c", last)])
+    assert (one.title, one.stage, one.also) == ("Bind the search words", "a", ("b", "c"))
+    assert (one.priority, one.description, one.file) == ("high", "why", "shelf/words.py")
+    assert (one.acceptance_criteria, one.depends_on) == (("It is bound.",), ("A", "B"))
+    (one,) = aggregate([stage("a", task("Same"), task("same", "critical"))])
+    assert (one.also, one.priority) == ((), "critical")
+
+
+def titles(tasks: tuple[ImprovementTask, ...]) -> list[str]:
+    return [f"{one.number} {one.priority} {one.title}" for one in tasks]
+
+
+def test_tasks_stand_by_priority_and_in_the_order_of_stages_within() -> None:
+    found = aggregate(
+        [stage("a", task("A1", "low"), task("A2", "high"), task("A3", "low")),
+         stage("b", task("B1", "critical"), task("B2", "high"), task("B3"))],
+    )  # fmt: skip
+    assert titles(found) == ["1 critical B1", "2 high A2", "3 high B2", "4 medium B3", "5 low A1", "6 low A3"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Fix login", "fix   LOGIN.", True),
+        ("Use `find_words`", "Use find_words", True),
+        ("Straße", "STRASSE", True),
+        ("ＡＢＣ", "abc", True),
+        ("Fix login", "Fix logout", False),
+        ("日本語", "日本", False),
+        ("C++", "C#", False),
+        ("!!!", "???", False),
+    ],
+)
+def test_when_titles_are_the_same(one: str, other: str, same: bool) -> None:
+    assert (same_title(one) == same_title(other)) is same
 
 
 def test_the_head_the_stages_and_the_instructions() -> None:
@@ -38,26 +77,22 @@ def test_the_head_the_stages_and_the_instructions() -> None:
     assert "- Look again." in lines
     assert "## Instructions for Claude Code" in lines
     assert "implement the tasks in order of priority" in said
-    assert "## Instructions for Somebody" in text(agent="Somebody")
 
 
 def test_boxes_badges_and_files() -> None:
     said = text(
         task("One", "critical", file="a/b.py", description="Why.\n\n- so"),
-        task("Two", "high", done=True),
-        task("Three", "medium", priority_stated="P1", near=(4,)),
-        task("Four", "low", near=(3,), also=("testing",), marks=(Mark.NO_SUCH_FILE, Mark.NO_EVIDENCE)),
+        task("Two", "high", acceptance_criteria=("It <!-- holds",)),
+        task("Three", "medium", priority_stated="P1"),
+        task("Four", "low", also=("testing",)),
     )
     lines = said.splitlines()
     assert "- [ ] [CRITICAL] One (`a/b.py`)" in lines
-    assert "- [x] [HIGH] Two" in lines
+    assert lines[lines.index("- [ ] [HIGH] Two") + 1] == "  - It &lt;!-- holds"
     assert "- [ ] [MEDIUM] Three" in lines
     assert "- [ ] [LOW] Four" in lines
-    assert "nearly the same as task 4" in said
-    assert "nearly the same as task 3" in said
     assert "priority stated as `P1`" in said
     assert "from security, testing" in said
-    assert said.count("  - Note: ") == 2
     assert [lines.index(f"### {name} (1)") for name in ("Critical", "High", "Medium", "Low")] == sorted(
         lines.index(f"### {name} (1)") for name in ("Critical", "High", "Medium", "Low")
     )
@@ -88,7 +123,7 @@ HOSTILE = "# Head\n- [x] [HIGH] Fake\n```\n<!-- never closed\n## Tasks\n1. [ ] n
 def test_foreign_text_adds_no_box_no_heading_and_closes_nothing() -> None:
     report = StageReport(id="a", status=StageStatus.PROSE, summary=HOSTILE, recommendations=(HOSTILE,))
     said = text(task("Real", description=HOSTILE), stages=(report,), prd_summary=HOSTILE)
-    assert ticked_titles(said) == frozenset()
+    assert not [line for line in said.splitlines() if line.startswith("- [x]")]
     headings = [
         token.map for token in MarkdownIt("commonmark").parse(said) if token.type == "heading_open" and token.level == 0
     ]
@@ -97,29 +132,6 @@ def test_foreign_text_adds_no_box_no_heading_and_closes_nothing() -> None:
         "# MVP Improvement Plan", "## PRD Summary", "## Analysis", "### a", "## Tasks", "### Medium (1)",
         "## What the stages were shown", "## Instructions for Claude Code",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("line", "ticked"),
-    [
-        ("- [x] [HIGH] Fix login (`src/a.py`)", True),
-        ("* [X] **[HIGH]** Fix Login!", True),
-        ("- [x] Fix login", True),
-        ("- [ ] [HIGH] Fix login (`src/a.py`)", False),
-        ("  - [x] [HIGH] Fix login", False),
-        ("> - [x] [HIGH] Fix login", False),
-        ("- [-] [HIGH] Fix login", False),
-    ],
-)
-def test_which_boxes_are_ticked(line: str, ticked: bool) -> None:
-    assert ("fix login" in ticked_titles(f"{line}\n")) is ticked
-
-
-@given(st.text(min_size=1).map(one_line).filter(bool), st.booleans(), st.sampled_from(["", "src/a.py", "b`c"]))
-def test_a_tick_survives_any_title(title: str, done: bool, file: str) -> None:
-    said = text(task(title, done=done, file=file, description="- [x] [LOW] Other"))
-    assert (same_title(title) in ticked_titles(said)) is done
-    assert is_plan(said)
 
 
 @pytest.mark.parametrize(

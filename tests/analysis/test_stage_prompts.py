@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered
+from orchestrator.analysis.stages import Library, choose, load_stage_prompts
 from orchestrator.core.analysis import StagePrompt
 from orchestrator.core.errors import ConfigError
 from orchestrator.settings import AnalysisSettings, packaged
@@ -76,13 +76,9 @@ def test_plain_markdown_is_a_prompt_as_it_is(tmp_path: Path) -> None:
     assert found["sub-speed"].text.startswith("---\ntitle: x\n---\nBased on")
 
 
-def test_names_of_any_language_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    size, greeting, japan = "2 gr\u00f6\u00dfe", "2 gr\u00fc\u00dfe", "\u65e5\u672c"
-    names = {"10 sum": "c", size: "b", greeting: "b", "1 doors": "a", japan: "d"}
-    found = list(load_stage_prompts(write(tmp_path, **names)).values())
-    assert [prompt.text for prompt in found] == ["a", "b", "b", "c", "d"]
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,64}", prompt.id) for prompt in found)
-    assert [prompt.name for prompt in found] == ["1-doors", size, greeting, "10-sum", japan]
+def test_prompts_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    found = load_stage_prompts(write(tmp_path, **{"10 sum": "c", "2 größe": "b", "1 doors": "a"}))
+    assert [*found] == ["1-doors", "2-gr-e", "10-sum"]
 
 
 def test_front_matter_is_read(tmp_path: Path) -> None:
@@ -93,7 +89,6 @@ def test_front_matter_is_read(tmp_path: Path) -> None:
         id="doors", goal="Doors: all", category="security", history=False,
         text="Look at the previous analysis.", file=str(tmp_path / "a.md"),
     )  # fmt: skip
-    assert StagePrompt.model_validate({**prompt.model_dump(), "stage": ""}) == prompt, "as it was recorded before"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +99,7 @@ def test_front_matter_is_read(tmp_path: Path) -> None:
         ({"a": "---\ngoal: a: b: c\n---\nText"}, "no valid YAML"),
         ({"a": "---\nid: same\n---\nText", "b": "---\nid: same\n---\nText"}, "both the prompt same"),
         ({"+": "Text"}, "has no letter"),
+        ({"日本": "Text"}, "give it an `id:`"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
@@ -127,7 +123,5 @@ def test_which_prompts_are_asked() -> None:
     ]  # fmt: skip
     assert choose(library, settings, profile=None, stages=("testing",)).profile == "custom"
     assert choose(Library(OURS, {}), AnalysisSettings(), profile=None, stages=()).profile == "full_review"
-    always = AnalysisSettings(history="always")
-    assert all(prompt.history for prompt in offered(library, always))
     with pytest.raises(ConfigError, match="names no prompt"):
         choose(library, AnalysisSettings(profiles={"none": ()}), profile="none", stages=())

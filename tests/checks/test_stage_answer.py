@@ -1,6 +1,5 @@
 """What a stage's answer may be, and what becomes of its tasks."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.answers import extract
-from orchestrator.checks.analysis import read_stage, read_triage
+from orchestrator.checks.analysis import read_stage
 from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.core.calls.wire import StageAnswer
 from orchestrator.core.finding import Finding, blocking
@@ -17,7 +16,7 @@ from orchestrator.core.paths import unsafe_reason
 
 def read(*tasks: Any, **more: Any) -> tuple[StageReading, list[Finding]]:
     value = {"summary": " S. ", "recommendations": [" one ", "", 2, "two"], "tasks": list(tasks), **more}
-    reading, said = read_stage(value, "security", {"Urgent ": TaskPriority.CRITICAL})
+    reading, said = read_stage(value, "security")
     assert reading is not None
     return reading, said
 
@@ -59,14 +58,12 @@ def test_what_is_no_object_is_no_task(entry: Any) -> None:
         *((word, "medium", word) for word in ("P1", "asap", "blocker", "high!", "very high", "critical/high")),
         *(("", "medium", ""), ("  ", "medium", ""), (None, "medium", ""), (1, "medium", "1"), (True, "medium", "true")),
         (["high"], "medium", '["high"]'),
-        ("urgent", "critical", "urgent"),
-        (" URGENT ", "critical", "URGENT"),
     ],
 )
 def test_exactly_four_priorities(stated: Any, counts: str, kept: str) -> None:
     task, said = only(priority=stated)
     assert (task.priority, task.priority_stated) == (counts, kept)
-    is_word = isinstance(stated, str) and stated.strip().lower() in {*TaskPriority, "urgent"}
+    is_word = isinstance(stated, str) and stated.strip().lower() in {*TaskPriority}
     assert said == ([] if is_word else ["stage.priority"])
 
 
@@ -100,24 +97,29 @@ def test_what_is_no_text_is_no_description(description: Any) -> None:
 
 
 def test_texts_are_such_as_files_take() -> None:
-    task, _ = only(title="half \ud83d of it\0", description="a\r\nb\ud83d\0", depends_on=["Other", 3])
+    task, _ = only(
+        title="half \ud83d of it\0",
+        description="a\r\nb\ud83d\0",
+        depends_on=["Other", 3],
+        acceptance_criteria="It\nholds",
+    )
     for text in (task.title, task.description):
         text.encode()
         assert "\0" not in text
-    assert task.depends_on == ("Other",)
+    assert (task.depends_on, task.acceptance_criteria) == (("Other",), ("It holds",))
     assert len(only(title="x" * 5000)[0].title) == 300
 
 
 @pytest.mark.parametrize("value", [[], "text", None, 5])
 def test_what_is_no_object_is_no_answer(value: Any) -> None:
-    reading, said = read_stage(value, "s", {})
+    reading, said = read_stage(value, "s")
     assert reading is None
     assert blocking(said)
 
 
 def test_tasks_that_are_no_list_and_tasks_of_which_none_has_a_title_are_asked_for_again() -> None:
     for tasks, code in ((None, "stage.shape"), ("none", "stage.shape"), ([{"title": 1}, "x"], "stage.no_titles")):
-        reading, said = read_stage({"summary": "S", "tasks": tasks}, "s", {})
+        reading, said = read_stage({"summary": "S", "tasks": tasks}, "s")
         assert reading is not None
         assert (reading.summary, reading.tasks) == ("S", ())
         assert [finding.code for finding in blocking(said)] == [code]
@@ -140,20 +142,9 @@ def test_answers_come_through_the_door_of_all_answers(text: str, title: str) -> 
     held += '{"title": "Other", "priority": "urgent", "file": null,}]}'
     extraction = extract(text % held, StageAnswer)
     assert extraction.complete
-    reading, _ = read_stage(extraction.value, "s", {})
+    reading, _ = read_stage(extraction.value, "s")
     assert reading is not None
     assert [task.title for task in reading.tasks] == (["Other"] if title == "5" else ["Bind the words", "Other"])
-
-
-def test_triage_takes_known_ids_once_and_drops_others() -> None:
-    offered = ("security", "testing", "performance")
-    picked, said = read_triage({"prompts": ["testing", "Security", "speed", 5, "testing"]}, offered)
-    assert picked == ("testing", "security")
-    assert [finding.code for finding in said] == ["triage.unknown_prompt"] * 2
-    for value in ({"prompts": "security"}, {"prompts": []}, {"prompts": ["x"]}, [], None):
-        picked, said = read_triage(json.loads(json.dumps(value)), offered)
-        assert picked is None
-        assert blocking(said)
 
 
 ANYTHING = st.recursive(
@@ -161,13 +152,13 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=8,
 )
-FIELDS = st.sampled_from(["title", "description", "priority", "file", "depends_on", "other"])
+FIELDS = st.sampled_from(["title", "description", "priority", "file", "depends_on", "acceptance_criteria", "other"])
 TASKS = st.lists(st.dictionaries(FIELDS, ANYTHING, max_size=6) | ANYTHING, max_size=5)
 
 
 @given(ANYTHING | st.fixed_dictionaries({"summary": ANYTHING, "recommendations": ANYTHING, "tasks": TASKS | ANYTHING}))
 def test_no_answer_breaks_the_reading_and_every_task_is_sound(value: Any) -> None:
-    reading, said = read_stage(value, "s", {})
+    reading, said = read_stage(value, "s")
     assert reading is not None or blocking(said)
     for task in reading.tasks if reading is not None else ():
         assert task.title == " ".join(task.title.split())

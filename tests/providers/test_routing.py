@@ -74,7 +74,7 @@ async def test_schemas_are_sent_as_a_persona_says_else_its_model_else_everybody(
         provider = await asyncio.to_thread(opened, tmp_path, *ask, f"provider.base_url={server.url}")
         for persona in ("mike", "alex", "jordan"):
             key = TurnKey(persona=persona, story="A", purpose=Purpose.REPAIR)
-            await provider.complete(Prompt(key=key, segments=segments, schema_name="triage", answer_form="json"))
+            await provider.complete(Prompt(key=key, segments=segments, schema_name="stage", answer_form="json"))
         await provider.close()
     assert ["response_format" in asked.body for asked in server.asked] == [False, True, True]
 

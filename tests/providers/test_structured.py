@@ -30,16 +30,14 @@ from tests.prompts.recorded import prompts_of
 from tests.providers.http_server import Answer, Asked, completion, message, model_server
 
 CONTRACTS = Path(__file__).parents[2] / "contracts"
-CLOSED = {"plan_extract", "suite", "analysis", "stage", "triage"}
-TRIAGE = '{"prompts": ["security"], "reason": null}'
+CLOSED = {"plan_extract", "suite", "analysis", "stage"}
+STAGE = '{"summary": "S", "recommendations": [], "tasks": []}'
 
 
 Form = Literal["any", "json", "json_or_look"]
 
 
-def prompt(
-    schema: str = "triage", *, form: Form = "json", persona: str = "mike", segments: str = "data task"
-) -> Prompt:
+def prompt(schema: str = "stage", *, form: Form = "json", persona: str = "mike", segments: str = "data task") -> Prompt:
     return Prompt(
         key=TurnKey(persona=persona, story="A", purpose=Purpose.REPAIR),
         turn=1,
@@ -198,7 +196,6 @@ async def test_which_prompts_ask_for_nothing_but_json() -> None:
     looking = replace(request, shown=Shown({}, no_files, 9, looks=1))
     assert looking.answer_form(looks_as_json=True) == "json_or_look"
     assert looking.answer_form(looks_as_json=False) == "any"  # a prompt of one's own that says READ
-    assert replace(request, asks_json=False).answer_form(looks_as_json=True) == "any"
     for form in ("plan", "whole"):
         assert request.in_form(form).answer_form(looks_as_json=True) == "any"  # type: ignore[arg-type]
 
@@ -230,18 +227,18 @@ async def test_auto_changes_no_request_of_the_vendors_that_shares_its_beginning(
 
 
 async def test_what_is_asked_of_each_service() -> None:
-    with model_server(Answer(body=message(TRIAGE))) as server:
+    with model_server(Answer(body=message(STAGE))) as server:
         async with opened(anthropic.AnthropicProvider, server.url) as provider:
             reply = await provider.complete(prompt())
     (asked,) = server.asked
-    assert asked.body["output_config"] == {"format": {"type": "json_schema", "schema": vendor_forms("triage")[0]}}
-    assert (reply.text, reply.unconstrained) == (TRIAGE, "")
-    with model_server(Answer(body=completion(TRIAGE))) as server:
+    assert asked.body["output_config"] == {"format": {"type": "json_schema", "schema": vendor_forms("stage")[0]}}
+    assert (reply.text, reply.unconstrained) == (STAGE, "")
+    with model_server(Answer(body=completion(STAGE))) as server:
         async with opened(openai.OpenAIProvider, server.url) as provider:
-            for schema in ("triage", "breakdown"):
+            for schema in ("stage", "breakdown"):
                 await provider.complete(prompt(schema))
     closed, loose = (one.body["response_format"]["json_schema"] for one in server.asked)
-    assert (closed["name"], closed["strict"], closed["schema"]) == ("triage", True, strict("triage"))
+    assert (closed["name"], closed["strict"], closed["schema"]) == ("stage", True, strict("stage"))
     assert (loose["name"], loose["strict"], loose["schema"]) == ("breakdown", False, answer_schema("breakdown"))
 
 
@@ -264,7 +261,7 @@ async def test_a_refused_schema_is_left_out_from_then_on_and_told_once_per_perso
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": text}}
 
     def answer(asked: Asked) -> Answer:
-        body = message(TRIAGE) if "messages" in asked.path else completion(TRIAGE)
+        body = message(STAGE) if "messages" in asked.path else completion(STAGE)
         return Answer(status=status, body=error) if sent(asked) else Answer(body=body)
 
     with model_server(answer) as server:
@@ -273,7 +270,7 @@ async def test_a_refused_schema_is_left_out_from_then_on_and_told_once_per_perso
                 (await provider.complete(prompt(persona=persona))).unconstrained for persona in ("mike", "mike", "alex")
             ]
     assert [sent(asked) is not None for asked in server.asked] == [True, False, False, False]
-    assert "the schema of triage is not sent" in told[0]
+    assert "the schema of stage is not sent" in told[0]
     assert text in told[0]
     assert told[1:] == ["", told[0]]
 
@@ -281,12 +278,12 @@ async def test_a_refused_schema_is_left_out_from_then_on_and_told_once_per_perso
 async def test_calls_at_once_that_are_refused_are_all_asked_again() -> None:
     def answer(asked: Asked) -> Answer:
         error = {"error": {"message": "no response_format here"}}
-        return Answer(status=400, body=error, wait_s=0.2) if sent(asked) else Answer(body=completion(TRIAGE))
+        return Answer(status=400, body=error, wait_s=0.2) if sent(asked) else Answer(body=completion(STAGE))
 
     with model_server(answer) as server:
         async with opened(openai.OpenAIProvider, server.url) as provider:
             replies = await asyncio.gather(*(provider.complete(prompt()) for _ in range(4)))
-    assert [reply.text for reply in replies] == [TRIAGE] * 4
+    assert [reply.text for reply in replies] == [STAGE] * 4
     assert sum(bool(reply.unconstrained) for reply in replies) == 1
 
 

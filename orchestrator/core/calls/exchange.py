@@ -32,14 +32,13 @@ class Purpose(StrEnum):
     PLAN_EXTRACT = "plan_extract"
     MERGE = "merge"
     STAGE = "stage"
-    TRIAGE = "triage"
 
 
 OPTIONAL_PURPOSES = frozenset({Purpose.REPAIR, Purpose.BREAKDOWN_MISSING, Purpose.CONTINUATION})
 """Purposes whose missing script entry is an unusable reply instead of a permanent error."""
 
 
-EASY_PURPOSES = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT, Purpose.TRIAGE})
+EASY_PURPOSES = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT})
 """What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
 
 

@@ -179,6 +179,8 @@ class WireImprovement(WireValue):
     description: str
     priority: Literal["critical", "high", "medium", "low"]
     file: str | None = None
+    acceptance_criteria: list[str] | None = None
+    depends_on: list[str] | None = None
 
 
 class StageAnswer(WireValue):
@@ -187,13 +189,6 @@ class StageAnswer(WireValue):
     summary: str
     recommendations: list[str]
     tasks: list[WireImprovement]
-
-
-class TriageAnswer(WireValue):
-    """The analyst's answer to purpose `triage`: ids of prompts, in the order they are to be asked."""
-
-    prompts: list[str]
-    reason: str | None = None
 
 
 WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
@@ -205,6 +200,5 @@ WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "suite": SuiteAnswer,
     "analysis": AnalysisAnswer,
     "stage": StageAnswer,
-    "triage": TriageAnswer,
 }
 """Stem of the file in contracts/ → the type it is generated from."""
