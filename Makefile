@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help docs demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts events requirements sbom clean
+.PHONY: help docs demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -24,7 +24,6 @@ help:
 	@echo "make requirements   write requirements.txt (versions and hashes) from pyproject.toml and constraints.txt"
 	@echo "make sbom      write sbom.json (CycloneDX)"
 	@echo "make contracts write contracts/*.schema.json from the types"
-	@echo "make events    write docs/events.md from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
 $(VENV)/.run: pyproject.toml requirements.txt
@@ -109,9 +108,6 @@ soak: $(VENV)/.dev
 
 sandbox-battery: $(VENV)/.dev
 	$(BIN)/python -m pytest -n0 tests/sandbox/test_battery.py $(ARGS)
-
-events: $(VENV)/.dev
-	$(BIN)/python -m tests.events_tool
 
 contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool

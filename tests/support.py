@@ -26,7 +26,7 @@ from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.answers.review_text import SEVERITIES
-from tests.events_tool import untrue
+from tests.event_table import untrue
 from tests.zygote import zygote
 
 COLUMNS = (

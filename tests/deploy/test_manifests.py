@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings, load
-from tests.deploy.recipe import ROOT, instructions
+from tests.deploy.recipe import ROOT
 
 FILLED = "x" * 16
 SECRETS = {"DATABASE_URL", "ORCHESTRATOR_TOKEN", "ORCHESTRATOR_MASK_KEY", "ANTHROPIC_API_KEY", "GIT_TOKEN"}
@@ -53,28 +53,3 @@ def test_two_daemons_without_a_volume_of_their_own_get_the_time_to_end() -> None
     assert needed <= pod["terminationGracePeriodSeconds"]
     assert kubernetes()[0]["spec"]["replicas"] == 2
     assert pod["volumes"] == [{"name": "state", "emptyDir": {}}]
-
-
-def test_probes_and_ports_are_those_of_the_daemon() -> None:
-    probes = {name: container()[name]["httpGet"] for name in ("startupProbe", "readinessProbe", "livenessProbe")}
-    assert {name: (probe["path"], probe["port"]) for name, probe in probes.items()} == {
-        "startupProbe": ("/readyz", 8080), "readinessProbe": ("/readyz", 8080), "livenessProbe": ("/healthz", 8080),
-    }  # fmt: skip
-    assert kubernetes()[1]["spec"]["ports"] == [{"port": 80, "targetPort": 8080}]
-    assert compose()["services"]["daemon"]["ports"] == ["8080-8081:8080"]
-
-
-def test_every_secret_that_is_made_beforehand_is_told() -> None:
-    assert set(re.findall(r"from-literal=(\w+)=", kubernetes()[2])) == SECRETS
-
-
-def test_the_daemons_have_no_right_that_they_do_not_use() -> None:
-    daemon = compose()["services"]["daemon"]
-    assert (daemon["cap_drop"], daemon["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
-    assert not {"user", "cap_add"} & {*daemon}
-    assert "--cap-add" not in (ROOT / "docs/daemon.md").read_text()
-    assert container()["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    user = next(rest for name, rest in instructions(-1) if name == "RUN" and "useradd" in rest)
-    pod = kubernetes()[0]["spec"]["template"]["spec"]["securityContext"]
-    assert f"--uid {pod['runAsUser']} " in user
-    assert pod["runAsNonRoot"] is True

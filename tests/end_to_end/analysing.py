@@ -12,7 +12,7 @@ from orchestrator.analysis.run import Analysis
 from orchestrator.core.event import Event
 from orchestrator.settings import load
 from orchestrator.settings.options import AnalyseOptions
-from tests.events_tool import untrue
+from tests.event_table import untrue
 from tests.support import Team, make_repo, plain_environment
 
 PRD = "# Shelf\n\nShelf is a small library. It finds books by their words.\n"

@@ -11,7 +11,7 @@ from orchestrator.core.finding import Severity
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
 from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended
-from tests.events_tool import untrue
+from tests.event_table import untrue
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown
 

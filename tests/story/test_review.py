@@ -9,7 +9,7 @@ from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
 from orchestrator.core.suite import CommandResult
 from tests.answers.reviews import ended
-from tests.events_tool import untrue
+from tests.event_table import untrue
 from tests.story.test_story import RED, A, Stand, codes, good, provider, statuses
 from tests.support import APPROVED, delivery, module_of, reviewed, suite_text, task
 
