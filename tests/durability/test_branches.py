@@ -1,6 +1,6 @@
 """Every branch of the reviews and of the tests in one sprint, undisturbed and killed again and again (make soak).
 
-What `make test` kills is a part of it: test_reviews.py, test_kills.py; merges are in test_merges.py.
+What `make test` kills is a part of it: test_kills.py; merges are in test_merges.py.
 """
 
 import os

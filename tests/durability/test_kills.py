@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.action_plan import Action, ActionPlan, Create, Read
-from tests.answers.action_plan_text import render_plan
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
 from tests.support import ALL_PASS, make_repo, suite_text
@@ -71,77 +69,6 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     assert bench.calls() == calls
 
 
-@pytest.mark.soak
-def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, {"NFR-001": "None"})
-    create = Create(path="nfr_001.py", content="def value():\n    return 1\n")
-    script = UnhurriedTeam(200)
-    script.plan("NFR-001", ["nfr_001.py"])
-    told = {"persona": "alex", "story": "NFR-001", "task": 1}
-    script.say(**told, purpose="delivery", answer=_plan(Read(resource="README.md")))
-    script.say(**told, purpose="delivery", answer=_plan(create)[:-12], stop_reason="max_tokens")
-    script.say(**told, purpose="continuation", answer=_plan(create))
-    script.suite("NFR-001", suite_text("NFR-001"))
-    script.write(tmp_path / "team.jsonl")
-    make_repo(tmp_path / "repo", {"README.md": "Read me.\n"})
-    # what was to be read is journalled; the plan that was cut; its rest
-    for journalled in (2, 3, 4):
-        bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
-    ended = bench.finish()
-    assert ended.code == 0, ended.stdout
-    assert len(bench.calls()) == len(set(bench.calls())) == 6, "no call is paid for twice"
-
-
-@pytest.mark.soak
-def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
-    """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written again."""
-    bench = Bench(tmp_path, {"NFR-001": "None"}, script=_attempts(), more=MANY)
-    bench.runner = ()  # a test with a fixture
-    make_repo(tmp_path / "repo", {"tests/test_old.py": "def test_old():\n    assert len('old') == 3\n"})
-    # the refused suite; its repetition; an analysis; the architect's word; another analysis; the suite written again
-    for journalled in (3, 4, 6, 7, 9, 11):
-        bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
-    ended = bench.finish()
-    assert ended.code == 0, ended.stdout
-    assert len(bench.calls()) == len(set(bench.calls())) == 14, "no call is paid for twice"
-    (story,) = bench.aftermath(ended.code).report["stories"]
-    assert (story["status"], story["attempts"]) == ("done", 4)
-    assert "test.flaky" in [finding["code"] for finding in story["findings"]]
-    (changed,) = story["rewritten"]
-    assert changed["reason"] == "it wants 3 and the criterion says 1"
-
-
-MANY = ("--set", "test.max_attempts=6")
-
-
-def _attempts() -> UnhurriedTeam:
-    story, script = "NFR-001", UnhurriedTeam(120)
-
-    def value(number: int) -> dict[str, str]:
-        return {"nfr_001.py": f"def value():\n    return {number}\n"}
-
-    def tests(wanted: int) -> str:
-        return f"""{suite_text(story, wanted)}
-
-def test_once(request):
-    assert value() and len(request.session.items) == 1
-"""
-
-    script.plan(story, ["nfr_001.py"])
-    for number in (2, 2, 1):
-        script.deliver(story, 1, value(number))
-    for _ in range(2):
-        script.suite(story, "def test_nothing(:\n    pass\n")
-    script.suite(story, tests(3))
-    script.analyse(story, ("nfr_001.py", "look again"), ("held.py", "hold it"))
-    script.say("mike", story, "amendment", {"files": [], "dependencies": {}, "reason": "one file will do"})
-    script.analyse(story, ("nfr_001.py", "another value"))
-    fault = {"reason": "it wants 3 and the criterion says 1"}
-    script.say("jordan", story, "analysis", {"failure_analysis": [], "suite_fault": fault})
-    script.suite(story, tests(1))
-    return script
-
-
 GIVEN = """\
 # One file
 
@@ -188,10 +115,6 @@ def _reading() -> UnhurriedTeam:
     script.deliver("NFR-001", 1, {"nfr_001.py": "def value():\n    return 1\n"})
     script.suite("NFR-001", suite_text("NFR-001"))
     return script
-
-
-def _plan(action: Action) -> str:
-    return render_plan(ActionPlan(title="One file", rationale="As asked.", actions=(action,)))
 
 
 def _without_a_row(bench: Bench) -> None:

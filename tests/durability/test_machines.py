@@ -16,7 +16,6 @@ from tests.durability.driver import Aftermath
 from tests.durability.faults import Clock, small_disk
 from tests.durability.machines import Machine
 from tests.forwarder import Forwarder
-from tests.pgbouncer import PGBOUNCER, pooled
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 
 pytestmark = pytest.mark.timeout(300)
@@ -58,6 +57,7 @@ def test_one_that_stood_still_learns_that_its_sprint_is_no_longer_its_own(
     assert second.aftermath(0) == undisturbed
 
 
+@pytest.mark.soak
 def test_one_that_was_cut_off_from_the_database_changes_nothing_when_it_comes_back(
     tmp_path: Path, postgres: str, undisturbed: Aftermath
 ) -> None:
@@ -80,47 +80,6 @@ def test_one_that_was_cut_off_from_the_database_changes_nothing_when_it_comes_ba
     left = second.aftermath(0)
     assert left.calls == {call for call in undisturbed.calls if " NFR-001 " in call}
     assert left.events == {"NFR-001": undisturbed.events["NFR-001"]}
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed on this machine")
-def test_a_pooler_may_lend_connections_for_a_transaction(tmp_path: Path, postgres: str, undisturbed: Aftermath) -> None:
-    # Two would not do if any transaction waited for a second connection.
-    with pooled(tmp_path / "pgbouncer.ini", postgres, 2) as address:
-        machines = [Machine(tmp_path, name, postgres) for name in ("first", "second")]
-        for machine in machines:
-            machine.variables["DATABASE_URL"] = address
-        lost, other = (machine.start() for machine in machines)
-        first, second = machines
-        first.wait_for(lambda: len(first.told("task_finished")) >= 2, lost)
-        first.vanish(lost)
-        assert second.until_done(other).code == 0
-        for words in (("status",), ("logs",), ("prune", "--dry-run")):
-            assert second.command(*words).code == 0
-    asyncio.run(second.fetch())
-    assert second.aftermath(0) == undisturbed
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a small disk")
-def test_one_whose_disk_is_full_goes_on_with_what_another_one_held_once_there_is_room(
-    tmp_path: Path, postgres: str, undisturbed: Aftermath
-) -> None:
-    with small_disk(tmp_path / "disk", DISK_MB) as disk:
-        assert disk is not None
-        first, second = Machine(tmp_path, "first", postgres), Machine(tmp_path, "disk/second", postgres)
-        lost = first.start()
-        first.wait_for(lambda: first.journalled("NFR-001") >= 1, lost)
-        other = second.start()
-        second.ready(other)
-        disk.fill()
-        first.vanish(lost)
-        time.sleep(25)  # until it has tried
-        disk.empty()
-        if other.poll() is not None:  # a full disk ends it, and its platform starts it again
-            other = second.start()
-        assert second.until_done(other).code == 0
-        assert second.aftermath(0) == undisturbed
 
 
 class FailingMachine:

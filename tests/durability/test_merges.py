@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.command import GATE_OPENED
 from tests.durability.driver import Bench
 from tests.durability.team import UnhurriedTeam
 from tests.support import delivery, make_repo
 
 pytestmark = pytest.mark.timeout(300)
 
-PAIR, TRIO = ("US-001", "US-002"), ("US-001", "US-002", "US-003")
+PAIR = ("US-001", "US-002")
 BASE = "def base():\n    return 0\n"
 TOGETHER = "together.txt"
 """Appears in a worktree while the suite of a story runs on what was brought together."""
@@ -33,7 +32,7 @@ def suite_of(story: str, stories: tuple[str, ...]) -> str:
     )
 
 
-def bench_in(folder: Path, stories: tuple[str, ...], *settings: str, useless: tuple[str, ...] = ()) -> Bench:
+def bench_in(folder: Path, stories: tuple[str, ...]) -> Bench:
     """All begin at the base; whoever is second and third answers with the functions of all."""
     script = UnhurriedTeam(60)
     both = BASE + "".join(map(function, stories))
@@ -42,10 +41,8 @@ def bench_in(folder: Path, stories: tuple[str, ...], *settings: str, useless: tu
         script.deliver(story, 1, {"shared.py": BASE + function(story)})
         script.suite(story, suite_of(story, stories))
         script._lines[-1]["latency_ms"] = 60 + 1500 * number
-        if story in useless:
-            script.say("alex", story, "merge", "I would keep both.", task=1)
         script.say("alex", story, "merge", delivery(story, 1, {"shared.py": both}), task=1)
-    bench = Bench(folder, dict.fromkeys(stories, "None"), script=script, settings=settings)
+    bench = Bench(folder, dict.fromkeys(stories, "None"), script=script)
     make_repo(folder / "repo", {"shared.py": BASE})
     return bench
 
@@ -87,25 +84,3 @@ def test_two_stories_killed_at_each_step_of_their_merge(tmp_path: Path) -> None:
     # it is merged, and its step is not checkpointed
     bench.kill_when(bench.ref_moves("result"))
     expect_all_merged(bench, PAIR, merges=1)
-
-
-@pytest.mark.soak
-def test_three_stories_and_a_question_killed_while_it_waits(tmp_path: Path) -> None:
-    bench = bench_in(tmp_path, TRIO, "gate.mode=escalations", useless=TRIO)
-    bench.kill_when(lambda: paid(bench, "merge") >= 1)
-    # two of three wait for a person: the one that was merged first is done
-    bench.kill_when(lambda: len(bench.told(GATE_OPENED)) == 2)
-    waiting = sorted(bench.told(GATE_OPENED))
-    shown = bench.command("show", waiting[0]).stdout
-    assert "shared.py" in shown
-    assert f"orchestrator/S1/{waiting[0]}" in shown
-    assert f"orchestrator reject {waiting[0]} --sprint S1 --gate 1" in shown
-    for refused in (("approve", waiting[0]), ("edit", waiting[0], "--file", "backlog.csv"), ("replan", waiting[0])):
-        done = bench.command(*refused)
-        assert (done.code, "reject, cancel" in done.stderr) == (2, True), done
-    for story in waiting:
-        assert bench.command("reject", story, "--comment", "keep the functions of all").code == 0
-    bench.kill_when(lambda: bench.told("merge_resolved").keys() != set())
-    bench.kill_when(lambda: sum(bench.told("story_merged").values()) == 2)
-    # The second try of the last one may meet what the other has merged while it was asked.
-    expect_all_merged(bench, TRIO, merges=4)

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.command import GATE_OPENED
-from tests.durability.daemon import DaemonBench
 from tests.durability.driver import Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS, UnhurriedTeam
+from tests.durability.team import COMMAND_RUNS
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 
 pytestmark = pytest.mark.timeout(300)
@@ -60,47 +58,6 @@ def test_mirror_and_worktrees_may_vanish_with_every_kill(tmp_path: Path, postgre
             shutil.rmtree(trees)
     ended = bench.finish()
     assert bench.aftermath(ended.code) == undisturbed
-
-
-@pytest.mark.soak
-def test_the_daemon_outlives_its_server_and_goes_on_in_the_next_life(
-    tmp_path: Path, postgres_server: PostgresServer, undisturbed: Aftermath
-) -> None:
-    bench = DaemonBench(tmp_path)
-    bench.database = postgres_server.fresh()
-    process = bench.start()
-    bench.wait_for(lambda: bench.journalled("NFR-001") >= 1, process)
-    postgres_server.stop(IMMEDIATE)
-    postgres_server.start()
-    bench.wait_for(bench.appears(f"US-001/{COMMAND_RUNS}"), process)
-    postgres_server.restart(FAST)
-    bench.wait_for(lambda: bench.told("story_finished").get("NFR-001", 0) == 1, process)
-    process.kill()
-    process.communicate(timeout=30)
-    ended = bench.finish()
-    assert ended.code == 0, ended
-    assert bench.aftermath(0) == undisturbed
-
-
-@pytest.mark.soak
-def test_a_person_answers_after_the_server_was_away(tmp_path: Path, postgres_server: PostgresServer) -> None:
-    script = UnhurriedTeam(30)
-    script.good("A")
-    script.good("B")
-    bench = Bench(
-        tmp_path, {"A": "None", "B": "None"}, script=script, settings=("gate.mode=always",),
-        database=postgres_server.fresh(),
-    )  # fmt: skip
-    process = bench.start()
-    bench.wait_for(lambda: bench.told(GATE_OPENED).keys() == {"A", "B"}, process)
-    postgres_server.restart(IMMEDIATE)
-    assert bench.command("approve", "A").code == 0
-    bench.wait_for(lambda: bench.finished() == 1, process)
-    process.kill()
-    process.communicate(timeout=30)
-    assert bench.command("approve", "B").code == 0
-    assert bench.finish().code == 0
-    assert len(bench.calls()) == len(set(bench.calls())) == 8, "no call is paid for twice"
 
 
 @pytest.mark.soak

@@ -32,6 +32,7 @@ def test_stories_of_one_sprint_run_on_several_daemons_within_the_limits_of_all(
     assert first.aftermath(0) == undisturbed
 
 
+@pytest.mark.soak
 def test_an_order_reaches_a_story_that_another_daemon_runs(tmp_path: Path, postgres: str) -> None:
     slow = team(latency_ms=900)
     machines = [Machine(tmp_path, name, postgres, script=slow, settings=(ALL_PASS,)) for name in ("first", "second")]
