@@ -129,7 +129,7 @@ def build_stories(
     rows = [row for row in rows if row.story_id]
     index = IdIndex(row.story_id for row in rows)
     marked = {row.story_id for row in rows if is_yes(row.cells.get("foundation", ""))} or {rules.foundation}
-    configured = {index.find(closer) or closer: closed for closer, closed in rules.closes.items()}
+    configured = {index.find(closer.strip()) or closer: rows for closer, rows in rules.closes.items()}
     stories: list[Story] = []
     found: list[Finding] = _told_finished(rows, overlay, source)
     for row in rows:
@@ -139,39 +139,15 @@ def build_stories(
             message = f"{row} has the unknown priority {priority_text.strip()[:60]!r}"
             fix = "write Critical, High, Medium or Low; it counts as Medium"
             found.append(minor("backlog.priority", message, where=row.where(source, "Priority"), fix=fix))
-        closes, notes = _closes(row, source, index, configured.get(row.story_id, ()))
-        found += notes
+        cell = parse_dependencies(row.cells.get("closes", ""), index)
+        more = (index.find(name.strip()) or name for name in configured.pop(row.story_id, ()))
+        closes = tuple(dict.fromkeys((*cell.ids, *cell.unknown, *cell.notes, *more)))
         stories.append(_story(row, overlay, index, priority, row.story_id in marked, closes))
-    return stories, found + _unknown_closers(configured, index)
-
-
-def _closes(
-    row: Row, source: str, index: IdIndex, configured: Sequence[str]
-) -> tuple[tuple[str, ...], Sequence[Finding]]:
-    """Ids of what the row closes, those that are no row's included, and a note on text that names none."""
-    text = row.cells.get("closes", "")
-    cell = parse_dependencies(text, index)
-    more = tuple(index.find(name.strip()) or name.strip() for name in configured)
-    notes = []
-    if not (cell.ids or cell.unknown or cell.states_none):
-        message = f"{row} names no story in what it closes ({' '.join(text.split())[:80]!r})"
-        notes = [
-            minor("backlog.closes_note", message, where=row.where(source, "Closes"), fix="write story ids, or None")
-        ]
-    return tuple(dict.fromkeys((*cell.ids, *cell.unknown, *more))), notes
-
-
-def _unknown_closers(configured: Mapping[str, Sequence[str]], index: IdIndex) -> list[Finding]:
-    return [
-        critical(
-            "backlog.unknown_closer",
-            f"the configuration names {closer[:80]} in backlog.closes, which is no row of the backlog",
-            where=Where(field="backlog.closes"),
-            fix="correct the id or take it out",
-        )
-        for closer in configured
-        if index.find(closer) is None
-    ]
+    for closer in configured:
+        message = f"the configuration names {closer[:80]} in backlog.closes, which is no row of the backlog"
+        where = Where(field="backlog.closes")
+        found.append(critical("backlog.unknown_closer", message, where=where, fix="correct the id or take it out"))
+    return stories, found
 
 
 _FINISHED = frozenset(

@@ -1,6 +1,6 @@
 """What is wrong between the rows of a backlog of any format: ids, titles, dependencies, closed rows, cycles. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rapidfuzz import process
@@ -11,9 +11,9 @@ from orchestrator.core.story import (
     BacklogContent,
     IdIndex,
     Story,
+    closers,
     cycles,
     effective_needs,
-    find_cycle,
     id_problem,
     parse_dependencies,
 )
@@ -43,38 +43,20 @@ def nearest(identifier: str, ids: Sequence[str]) -> str:
 
 
 def check_closes(stories: Sequence[Story], source: str) -> Iterator[Finding]:
-    """Findings on ids that are no row, a story that closes itself, a row closed twice, and circles; all block."""
-    if not any(story.closes for story in stories):
-        return
-    by_id = {story.id: story for story in stories}
-    closed_by: dict[str, Story] = {}
-    suggested = 0
-    for story in stories:
-        where = place_of(story, source, "Closes")
-        for row in story.closes:
-            if row == story.id:
-                message = f"{named(story)} closes itself"
-                yield critical("backlog.closes_itself", message, where=where, fix="take its own id out of Closes")
-            elif row not in by_id:
-                suggested += 1
-                hint = nearest(row, list(by_id)) if suggested <= MAX_SUGGESTIONS else ""
-                message = f"{named(story)} closes {row[:SHOWN]}, which is no row of the backlog"
-                fix = f"{hint} Correct the id or take it out".strip()
-                yield critical("backlog.unknown_closed", message, where=where, fix=fix)
-            elif row in closed_by:
-                message = f"{named(by_id[row])} is closed by {named(closed_by[row])} and by {named(story)}"
-                yield critical("backlog.closed_twice", message, where=where, fix="let one of the two close it")
-            else:
-                closed_by[row] = story
-    yield from _circle({row: (story.id,) for row, story in closed_by.items()}, by_id, source)
-
-
-def _circle(direct: dict[str, tuple[str, ...]], by_id: dict[str, Story], source: str) -> Iterator[Finding]:
-    path = find_cycle(by_id, direct)
-    if path:
-        message = f"stories close each other in a circle: {' ← '.join(path)}"
-        where = place_of(by_id[path[0]], source, "Closes")
-        yield critical("backlog.closes_cycle", message, where=where, fix="leave one of them to be run itself")
+    """Findings on what cannot be done with a story: no row, a row of two stories, one that closes rows itself."""
+    rows, closed_by = {story.id: story for story in stories}, closers(reversed(stories))
+    for story, row in ((one, row) for one in stories for row in one.closes):
+        if row not in rows:
+            wrong = "is no row of the backlog"
+        elif rows[row].closes:
+            wrong = "closes rows itself"
+        elif closed_by[row] != story.id:
+            wrong = f"is closed by {named(rows[closed_by[row]])} as well"
+        else:
+            continue
+        fix = "name rows that nothing else closes and that close none"
+        message = f"{named(story)} closes {row[:SHOWN]}, which {wrong}"
+        yield critical("backlog.closes", message, where=place_of(story, source, "Closes"), fix=fix)
 
 
 MAX_CYCLES = 10
@@ -163,24 +145,11 @@ def _dependency_findings(stories: Sequence[Story], source: str) -> Iterator[Find
 
 
 def _cycle_findings(stories: Sequence[Story], source: str) -> Iterator[Finding]:
-    direct = {story.id: [need for need in story.dependencies if need != story.id] for story in stories}
-    found = list(_cycles(stories, direct, source, "the dependencies run in a circle"))
-    if not found and any(story.closes for story in stories):
-        # What is closed counts to its closer, which may close a circle that the cells alone do not show.
-        needs = {
-            story: [need for need in wanted if need != story] for story, wanted in effective_needs(stories).items()
-        }
-        said = "with each closed row counted to the story that closes it, the dependencies run in a circle"
-        found = list(_cycles(stories, needs, source, said))
-    yield from found
-
-
-def _cycles(stories: Sequence[Story], needs: Mapping[str, Sequence[str]], source: str, said: str) -> Iterator[Finding]:
     by_id = {story.id: story for story in stories}
-    for path in islice(cycles(needs, needs), MAX_CYCLES):
+    for path in islice(cycles(effective_needs(stories)), MAX_CYCLES):
         shown = path if len(path) <= MAX_LISTED else (*path[:MAX_LISTED], "…", path[-1])
         lines = ", ".join(dict.fromkeys(named(by_id[story_id]) for story_id in path[:MAX_LISTED]))
-        message = f"{said}: {' → '.join(shown)}; {lines}"
+        message = f"the dependencies run in a circle: {' → '.join(shown)}; {lines}"
         where = place_of(by_id[path[0]], source, "Dependencies")
         yield critical("backlog.cycle", message, where=where, fix="remove one of these dependencies")
 

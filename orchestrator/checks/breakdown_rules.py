@@ -71,7 +71,7 @@ def _dependencies(breakdown: Breakdown) -> Iterator[Finding]:
             message = f"it depends on `{needed}`, which is no task of this story"
             fix = "Name only tasks of this story."
             yield major("breakdown.dependency", message, where=Where(task=task_id), fix=fix)
-    for cycle in cycles(needs, needs):
+    for cycle in cycles(needs):
         message = f"tasks wait for each other: {' → '.join(cycle)}"
         yield major("breakdown.cycle", message, fix="Take one of these dependencies out.")
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from heapq import heapify, heappop, heappush
 
 from orchestrator.core.finding import Finding
 from orchestrator.core.value import Value
@@ -116,46 +115,35 @@ def waves(
 
 
 def topological(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """One order in which every id comes after its needs, else as given; ids in a cycle come last, as given."""
-    ids = list(order)
-    place = {story: number for number, story in enumerate(ids)}
-    sorter = TopologicalSorter({story: [need for need in needs.get(story, ()) if need in place] for story in ids})
-    with suppress(CycleError):
-        sorter.prepare()
-    found: list[str] = []
-    ready = [place[story] for story in sorter.get_ready()]
-    heapify(ready)
-    while ready:
-        found.append(ids[heappop(ready)])
-        sorter.done(found[-1])
-        for story in sorter.get_ready():
-            heappush(ready, place[story])
-    placed = {*found}
-    return (*found, *(story for story in ids if story not in placed))
+    """Returns the ids, each behind its needs, else as given; a need that would close a cycle does not count."""
+    found: dict[str, None] = {}
+    ids = tuple(order)
+
+    def add(one: str, waiting: frozenset[str]) -> None:
+        for need in needs.get(one, ()):
+            if need in ids and need not in found and need not in waiting:
+                add(need, waiting | {need})
+        found.setdefault(one)
+
+    for one in ids:
+        add(one, frozenset({one}))
+    return tuple(found)
 
 
-def find_cycle(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+def find_cycle(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """Returns a cycle as a closed path (`A, B, A`), or () when there is none. Deterministic for the same input."""
-    _, stuck = waves(order, needs)
-    if not stuck:
-        return ()
-    inside = set(stuck)
-    path: list[str] = []
-    seen: dict[str, int] = {}
-    current = stuck[0]
-    while current not in seen:
-        seen[current] = len(path)
-        path.append(current)
-        current = next(need for need in needs[current] if need in inside)
-    return (*path[seen[current] :], current)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1]))
+    return ()
 
 
-def cycles(order: Iterable[str], needs: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
+def cycles(needs: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
     """Each cycle as a closed path; of cycles that share an id the first alone: the others are found once it is gone."""
-    _, stuck = waves(order, needs)
-    while path := find_cycle(stuck, needs):
+    while path := find_cycle(needs):
         yield path
-        stuck = tuple(i for i in stuck if i not in path)
+        needs = {one: wanted for one, wanted in needs.items() if one not in path}
 
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -443,88 +431,39 @@ def parse_dependencies(text: str, index: IdIndex) -> DependencyText:
     return DependencyText(ids=tuple(ids), unknown=tuple(unknown), notes=() if none else tuple(notes), states_none=none)
 
 
-def closers(stories: Sequence[Story]) -> dict[str, str]:
-    """Closed row → the story that is run for it, over chains; of several closers the first counts.
-
-    Unknown ids, a story that closes itself, and circles are left out: they are findings of the checks.
-    """
-    direct = _direct(stories)
-    result: dict[str, str] = {}
-    for row, closer in direct.items():
-        seen = {row}
-        while closer in direct and closer not in seen:
-            seen.add(closer)
-            closer = direct[closer]
-        if closer not in direct:
-            result[row] = closer
-    return result
+def closers(stories: Iterable[Story]) -> dict[str, str]:
+    """Row that is done with another story → that story."""
+    return {row: story.id for story in stories for row in story.closes}
 
 
-def _direct(stories: Sequence[Story]) -> dict[str, str]:
-    known = {story.id for story in stories}
-    direct: dict[str, str] = {}
-    for story in stories:
-        for row in story.closes:
-            if row in known and row != story.id:
-                direct.setdefault(row, story.id)
-    return direct
-
-
-def done_rows(stories: Sequence[Story]) -> frozenset[str]:
-    """Rows that say they are completed, and over chains the rows that those close."""
-    closes: dict[str, list[str]] = {}
-    for row, closer in _direct(stories).items():
-        closes.setdefault(closer, []).append(row)
-    waiting = [story.id for story in stories if story.completed]
-    done: set[str] = set()
-    while waiting:
-        row = waiting.pop()
-        if row not in done:
-            done.add(row)
-            waiting += closes.get(row, ())
-    return frozenset(done)
-
-
-def closed_rows(closer_of: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Closer → the rows that are done with it."""
-    rows: dict[str, list[str]] = {}
-    for row, closer in closer_of.items():
-        rows.setdefault(closer, []).append(row)
-    return {closer: tuple(names) for closer, names in rows.items()}
+def done_rows(stories: Iterable[Story]) -> frozenset[str]:
+    """Rows that say they are completed, and those that are done with them."""
+    return frozenset(row for story in stories if story.completed for row in (story.id, *story.closes))
 
 
 def effective_needs(stories: Sequence[Story]) -> dict[str, tuple[str, ...]]:
     """Story → what it waits for, for every story that is run itself.
 
-    A need of a closed row is a need of its closer, and a closer waits also for what the rows it closes depend on. What
-    a closer needs of its own rows is met by itself, and a row that is done already (`done_rows`) is met as it is.
+    A need of a closed row is a need of its closer, which also waits for what its rows depend on; what is done is met.
     """
-    by_id = {story.id: story for story in reversed(stories)}
-    closer_of = closers(stories)
-    closed, done = closed_rows(closer_of), done_rows(stories)
+    rows, closer_of, done = {story.id: story for story in stories}, closers(stories), done_rows(stories)
     needs: dict[str, tuple[str, ...]] = {}
-    for story_id, story in ((story.id, by_id[story.id]) for story in stories):
-        if story_id in closer_of or story_id in needs:
-            continue
-        wanted = list(story.dependencies)
-        for row in closed.get(story_id, ()):
-            wanted += () if row in done else by_id[row].dependencies
-        met_by = (need if need in done else closer_of.get(need, need) for need in wanted)
-        own = {story_id} if story_id in closed and story_id not in story.dependencies else set()
-        needs[story_id] = tuple(need for need in dict.fromkeys(met_by) if need not in own)
+    for story in (story for story in stories if story.id not in closer_of):
+        closed = [rows[row] for row in story.closes if row in rows and row not in done]
+        wanted = (need for row in (story, *closed) for need in row.dependencies)
+        met_by = dict.fromkeys(need if need in done else closer_of.get(need, need) for need in wanted)
+        needs[story.id] = tuple(need for need in met_by if need != story.id)
     return needs
 
 
 def told_of_closed(stories: Sequence[Story], closes: Mapping[str, Sequence[str]]) -> dict[str, Story]:
-    """Story id → the story for its personas: with the requirements and the wireframe of the rows it closes."""
-    told = {story.id: story for story in reversed(stories)}
-    rows = dict(told)
-    for closer, names in closes.items():
-        closed = [rows[name] for name in names if name in rows]
-        if closer in told and closed:
+    """Story id → the story for its personas: its notes hold what the rows that it closes ask for."""
+    told = {story.id: story for story in stories}
+    for closer, rows in ((one, [told[row] for row in names if row in told]) for one, names in closes.items()):
+        if closer in told:
             story = told[closer]
-            notes = "\n".join(filter(None, [story.notes, *(_demand(row) for row in closed)]))
-            wireframe = next((ref for ref in (story.wireframe_ref, *(row.wireframe_ref for row in closed)) if ref), "")
+            notes = "\n".join(filter(None, [story.notes, *(_demand(row) for row in rows)]))
+            wireframe = next((ref for ref in (one.wireframe_ref for one in (story, *rows)) if ref), "")
             told[closer] = story.model_copy(update={"notes": notes, "wireframe_ref": wireframe})
     return told
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from orchestrator.checks.backlog import all_problems, named, nearest, place_of, refusal
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, blocking, major, minor
-from orchestrator.core.story import BacklogContent, Story, closed_rows, closers, done_rows, effective_needs, id_problem
+from orchestrator.core.story import BacklogContent, Story, closers, done_rows, effective_needs, id_problem
 from orchestrator.core.value import Value
 
 # Nine digits: a longer number is a name, not a count.
@@ -65,7 +65,7 @@ def select(
         done_ids=tuple(story.id for story in content.stories if story.id in done),
         warnings=(*problems, *outside),
         needs=needs_within(content.stories, selected),
-        closes=_closes(selected, closer_of, done),
+        closes={story.id: rows for story in chosen if (rows := tuple(row for row in story.closes if row not in done))},
     )
 
 
@@ -183,9 +183,3 @@ def needs_within(stories: Sequence[Story], selected: Collection[str]) -> dict[st
             direct.append(foundation)
         needs[story_id] = tuple(direct)
     return needs
-
-
-def _closes(selected: frozenset[str], closer_of: Mapping[str, str], done: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Returns selected closer → its rows that are not done yet."""
-    open_rows = {row: closer for row, closer in closer_of.items() if closer in selected and row not in done}
-    return closed_rows(open_rows)

