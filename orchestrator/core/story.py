@@ -150,18 +150,23 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED_IDS = frozenset({"result"})
 # Word processors write `US–001`.
 _TYPOGRAPHIC_HYPHEN = re.compile("(?<=[A-Za-z])[\u2010\u2011\u2012\u2013\u2212](?=[0-9])")
-# A sign or word between the ends of a range, a word, or what ends a clause; a dot inside of a word belongs to it.
-_PIECE = re.compile(
-    r"(?P<range>\.{2,}|[\u2026\u2010-\u2014\u2212]|(?<!\S)--?(?!\S)|(?<![\w-])(?:to|through|thru)(?![\w-]))"
-    r"|(?P<word>(?:[\w'\u2019-]|\.(?!\.))+)|(?P<end>[,;\n()\[\]])",
+_CLAUSE = re.compile(r"([,;\n()\[\]])")
+_WORD = re.compile(r"(?:[\w'\u2019-]|\.(?!\.))+")
+# Two words, and what stands between the ends of a range.
+_RANGE = re.compile(
+    r"(?<![\w.-])(\w(?:[\w-]|\.(?!\.))*)"
+    r"\s*(?:\.{2,}|[\u2026\u2010-\u2014\u2212]|(?<=\s)(?:--?|to|through|thru)(?=\s))\s*(\w(?:[\w-]|\.(?!\.))*)",
     re.IGNORECASE,
 )
 _MAX_WORD = 140
 """Characters of a word that may still be an id, or two with a hyphen between them."""
 _MAX_RANGES = 50
-"""In one cell; each may stand for all rows."""
+"""In one clause; each may stand for all rows."""
 _ENDS_IN_NUMBER = re.compile(r"(.*?)([0-9]{1,18})")
-_JOINING = frozenset({"and", "after", "on", "by", "the", "depends", "blocked", "needs", "requires", "story", "stories"})
+_JOINING = frozenset(
+    {"and", "after", "on", "by", "the", "depends", "blocked", "needs", "requires", "story", "stories"}
+    | {"to", "through", "thru"}
+)
 """Words beside ids that say nothing more."""
 _NEGATION = re.compile(
     r"(?<!\w)(not|no|never|cannot|\w+n['\u2019]t|without|except|excluding|unless|before|blocks)(?!\w)", re.IGNORECASE
@@ -308,127 +313,94 @@ class DependencyText(Value):
     """The cell is blank or says that there is no dependency."""
 
 
-class _Clause:
-    """What stands between two commas, semicolons, brackets or line ends."""
+def _spread(index: IdIndex, first: str, last: str) -> list[str]:
+    """Returns the words that a range stands for, with its end where that is no row; [] where it is none."""
+    begin, end = index.find(first), index.find(last)
+    within = index.between(begin, end or last) if begin is not None else None
+    if within is None:
+        return []
+    # `US-001 to 004` ends with US-004.
+    named = end is not None or (last.isdigit() and any(int(last) == int(re.split(r"\D", one)[-1]) for one in within))
+    return [*within, *([] if named else [last])]
 
-    def __init__(self, index: IdIndex, ranges: list[str], *, bracketed: bool) -> None:
-        """`ranges` gets the ends of those that are read, and is common to the clauses of a cell."""
-        self._index, self._ranges, self._bracketed = index, ranges, bracketed
-        self.ids: list[str] = []
-        self.unknown: list[str] = []
-        self._said: list[str] = []
-        self._rest: list[str] = []
-        self._numbers: list[str] = []
-        self._open = False
-        """Whether a range has begun that lacks its end."""
 
-    def add(self, piece: re.Match[str]) -> None:
-        """Reads the next word, or sign of a range."""
-        self._said.append(piece[0])
-        if piece["range"]:
-            self._open = bool(self.ids)
-            return
-        word, begun, self._open = piece[0], self._open, False
-        forms = dict.fromkeys((word, word.strip("."), word.strip("._-'")))
-        found = next((known for form in forms if (known := self._index.find(form))), None)
-        if begun and self._close(found or word.strip("._-'")):
-            return
-        if found is not None and not found.isdigit():
-            self.ids.append(found)
-        elif found is not None or word.isdigit():
-            self._number(word)
-        elif not self._joined(word):
-            self._other(word.strip("._-'"))
+def _without_ranges(text: str, index: IdIndex) -> str:
+    """Returns a text with the words that its ranges stand for in their place; the end of one may begin another."""
+    at = ranges = 0
+    while ranges < _MAX_RANGES and (pair := _RANGE.search(text, at)):
+        at = pair.start(2)
+        if words := _spread(index, pair[1], pair[2].rstrip(".-_")):
+            *before, last = words
+            began = f"{text[: pair.start()]}{' '.join(before)} "
+            text, at, ranges = f"{began}{last} {text[pair.end() :]}", len(began), ranges + 1
+    return text
 
-    def _close(self, last: str) -> bool:
-        """Reads the end of a range; returns whether it was one."""
-        if len(self._ranges) == _MAX_RANGES:
-            self._rest.append(last)
-            return True
-        self._ranges.append(last)
-        within = self._index.between(self.ids[-1], last)
-        if within is None:
-            return False
-        self.ids += within
-        ends = [_ENDS_IN_NUMBER.fullmatch(one) for one in within[:1] + within[-1:]]
-        there = last.isdigit() and any(one is not None and int(one[2]) == int(last) for one in ends)
-        if not there and self._index.find(last) is None:
-            self.unknown.append(last)
-        return True
 
-    def _number(self, word: str) -> None:
-        before = self._said[-2] if len(self._said) > 1 else ""
-        if self._index.is_prefix(before):
-            self.unknown.append(f"{before} {word}")
-            self._rest.remove(before)
-        else:
-            self._numbers.append(word)
+def _read_clause(text: str, index: IdIndex, *, bracketed: bool) -> tuple[list[str], list[str], str]:
+    """Returns the ids between two commas, semicolons, brackets or line ends, what is like one, and what of it is a note
+    ("" where nothing is).
 
-    def _joined(self, word: str) -> bool:
-        """Reads `US-001-US-004` and `US-001-004`; returns whether it was that."""
-        for at, sign in enumerate(word[:_MAX_WORD]):
-            if sign == "-" and (first := self._index.find(word[:at])) and word[at + 1 :]:
-                self.ids.append(first)
-                if self._close(self._index.find(word[at + 1 :]) or word[at + 1 :]):
-                    return True
-                self.ids.pop()
-        return False
+    Numbers are ids only where nothing else is said: `after 2 weeks` is text.
+    """
+    said = " ".join(text.split())
+    known = (word for word in _WORD.findall(text) if index.find(word.strip("._-'")) is None)
+    # `not before US-003` takes nothing back, and a story may be called NEVER.
+    if len(_NEGATION.findall(rest_of := " ".join(known))) % 2 and "until" not in rest_of.lower().split():
+        return [], [], said
+    ids: list[str] = []
+    unknown: list[str] = []
+    rest: list[str] = []
+    numbers: list[str] = []
+    before = ""
+    for word in _WORD.findall(_without_ranges(text, index)):
+        bare = word.strip("._-'")
+        found = index.find(word) or index.find(bare)
+        if word.isdigit() and index.is_prefix(before):
+            unknown.append(f"{before} {word}")
+            rest = [one for one in rest if one != before]
+        elif word.isdigit():
+            numbers.append(word)
+        elif found is not None:
+            ids.append(found)
+        elif joined := _joined(index, bare):
+            ids += (one for one in joined if index.find(one))
+            unknown += (one for one in joined if not index.find(one))
+        elif index.resembles(bare):
+            unknown.append(bare)
+        elif bare and bare.lower() not in _JOINING:
+            rest.append(bare)
+        before = word
+    if [*_WORD.findall(text)] == rest and len(rest) == 1 and index.shares_number(rest[0]):
+        return [], rest, ""
+    if not rest:
+        ids += (one for number in numbers if (one := index.find(number)) is not None)
+        like = (number for number in numbers if index.find(number) is None and (ids or index.resembles(number)))
+        unknown += like
+    is_note = not bracketed and (rest or (numbers and not (ids or unknown)))
+    return ids, unknown, said if is_note else ""
 
-    def _other(self, word: str) -> None:
-        if self._index.resembles(word):
-            self.unknown.append(word)
-        elif word and word.lower() not in _JOINING:
-            self._rest.append(word)
 
-    def read(self) -> tuple[list[str], list[str], str]:
-        """Returns its ids, what is like one, and what of it is a note ("" where nothing is).
-
-        Numbers are ids only where nothing else is said: `after 2 weeks` is text.
-        """
-        text = " ".join(self._said)
-        if len(self._said) == len(self._rest) == 1 and self._index.shares_number(self._rest[0]):
-            return [], self._rest, ""
-        # `not before US-003` takes nothing back, and a story may be called NEVER.
-        words = " ".join(word for word in self._said if self._index.find(word.strip("._-'")) is None)
-        if len(_NEGATION.findall(words)) % 2 and "until" not in words.lower().split():
-            return [], [], text
-        for number in self._numbers:
-            known = None if self._rest else self._index.find(number)
-            if known is not None:
-                self.ids.append(known)
-            elif not self._rest and (self.ids or self._index.resembles(number)):
-                self.unknown.append(number)
-        note = "" if self._bracketed or not (self._rest or self._open) else text
-        if self._numbers and not (self.ids or self.unknown or self._bracketed):
-            note = text
-        return self.ids, self.unknown, note
+def _joined(index: IdIndex, word: str) -> list[str]:
+    """Returns what `US-001-US-004` and `US-001-004` stand for; [] for another word."""
+    places = (at for at, sign in enumerate(word[:_MAX_WORD]) if sign == "-" and index.find(word[:at]))
+    return next((found for at in places if (found := _spread(index, word[:at], word[at + 1 :]))), [])
 
 
 def parse_dependencies(text: str, index: IdIndex) -> DependencyText:
     """Find the ids of `index` in a cell such as `US-001 (lookup); US-009` or `US-001..US-005`; whole words only."""
-    ids: dict[str, None] = {}
-    unknown: dict[str, None] = {}
-    notes: dict[str, None] = {}
-    ranges: list[str] = []
+    ids: list[str] = []
+    unknown: list[str] = []
+    notes: list[str] = []
     depth = 0
-    clause = _Clause(index, ranges, bracketed=False)
-
-    def end() -> None:
-        named, like, note = clause.read()
-        ids.update(dict.fromkeys(named))
-        unknown.update(dict.fromkeys(like))
-        notes.update(dict.fromkeys(filter(None, [note])))
-
-    for piece in _PIECE.finditer(_TYPOGRAPHIC_HYPHEN.sub("-", text)):
-        if not piece["end"]:
-            clause.add(piece)
+    for part in _CLAUSE.split(_TYPOGRAPHIC_HYPHEN.sub("-", text)):
+        if _CLAUSE.fullmatch(part):
+            depth = max(depth + (part in "([") - (part in ")]"), 0)
             continue
-        end()
-        depth = max(depth + (piece[0] in "([") - (piece[0] in ")]"), 0)
-        clause = _Clause(index, ranges, bracketed=depth > 0)
-    end()
+        named, like, note = _read_clause(part, index, bracketed=depth > 0)
+        ids, unknown, notes = ids + named, unknown + like, notes + [note] * bool(note)
     none = _STATES_NONE.match(text) is not None
-    return DependencyText(ids=tuple(ids), unknown=tuple(unknown), notes=() if none else tuple(notes), states_none=none)
+    found, like, told = (tuple(dict.fromkeys(parts)) for parts in (ids, unknown, () if none else notes))
+    return DependencyText(ids=found, unknown=like, notes=told, states_none=none)
 
 
 def closers(stories: Iterable[Story]) -> dict[str, str]:
