@@ -396,8 +396,8 @@ def parse_dependencies(text: str, index: IdIndex) -> DependencyText:
         if _CLAUSE.fullmatch(part):
             depth = max(depth + (part in "([") - (part in ")]"), 0)
             continue
-        named, like, note = _read_clause(part, index, bracketed=depth > 0)
-        ids, unknown, notes = ids + named, unknown + like, notes + [note] * bool(note)
+        named, near, note = _read_clause(part, index, bracketed=depth > 0)
+        ids, unknown, notes = ids + named, unknown + near, notes + [note] * bool(note)
     none = _STATES_NONE.match(text) is not None
     found, like, told = (tuple(dict.fromkeys(parts)) for parts in (ids, unknown, () if none else notes))
     return DependencyText(ids=found, unknown=like, notes=told, states_none=none)
