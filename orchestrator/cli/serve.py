@@ -16,7 +16,6 @@ import typer
 from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, say
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption, run_interruptible
-from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.settings.options import ServeOptions
@@ -42,9 +41,6 @@ PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serv
 BoardHostOption = Annotated[str, typer.Option(help="Address to listen on.")]
 BoardPortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: a free one.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open it in a browser.")]
-NoAuthOption = Annotated[
-    bool, typer.Option("--no-auth", help="Need no token, and accept only direct requests of this machine.")
-]
 
 
 @command(app, "serve", "url", "as_json")
@@ -58,7 +54,6 @@ def serve_command(
     call_log: CallLogOption = None,
     host: HostOption = None,
     port: PortOption = None,
-    no_auth: NoAuthOption = False,
 ) -> int:
     """Watch backlogs, build their stories, and serve HTTP, until SIGTERM or SIGINT.
 
@@ -71,11 +66,7 @@ def serve_command(
     say(f"settings: {environment.config_file or 'the packaged ones'}")
     if port is not None:
         environment = environment.model_copy(update={"port": port})
-    options = ServeOptions(
-        backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log,
-        no_auth=no_auth,
-    )  # fmt: skip
-
+    options = ServeOptions(backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log)
     return asyncio.run(_serve(options, settings, environment))
 
 
@@ -92,14 +83,14 @@ def _overrides(repo: str | None, push_to: str | None, host: str | None, port: in
 async def _serve(options: ServeOptions, settings: Settings, environment: Environment) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
     from orchestrator.daemon.serve import Daemon
-    from orchestrator.daemon.startup import make_folder_event
+    from orchestrator.daemon.startup import add_token, make_folder_event
     from orchestrator.engine.durable import send_traces
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import serve_http
     from orchestrator.server.metrics import Metrics
     from orchestrator.storage.log_stream import LogStream
 
-    environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
+    environment, warning = await asyncio.to_thread(add_token, environment)
     metrics, stream = Metrics(), LogStream(sys.stdout, settings.log, environment.variables)
     send_traces(environment.variables)
 
@@ -115,25 +106,12 @@ async def _serve(options: ServeOptions, settings: Settings, environment: Environ
             _signals(daemon),
             daemon,
             serve_http(build_app(daemon, metrics), settings, environment) as address,
-            daemon.announced(address.url),
+            daemon.announced(address),
         ):
             await daemon.run()
     finally:
         await asyncio.to_thread(stream.close, FLUSH_S)
     return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
-
-
-def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
-    """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
-    from orchestrator.daemon.startup import add_token
-    from orchestrator.server.access import choose_hosts, is_loopback
-
-    if options.no_auth and environment.token is not None:
-        raise ConfigError("--no-auth and ORCHESTRATOR_TOKEN contradict each other: leave one of them out")
-    # Where others reach the address, a token that is made here and that none of them can read would keep all of them
-    # out: `serve_http` asks for ORCHESTRATOR_TOKEN there.
-    here = all(map(is_loopback, choose_hosts(settings, environment)))
-    return add_token(environment) if here and not options.no_auth else (environment, None)
 
 
 @asynccontextmanager

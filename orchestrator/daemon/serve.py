@@ -248,9 +248,6 @@ class Daemon:
         place = self._folder.daemon_address
         await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
         await self.emit("daemon_listens", f"the daemon answers at {url}; its board is there for browsers", url=url)
-        if self.environment.token is None:
-            told = f"--no-auth: every user and program of this machine may give orders at {url}"
-            await self.emit("daemon_unguarded", told, level=Level.WARN, url=url)
         try:
             yield
         finally:

@@ -11,15 +11,12 @@ from orchestrator.app.runtime import Works
 from orchestrator.app.secrets import known_secrets
 from orchestrator.app.sprint_runtime import Equipment
 from orchestrator.app.team import prompt_library
-from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level
-from orchestrator.core.suite import Tier
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.providers.routing import open_providers
 from orchestrator.records.histories import event_url
 from orchestrator.sandbox.command_runner import remove_old_scratch
-from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.settings.options import ServeOptions, default_repository
 from orchestrator.storage.leases import Lease
@@ -49,8 +46,6 @@ async def open_daemon(
     await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
     library = await asyncio.to_thread(prompt_library, settings, environment)
     sandbox = await sandbox_for(settings, environment)
-    if options.no_auth:
-        _refuse_no_auth(settings, sandbox)
     executor_id = await asyncio.to_thread(folder.executor_id)
     url = event_url(environment, folder)
     lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
@@ -81,14 +76,6 @@ def add_token(environment: Environment) -> tuple[Environment, str | None]:
     folder = StateFolder.of(environment)
     warning = folder.make()
     return environment.with_token(folder.make_token()), warning
-
-
-def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:
-    """Raises ConfigError where a command of a sprint could give orders to a daemon that wants no token."""
-    plain = sandbox.facts.tier is Tier.PLAIN
-    if plain or settings.sandbox.loopback == "shared":
-        why = "the sandbox is plain" if plain else "sandbox.loopback is shared"
-        raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
 
 
 def make_folder_event(warning: str) -> Event:

@@ -1,6 +1,5 @@
 """The daemon's HTTP interface as one application."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -13,9 +12,8 @@ from orchestrator.server import (
     maintenance_routes,
     sprint_routes,
 )
-from orchestrator.server.access import LOGIN, Access
+from orchestrator.server.access import Access
 from orchestrator.server.limits import BodyLimit, ResponseHeaders
-from orchestrator.server.login import BODY_BYTES
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import handle_problems
 from orchestrator.server.service import Service, Viewer
@@ -27,24 +25,19 @@ if TYPE_CHECKING:
 def build_app(served: "Daemon | Viewer", metrics: Metrics | None = None) -> FastAPI:
     """Returns everything that is answered over HTTP; `metrics` are those that the daemon's events are fed to.
 
-    Requests need the token of `served.environment`, if it has one. Needs no start: what it begins in the background
+    Requests need the token of `served.environment`, which has one. Needs no start: what it begins in the background
     ends with `listen.serve_http`, or with `get_service(app).close()`.
     """
+    token = served.environment.token
+    assert token, "a daemon has a token"
     app = make_routes()
     app.state.service = Service(served, metrics or Metrics())
     handle_problems(app)
     # The last one added is the first one asked.
-    app.add_middleware(BodyLimit, limit=partial(_body_limit, served))
-    app.add_middleware(Access, token=served.environment.token)
+    app.add_middleware(BodyLimit, limit=served.settings.serve.body_limit_kb * 1024)
+    app.add_middleware(Access, token=token)
     app.add_middleware(ResponseHeaders)
     return app
-
-
-def _body_limit(served: "Daemon | Viewer", path: str) -> tuple[int, str]:
-    """Returns the bytes that a body for this path may have, and the setting that says so."""
-    if path == LOGIN:  # anybody may send one
-        return BODY_BYTES, "a login"
-    return served.settings.serve.body_limit_kb * 1024, "serve.body_limit_kb"
 
 
 def make_routes() -> FastAPI:

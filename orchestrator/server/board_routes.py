@@ -24,7 +24,14 @@ from orchestrator.core.event import Level
 from orchestrator.core.secrets import redact, redacted
 from orchestrator.server.events import EventStream, Last, Number
 from orchestrator.server.feed import HEARTBEAT
-from orchestrator.server.login import LASTS_S, cookie_name, is_same_origin, is_token, make_session, path_within
+from orchestrator.server.login import (
+    LASTS_S,
+    cookie_name,
+    is_same_origin,
+    is_token,
+    make_session,
+    path_within,
+)
 from orchestrator.server.models import Id
 from orchestrator.server.service import Service, ServiceDep, Viewer
 
@@ -266,8 +273,6 @@ def _chunk(event: str, data: str, place: int) -> bytes:
 @router.get("/login")
 async def login_page(request: Request, service: ServiceDep) -> Response:
     """Asks for the token."""
-    if service.environment.token is None:
-        return RedirectResponse("/", HTTPStatus.SEE_OTHER)
     return await _login(service, path_within(request.query_params.get("next", "/")))
 
 
@@ -279,8 +284,8 @@ async def login(request: Request, service: ServiceDep) -> Response:
     except ValueError:  # no form of ours; a million fields, which nobody needs a token to send, would hold up the loop
         given = {}
     leads_to = path_within(given.get("next", ["/"])[-1])
-    token = service.environment.token
-    if token is None or not is_same_origin(request.scope["headers"]):
+    token = service.token
+    if not is_same_origin(request.scope["headers"]):
         return RedirectResponse("/", HTTPStatus.SEE_OTHER)
     address = request.client.host if request.client else ""
     if wait_s := service.logins.wait_s(address, time.monotonic()):
@@ -295,7 +300,7 @@ async def login(request: Request, service: ServiceDep) -> Response:
     # Behind a proxy that ends TLS the request itself is plain.
     is_secure = "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}
     leading.set_cookie(
-        cookie_name(token), make_session(token), max_age=LASTS_S, httponly=True, samesite="strict", secure=is_secure
+        cookie_name(token), make_session(token), max_age=LASTS_S, httponly=True, samesite="lax", secure=is_secure
     )
     return leading
 
@@ -308,6 +313,5 @@ async def _login(service: Service, leads_to: str, problem: str = "", status: int
 async def logout(service: ServiceDep) -> Response:
     """Ends the session in this browser."""
     response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-    if (token := service.environment.token) is not None:
-        response.delete_cookie(cookie_name(token), httponly=True, samesite="strict")
+    response.delete_cookie(cookie_name(service.token), httponly=True, samesite="lax")
     return response

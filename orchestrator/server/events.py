@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Level
 from orchestrator.records.logs import LogQuery
-from orchestrator.server.limits import HEAD, send_until_gone
+from orchestrator.server.limits import send_until_gone
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, list_refusals
 from orchestrator.server.problems import JSON, Refused
@@ -117,9 +117,8 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if not scope.get(HEAD):
-            with self._service.feed.stream():
-                await send_until_gone(self._tell(send), receive)
+        with self._service.feed.stream():
+            await send_until_gone(self._tell(send), receive)
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send) -> None:

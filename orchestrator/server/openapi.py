@@ -20,9 +20,8 @@ BODIES: tuple[type[BaseModel], ...] = (
 )
 WHY: Mapping[int, str] = {
     401: "No token, or not the daemon's",
-    403: "The daemon has no token (--no-auth): not a direct request of its machine",
+    403: "With a session: no page of this daemon sends it",
     404: "There is no such sprint, story or backlog",
-    408: "The body did not come in time",
     409: "It cannot be done as things are now",
     413: "The body is too large",
     415: "The body is no application/json",
@@ -32,7 +31,7 @@ WHY: Mapping[int, str] = {
 NEEDS_NOTHING: dict[str, Any] = {"security": []}
 GUARDED = (401, 403)
 READS = (*GUARDED, 404, 422, 503)
-WRITES = (*READS, 408, 409, 413, 415)
+WRITES = (*READS, 409, 413, 415)
 TAGS = (
     ("health", "For platforms and Prometheus"),
     ("daemon", "The daemon and the backlogs that it watches"),

@@ -90,7 +90,7 @@ def handle_problems(app: FastAPI) -> None:
 def is_page_wanted(scope: Scope) -> bool:
     """Returns whether a person opens a page."""
     accepted = [value for name, value in scope["headers"] if name == b"accept"]
-    is_read = scope["method"] in {"GET", "HEAD"} and not scope["path"].startswith("/api/")
+    is_read = scope["method"] == "GET" and not scope["path"].startswith("/api/")
     return is_read and any(b"text/html" in value for value in accepted)
 
 
@@ -152,8 +152,7 @@ def _allowed(scope: Scope) -> list[str]:
         routes = scope["app"].router.routes
         return any(route.matches({**asked, "method": method})[0] is Match.FULL for route in routes)
 
-    found = [method for method in ("DELETE", "GET", "PATCH", "POST", "PUT") if has(method)]
-    return [*found, "HEAD"] if "GET" in found else found
+    return [method for method in ("DELETE", "GET", "POST", "PUT") if has(method)]
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

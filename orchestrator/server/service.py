@@ -162,6 +162,11 @@ class Service:
         """Of the daemon, or of the viewer."""
         return self.served.environment
 
+    @property
+    def token(self) -> str:
+        """What lets requests and logins in."""
+        return self.environment.token or ""
+
     async def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs what blocks in one of our threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *args, **kwargs))

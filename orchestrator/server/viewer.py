@@ -25,7 +25,7 @@ async def serve_board(
         environment=environment.with_token(token).model_copy(update={"port": port}),
     )
     async with serve_http(build_app(viewer), viewer.settings, viewer.environment) as address:
-        yield f"{address.url}/login#{token}"
+        yield f"{address}/login#{token}"
 
 
 @contextmanager

@@ -59,8 +59,6 @@ class ServeOptions(ModelOptions):
 
     backlogs: tuple[Path, ...] = ()
     """Files and folders, beside those of the settings and those that are handed in."""
-    no_auth: bool = False
-    """Whether direct requests of this machine need no token."""
 
 
 def default_repository() -> Path:

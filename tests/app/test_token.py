@@ -7,10 +7,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from orchestrator.core.suite import Tier
 from orchestrator.storage.state_folder import StateFolder
 from tests.daemon_server import RealDaemon
-from tests.sandboxes import sandbox
 from tests.support import Team, plain_environment, run_cli
 
 WORDS = ["serve", "--repo", "repo", "--provider", "scripted", "--script", "team.jsonl"]
@@ -53,29 +51,3 @@ def test_a_daemon_makes_its_token_which_commands_of_its_user_find(place: Path) -
     assert (folder.daemon_token.stat().st_mode & 0o777, folder.token()) == (0o600, token)
     assert token is not None
     assert token not in (place / "serve.log").read_text()
-
-
-def test_with_no_auth_it_warns(place: Path) -> None:
-    sandbox(Tier.LANDLOCK)
-    with serving(place, "--no-auth") as url:
-        assert [asked(url), asked(url, via="1.1 proxy")] == [200, 403]
-    assert '"event": "daemon_unguarded"' in (place / "serve.log").read_text()
-    assert StateFolder(place / ".orchestrator").token() is None
-
-
-@pytest.mark.parametrize(
-    ("words", "variables", "why"),
-    [
-        ([], {"ORCHESTRATOR_TOKEN": "a-rather-long-token"}, "contradict each other"),
-        ([], {"PORT": "0"}, "would listen on 0.0.0.0, where others reach it"),
-        (["--set", "sandbox.mode=plain"], {}, "the sandbox is plain"),
-        (["--set", "sandbox.loopback=shared"], {}, "sandbox.loopback is shared"),
-    ],
-)
-def test_no_auth_is_refused_where_others_reach_it(
-    place: Path, words: list[str], variables: dict[str, str], why: str
-) -> None:
-    port = [] if "PORT" in variables else ["--port", "0"]
-    done = run_cli([*WORDS, *port, "--no-auth", *words], place, plain_environment(**variables))
-    assert (done.returncode, why in done.stderr) == (2, True), done.stderr
-    assert '"daemon_listens"' not in done.stdout

@@ -38,7 +38,7 @@ def serving(waiting: Waiting) -> Iterator[str]:
 
     async def serve() -> None:
         async with running(stand) as daemon:
-            address.append(daemon.address.url)
+            address.append(daemon.address)
             ready.set()
             await ended.wait()
 

@@ -38,7 +38,7 @@ def test_a_wrong_token_is_refused_and_the_right_one_leads_to_where_one_was(windo
     assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (
         cookie_name(window.token),
         True,
-        "Strict",
+        "Lax",
         "/",
     )
     assert 0 < cookie["expires"] - time.time() <= LASTS_S

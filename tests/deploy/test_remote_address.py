@@ -32,7 +32,7 @@ def test_addresses_of_repositories(text: str, protocol: str, user: str, host: st
     address = remote_address(text)
     assert (address.protocol, address.user, address.host, address.branch) == (protocol, user, host, branch)
     assert str(address) == text.strip()
-    assert "#" not in address.url
+    assert "#" not in address
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.stand import TOKEN, Stand
+from tests.server.stand import Stand
 from tests.support import ALL_PASS, Played, Team, breakdown, copy_state, play, suite_text, write_backlog
 
 
@@ -29,11 +29,11 @@ def home(played: Played, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stand(home: Path) -> Stand:
-    """Over that folder, on loopback, with --no-auth."""
+    """Over that folder, on loopback."""
     return Stand(home)
 
 
 @pytest.fixture
 def guarded(home: Path) -> Stand:
-    """The same on every address, with a token."""
-    return Stand(home, PORT="0", ORCHESTRATOR_TOKEN=TOKEN)
+    """The same on every address."""
+    return Stand(home, PORT="0")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -20,7 +21,7 @@ from orchestrator.core.finding import major
 from orchestrator.core.sprint import Pruned
 from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app
-from orchestrator.server.listen import Address, ClientTimeouts, serve_http
+from orchestrator.server.listen import serve_http
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
 from orchestrator.storage.event_file import sqlite_url
@@ -30,6 +31,7 @@ from tests.support import plain_environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOKEN = "a-rather-long-token-of-a-test-1"
+BEARER = f"Authorization: Bearer {TOKEN}\r\n"
 SECRET = "sk-ant-api03-abcdefghijklmnop1"
 
 
@@ -37,7 +39,7 @@ class Stand:
     """As much of the daemon as the routes ask, over a state folder."""
 
     def __init__(self, home: Path, *overrides: str, **variables: str) -> None:
-        given = plain_environment(ORCHESTRATOR_HOME=str(home), **variables)
+        given = plain_environment(ORCHESTRATOR_HOME=str(home), **{"ORCHESTRATOR_TOKEN": TOKEN, **variables})
         self.settings, self.environment = load(None, ("serve.port=0", *overrides), given, home.parent)
         self.metrics = Metrics()
         self.phase: Any = "ready"
@@ -94,7 +96,7 @@ class Daemon:
 
     stand: Stand
     app: Any
-    address: Address
+    address: str
     client: httpx2.AsyncClient
     store: EventStore
     numbers: list[int] = field(default_factory=list)
@@ -122,36 +124,25 @@ class Daemon:
 
     async def connection(self, *, slow: bool = False) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """To the first address; a `slow` one takes next to nothing until it is read."""
-        host, port = self.address.bound[0]
-        one = socket.socket()
+        host, port = urlsplit(self.address).hostname, urlsplit(self.address).port
+        one = socket.socket(socket.AF_INET6 if ":" in str(host) else socket.AF_INET)
         if slow:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(one, (host.replace("0.0.0.0", "127.0.0.1"), port))
+        await asyncio.get_running_loop().sock_connect(one, (host, port))
         return await asyncio.open_connection(sock=one, limit=1 if slow else 2**16)
 
 
 @asynccontextmanager
-async def running(stand: Stand, timeouts: ClientTimeouts | None = None) -> AsyncIterator[Daemon]:
-    """The stand, listening, with a client that has its token; one without a token is `serve --no-auth`."""
+async def running(stand: Stand) -> AsyncIterator[Daemon]:
+    """The stand, listening, with a client that has its token."""
     app = build_app(stand, stand.metrics)
-    token = stand.environment.token
-    headers = {"authorization": f"Bearer {token}"} if token else {}
+    headers = {"authorization": f"Bearer {stand.environment.token}"}
     url = sqlite_url(StateFolder(stand.environment.home).event_database)
     stand.environment.home.mkdir(exist_ok=True)
     async with (
         EventStore(url, on_event=stand.metrics.observe) as store,
-        serve_http(app, stand.settings, stand.environment, timeouts=timeouts or ClientTimeouts()) as address,
-        httpx2.AsyncClient(base_url=address.url, headers=headers, trust_env=False, timeout=30, verify=False) as client,
+        serve_http(app, stand.settings, stand.environment) as address,
+        httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False, timeout=30, verify=False) as client,
     ):
         yield Daemon(stand, app, address, client, store)
-
-
-def has_ipv6() -> bool:
-    """Whether this machine can listen on ::1."""
-    try:
-        with socket.socket(socket.AF_INET6) as one:
-            one.bind(("::1", 0))
-    except OSError:
-        return False
-    return True

@@ -1,6 +1,5 @@
 """The board's answers over HTTP: headers that browsers obey, the cookie, and what it does not allow."""
 
-import asyncio
 import time
 from functools import partial
 from pathlib import Path
@@ -80,11 +79,11 @@ async def test_only_the_boards_own_files_are_served_and_each_by_its_kind(stand: 
 async def test_a_login_makes_a_cookie_for_this_server_alone(stand: Stand) -> None:
     async with running(stand) as daemon:
         log_in = partial(daemon.client.post, "/login")
-        here = daemon.address.url
+        here = daemon.address
         answer = await log_in(data={"token": TOKEN, "next": "/sprints/S1"}, headers={"origin": here})
         assert (answer.status_code, answer.headers["location"]) == (303, "/sprints/S1")
         name_and_value, *attributes = answer.headers["set-cookie"].lower().split("; ")
-        assert set(attributes) == {"httponly", "samesite=strict", "path=/", f"max-age={LASTS_S}"}
+        assert set(attributes) == {"httponly", "samesite=lax", "path=/", f"max-age={LASTS_S}"}
         assert TOKEN not in name_and_value
         behind_tls = await log_in(
             data={"token": TOKEN}, headers={"origin": here, "x-forwarded-proto": "https"}
@@ -103,7 +102,7 @@ async def test_a_login_makes_a_cookie_for_this_server_alone(stand: Stand) -> Non
 async def test_a_cookie_reads_and_orders_only_for_pages_of_the_same_origin(stand: Stand) -> None:
     pause, json = '{"verb": "pause"}', {"content-type": "application/json"}
     async with running(stand) as daemon:
-        here = daemon.address.url
+        here = daemon.address
         assert await ask(daemon, "GET", "/sprints/S1", session()) == (200, "")
         assert (await ask(daemon, "GET", "/api/v1/daemon", session()))[0] == 200
         foreign: tuple[dict[str, str], ...] = (
@@ -151,23 +150,11 @@ async def test_what_is_no_session_leads_pages_to_login_and_the_api_to_401(stand:
         assert (await ask(daemon, "GET", "/sprints/S1", session() | {"authorization": "Bearer wrong"}))[0] == 401
 
 
-async def test_a_link_of_another_site_comes_back_by_itself_with_the_cookie(stand: Stand) -> None:
-    """A browser leaves a strict cookie out there."""
-    headers = {"authorization": "", "accept": "text/html", "sec-fetch-site": "cross-site"}
-    async with running(stand) as daemon:
-        request = daemon.client.build_request("GET", "/sprints/S1?x=<b>", headers=headers)
-        del request.headers["authorization"]
-        answer = await daemon.client.send(request)
-    assert (answer.status_code, "S1</h1>" in answer.text) == (200, False)
-    assert '<meta http-equiv="refresh" content="0">' in answer.text
-    assert "<b>" not in answer.text
-
-
 async def test_no_address_of_ours_leads_to_another_server(stand: Stand) -> None:
     async with running(stand) as daemon:
         for site in ("cross-site", "none"):
             headers = {"accept": "text/html", "sec-fetch-site": site}
-            request = daemon.client.build_request("GET", f"{daemon.address.url}//evil.example/x", headers=headers)
+            request = daemon.client.build_request("GET", f"{daemon.address}//evil.example/x", headers=headers)
             del request.headers["authorization"]
             assert request.url.raw_path.startswith(b"//")
             answer = await daemon.client.send(request)
@@ -178,14 +165,14 @@ async def test_a_login_with_many_fields_is_none(stand: Stand) -> None:
     """Nobody needs a token to send it, and each field would take time of the loop."""
     async with running(stand) as daemon:
         body = "token=x&" * 8 + f"token={TOKEN}"
-        headers = {"origin": daemon.address.url, "content-type": "application/x-www-form-urlencoded"}
+        headers = {"origin": daemon.address, "content-type": "application/x-www-form-urlencoded"}
         answer = await daemon.client.post("/login", content=body, headers=headers)
         assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
 
 
 async def test_a_login_is_small_and_has_a_limit_of_tries(stand: Stand) -> None:
     async with running(stand) as daemon:
-        headers = {"origin": daemon.address.url, "content-type": "application/x-www-form-urlencoded"}
+        headers = {"origin": daemon.address, "content-type": "application/x-www-form-urlencoded"}
         log_in = partial(daemon.client.post, "/login", headers=headers)
         assert (await log_in(content=f"token={TOKEN}&next={'x' * 4096}")).status_code == 413
         said = [(await log_in(content=f"token=wrong-{number}")).status_code for number in range(11)]
@@ -193,15 +180,6 @@ async def test_a_login_is_small_and_has_a_limit_of_tries(stand: Stand) -> None:
         answer = await log_in(content=f"token={TOKEN}")
         assert (answer.status_code, 0 < int(answer.headers["retry-after"]) <= 60) == (429, True)
         assert "wait" in answer.text
-
-
-async def test_without_a_token_there_is_no_login(home: Path) -> None:
-    stand = await asyncio.to_thread(Stand, home)
-    async with running(stand) as daemon:
-        assert (await daemon.client.get("/login")).headers["location"] == "/"
-        assert (await daemon.client.get("/sprints/S1")).status_code == 200
-        for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
-            assert (await daemon.client.get("/sprints/S1", headers=headers)).status_code == 403
 
 
 async def test_what_is_not_there_is_a_page_for_people_and_an_object_for_programs(stand: Stand) -> None:

@@ -104,7 +104,7 @@ async def test_a_backlog_is_looked_at_there_as_it_is_here(guarded: Stand, tmp_pa
             for more in ([], ["--json"]):
                 script = ("--script", os.devnull)  # the daemon has somebody to answer too
                 here = await asyncio.to_thread(partial(cli, "run", str(file), "--dry-run", *script, *more))
-                words = "submit", str(file), "--dry-run", "--url", daemon.address.url, *more
+                words = "submit", str(file), "--dry-run", "--url", daemon.address, *more
                 there = await asyncio.to_thread(partial(cli, *words, **far))
                 assert there.exit_code == here.exit_code, there.stderr
                 if name != "broken.json":
@@ -137,13 +137,13 @@ async def both_ways(home: Path, commands: tuple[tuple[str, ...], ...]) -> None:
     async with running(stand) as daemon:
         far = {
             "ORCHESTRATOR_HOME": str(home.parent / "nothing"),
-            "ORCHESTRATOR_URL": daemon.address.url,
+            "ORCHESTRATOR_URL": daemon.address,
             "ORCHESTRATOR_TOKEN": TOKEN,
         }
         for words, one in zip(commands, expected, strict=True):
             done = await asyncio.to_thread(partial(cli, *words, **far))
             assert said(done, home) == one, words
-            assert words != ("status",) or f", at {daemon.address.url}\n" in done.stdout
+            assert words != ("status",) or f", at {daemon.address}\n" in done.stdout
 
 
 async def test_of_a_sprint_that_has_ended(home: Path) -> None:

@@ -13,10 +13,9 @@ import pytest
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.server.feed import PAGE, Feed
-from orchestrator.server.listen import ClientTimeouts
 from orchestrator.server.service import get_service
 from orchestrator.storage.event_store import EventStore
-from tests.server.stand import NOON, Daemon, Stand, running
+from tests.server.stand import BEARER, NOON, Daemon, Stand, running
 
 EVENTS = "/api/v1/events"
 
@@ -86,8 +85,6 @@ async def test_everything_from_any_point_on_and_only_what_is_wanted(stand: Stand
         assert loud == [line for line in every if line["level"] in {"warn", "error"}] != []
         assert await told(daemon, since=every[5]["timestamp"]) == every[5:]
         assert await told(daemon, after=10**17) == []
-        head = await daemon.client.head(EVENTS)
-        assert (head.status_code, head.content, get_service(daemon.app).feed.streams) == (200, b"", 0)
 
 
 async def test_what_comes_while_somebody_follows(stand: Stand) -> None:
@@ -143,22 +140,18 @@ async def test_a_stream_shows_that_it_lives_and_ends_with_the_daemon(lively: Sta
         assert (late.status_code, late.text) == (200, ": heartbeat\n\n")
 
 
-async def test_who_does_not_read_or_leaves_holds_nothing(stand: Stand) -> None:
-    async with running(stand, ClientTimeouts(stuck_s=0.05, look_s=0.01)) as daemon:
+async def test_who_leaves_holds_nothing(stand: Stand) -> None:
+    async with running(stand) as daemon:
         feed = get_service(daemon.app).feed
-        _, stuck = await daemon.connection(slow=True)
-        stuck.transport.pause_reading()
-        stuck.write(f"GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         _, leaves = await daemon.connection()
-        leaves.write(f"GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        leaves.write(f"GET {EVENTS} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n".encode())
         async with opened(daemon) as reads:
-            while feed.streams < 3:
+            while feed.streams < 2:
                 await daemon.client.get("/healthz")
             leaves.close()
-            while feed.streams > 1:  # until the buffers of the stuck one are full, and it is cut off
-                await daemon.record(300, message="x" * 1900)
-                await reads.take(300)
-        stuck.close()
+            while feed.streams > 1:
+                await daemon.record()
+                await reads.take(1)
 
 
 @pytest.mark.parametrize("clients", [100, pytest.param(1000, marks=pytest.mark.soak)])
@@ -171,7 +164,7 @@ async def test_many_follow(stand: Stand, clients: int) -> None:
             reader, writer = await daemon.connection()
             gone.append(writer)
             query = f"after={head}&level=info" if len(gone) % 2 else "level=info"
-            writer.write(f"GET {EVENTS}?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            writer.write(f"GET {EVENTS}?{query} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n".encode())
             found = []
             while len(found) < 20:
                 line = await reader.readline()

@@ -8,7 +8,7 @@ from tests.server.test_commands import cli
 
 
 async def far(daemon: Daemon, *words: str, token: str = TOKEN) -> tuple[int, str, str]:
-    given = {"ORCHESTRATOR_HOME": "/nonexistent", "ORCHESTRATOR_URL": daemon.address.url, "ORCHESTRATOR_TOKEN": token}
+    given = {"ORCHESTRATOR_HOME": "/nonexistent", "ORCHESTRATOR_URL": daemon.address, "ORCHESTRATOR_TOKEN": token}
     done = await asyncio.to_thread(partial(cli, *words, **given))
     return done.exit_code, done.stdout, done.stderr
 

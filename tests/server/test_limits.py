@@ -2,16 +2,16 @@
 
 import asyncio
 import socket
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from orchestrator.server.app import build_app
-from orchestrator.server.limits import BodyLimit
-from orchestrator.server.listen import ClientTimeouts, serve_http
+from orchestrator.server.listen import serve_http
 from orchestrator.server.service import get_service
-from tests.server.stand import Stand, has_ipv6, running
+from tests.server.stand import BEARER, Stand, running
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def home(tmp_path: Path) -> Path:
 
 LIMIT = 64 * 1024
 UPGRADE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
-POST = b"POST /api/v1/prune HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+POST = f"POST /api/v1/prune HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{BEARER}".encode()
 
 
 @pytest.fixture
@@ -48,21 +48,13 @@ async def test_a_body_is_as_large_as_it_may_be(small: Stand) -> None:
             (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(fits), b"200"),
             (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(fits, 7), b"200"),
             (plain + b"Content-Length: %d\r\n\r\n" % (LIMIT + 1) + large, b"413"),
-            (POST + b"Content-Length: 99999999999999\r\n\r\n", b"413"),
-            (POST + b"Content-Length: 99999999999999\r\nExpect: 100-continue\r\n\r\n", b"413"),
-            (POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large), b"413"),
-            (POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large * 5), b"413"),
+            (plain + b"Content-Length: 99999999999999\r\n\r\n", b"413"),
+            (plain + b"Content-Length: 99999999999999\r\nExpect: 100-continue\r\n\r\n", b"413"),
+            (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large), b"413"),
+            (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large * 5), b"413"),
             (POST + b"Content-Length: -1\r\n\r\n", b"400"),
             (POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b"400"),
-            (POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", b"400"),
-            (POST.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
-            (b"GET /healthz HTTP/1.1\nHost: localhost\n\n", b"400"),
-            (b"GET /healthz HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n", b"400"),
-            (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\n", b"400"),
-            (b"GET /healthz HTTP/0.9\r\nHost: localhost\r\n\r\n", b"400"),
-            (b"GET /healthz HTTP/2.0\r\nHost: localhost\r\n\r\n", b"400"),
             (b"GET /healthz HTTP/1.0\r\n\r\n", b"200"),
-            (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"400"),
             (POST + b"Transfer-Encoding: gzip\r\n\r\n", b"400"),
             (b"GET / HTTP/1.1\r\n\r\n", b"400"),
             (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
@@ -84,61 +76,35 @@ async def test_a_body_that_does_not_end_is_nobodys(small: Stand) -> None:
     small.submit = submit  # type: ignore[method-assign,assignment]
     async with running(small) as daemon:
         _, writer = await daemon.connection()
-        writer.write(b"PUT /api/v1/backlogs/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nStory_ID")
+        writer.write(
+            f"PUT /api/v1/backlogs/a HTTP/1.1\r\nHost: x\r\n{BEARER}Content-Length: 100\r\n\r\nStory_ID".encode()
+        )
         await writer.drain()
         writer.close()
         assert (await daemon.client.get("/healthz")).status_code == 200
     assert handed_in == []
 
 
-async def test_a_body_has_to_come_in_time() -> None:
-    said: list[dict[str, object]] = []
-
-    async def never() -> dict[str, object]:
-        await asyncio.sleep(3600)
-        return {}
-
-    async def send(message: object) -> None:
-        said.append(dict(message))  # type: ignore[call-overload]
-
-    async def app(*_: object) -> None:
-        raise AssertionError("it was asked")
-
-    limit = BodyLimit(app, limit=lambda _path: (10, "a.setting"), body_s=0.01)
-    await limit({"type": "http", "method": "PUT", "path": "/", "headers": []}, never, send)  # type: ignore[arg-type]
-    assert said[0]["status"] == 408
-
-
-async def test_a_head_has_to_come_in_time(stand: Stand) -> None:
-    async with running(stand, ClientTimeouts(head_s=0.05, look_s=0.01)) as daemon:
-        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        for first, sent in ((b"", b""), (b"", b"GET /healthz HT"), (whole, b"GET /healthz HT")):
-            reader, writer = await daemon.connection()
-            writer.write(first)
-            if first:
-                assert b"200" in await reader.readuntil(b'"ok"}')
-            writer.write(sent)
-            with suppress(ConnectionResetError):
-                assert await reader.read() == b""
-            writer.close()
-        stays = (await daemon.client.get("/api/v1/events?follow=false")).status_code
-        assert stays == 200
-
-
 async def test_more_connections_than_may_be_are_let_go(stand: Stand) -> None:
     app = build_app(stand)
     async with serve_http(app, stand.settings, stand.environment, most=3) as address:
-        host, port = address.bound[0]
-        held = [await asyncio.open_connection(host, port) for _ in range(3)]
-        while len(held) < 10:
-            reader, writer = await asyncio.open_connection(host, port)
-            with suppress(ConnectionResetError):
-                assert await reader.read() == b""
-            held.append((reader, writer))
-        reader, writer = held[0]
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b"200 OK" in await reader.readline()
-        for _, writer in held:
+        url = urlsplit(address)
+        held = [await asyncio.open_connection(url.hostname, url.port) for _ in range(5)]
+
+        async def first_line(number: int) -> bytes:
+            reader, writer = held[number]
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            line = await reader.readline()
+            await reader.readuntil(b"\r\n\r\n")
+            return line
+
+        assert b"503" in await first_line(4)
+        for _, writer in held[2:]:
+            writer.close()
+            await writer.wait_closed()
+        while b"200 OK" not in await first_line(0):  # the server has yet to see that they have gone
+            await held[0][0].readexactly(len("Service Unavailable"))
+        for _, writer in held[:2]:
             writer.close()
 
 
@@ -154,36 +120,18 @@ async def test_requests_one_after_another_on_one_connection(stand: Stand) -> Non
 
 async def test_it_listens_on_both_families(guarded: Stand) -> None:
     async with running(guarded) as daemon:
-        hosts = [host for host, _ in daemon.address.bound]
-        assert hosts == (["0.0.0.0", "::"] if has_ipv6() else ["0.0.0.0"])
-        assert len({port for _, port in daemon.address.bound}) == 1
-        for host in ("127.0.0.1", "::1")[: len(hosts)]:
-            reader, writer = await asyncio.open_connection(host, daemon.address.bound[0][1])
+        for host in ("127.0.0.1", "::1") if socket.has_dualstack_ipv6() else ("127.0.0.1",):
+            reader, writer = await asyncio.open_connection(host, urlsplit(daemon.address).port)
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert b'{"status": "ok"}' in await reader.read()
             writer.close()
-
-
-async def test_a_machine_without_the_other_family_is_fine(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = socket.socket
-
-    def only_four(family: int = socket.AF_INET, *args: int, **kwargs: int) -> socket.socket:
-        if family == socket.AF_INET6:
-            raise OSError(97, "Address family not supported by protocol")
-        return real(family, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.server.listen.socket.socket", only_four)
-        async with running(stand) as daemon:
-            assert [host for host, _ in daemon.address.bound] == ["127.0.0.1"]
-            assert daemon.address.url.startswith("http://127.0.0.1:")
 
 
 async def test_nothing_outlives_the_server_whatever_is_open(stand: Stand) -> None:
     """A stream that nobody reads, one that is read, a look that hangs, half a request, and an idle connection."""
     before = asyncio.all_tasks()
     stand.hangs = asyncio.Event()
-    head = b" HTTP/1.1\r\nHost: localhost\r\n"
+    head = f" HTTP/1.1\r\nHost: localhost\r\n{BEARER}".encode()
     async with AsyncExitStack() as stack, running(stand) as daemon:
         feed, writers = get_service(daemon.app).feed, []
         for sent in (b"GET /api/v1/events?level=debug", b"GET /api/v1/events", b"GET /readyz", b"", None):

@@ -42,7 +42,7 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     thread.start()
     assert ready.wait(30)
     daemon, loop, ended = found[0]
-    yield daemon.address.url
+    yield daemon.address
     loop.call_soon_threadsafe(ended.set)
     thread.join()
 
