@@ -6,7 +6,7 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, splitext
 
-from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
+from orchestrator.checks.lost_exports import Lost, check_lost, lost_exports
 from orchestrator.checks.paths import Around
 from orchestrator.code.check import OLD, THING, check_syntax, is_program, stands_for_code, target_of, unchecked_language
 from orchestrator.code.manifests.manifest import read_manifest
@@ -149,8 +149,8 @@ def check_content(
 ) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist, `lost` what they lose.
 
-    Syntax, SQL, omissions and placeholders, lost text, lost exports, imports of removed files, and manifests
-    that lose something; a minor one for code that has no parser here. Never raises.
+    Syntax, SQL, omissions and placeholders, lost text, exports that others still use, and manifests that lose
+    something; a minor one for code that has no parser here. Never raises.
     """
     findings: list[Finding] = []
     around = around or Around()
@@ -167,8 +167,8 @@ def check_content(
             )
         findings += said
     lost = lost_exports(delivery, before, around.task) if lost is None else lost
-    taken = [*check_lost(delivery, lost, around.others), *check_gone(delivery, before)]
-    return [one.placed(story=delivery.story_id, task=delivery.task_id) for one in (*findings, *taken)]
+    findings += check_lost(delivery, lost, around.others)
+    return [one.placed(story=delivery.story_id, task=delivery.task_id) for one in findings]
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:

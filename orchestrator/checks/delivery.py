@@ -157,19 +157,16 @@ def check_resolution(
 ) -> list[Finding]:
     """Findings on a delivery that brings two sides together; `merged` holds the other files as git merged them.
 
-    Every file in conflict must come, without a marker, and hold what both sides offer: exports, methods, packages,
+    Every file in conflict must come, without a marker, and hold what both sides offer: names, packages,
     scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken
     away.
     """
     others = {path: text for path, text in merged.items() if path not in {one.path for one in conflicts}}
-    said = around.model_copy(update={"task": "\n".join((around.task, *gone_on_purpose(conflicts)))})
     sides = ({one.path: one.result for one in conflicts}, {one.path: one.story for one in conflicts})
-    first, second = (
-        check_content(delivery, texts, said, lost_exports(delivery, texts, said.task, members=True))
-        for texts in ({**others, **before} for before in sides)
-    )
+    first, second = (check_content(delivery, {**others, **before}, around) for before in sides)
     return [
         *(_hardened(finding, sides[0]) for finding in _of_both(first, second)),
+        *_lost_by_a_side(delivery, conflicts, around.task),
         *check_whole(delivery, [one.path for one in conflicts], {}),
         *_markers(delivery, conflicts, others),
         *_besides(delivery),
@@ -198,14 +195,25 @@ def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     for one in conflicts:
         for text in (one.result, one.story) if one.base is not None else ():
             side = Delivery(story_id="", task_id="", files=(FileChange(path=RepoPath(one.path), content=text),))
-            names.update((lost.name, None) for lost in lost_exports(side, {one.path: one.base or ""}, members=True))
+            names.update((lost.name, None) for lost in lost_exports(side, {one.path: one.base or ""}))
     return tuple(names)
 
 
+def _lost_by_a_side(delivery: Delivery, conflicts: Sequence[Conflict], task: str) -> Iterator[Finding]:
+    """Yields a major finding for each name that either side offers and the answer has not."""
+    on_purpose = gone_on_purpose(conflicts)
+    sides = ({one.path: one.result for one in conflicts}, {one.path: one.story for one in conflicts})
+    lost = dict.fromkeys(one for side in sides for one in lost_exports(delivery, side, task))
+    for one in lost:
+        if one.name not in on_purpose:
+            where = Where(file=one.file, story=delivery.story_id, task=delivery.task_id)
+            message = f"`{one.file}` lost `{one.name}`, which one of the two sides has"
+            yield major(LOST, message, where=where, fix=f"Keep `{one.name}` as that side has it.")
+
+
 def _hardened(finding: Finding, in_conflict: Mapping[str, str]) -> Finding:
-    """Names that a side loses in a file in conflict cause the failed merge, whether or not they are used."""
-    is_loss = finding.code == LOST or (finding.code == MANIFEST and finding.where.field)
-    if not is_loss or finding.where.file not in in_conflict:
+    """What a side's manifest loses in a file in conflict causes the failed merge."""
+    if finding.code != MANIFEST or not finding.where.field or finding.where.file not in in_conflict:
         return finding
     return finding.model_copy(update={"severity": max(finding.severity, Severity.MAJOR, key=lambda one: one.rank)})
 

@@ -8,10 +8,11 @@ from posixpath import basename, splitext
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.checks.lost_exports import PYTHON, lost_exports
+from orchestrator.checks.lost_exports import PYTHON, lost_exports, may_go
 from orchestrator.checks.suite_place import is_suite
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.javascript.tree import SUFFIXES as JAVASCRIPT
+from orchestrator.code.outline import outline
 from orchestrator.code.python.source import parse_python, walk
 from orchestrator.code.python.tests import test_functions
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Edit
@@ -34,7 +35,6 @@ _DEFINED = re.compile(
 )
 _IMPORTED = re.compile(r"^import\s+(?:type\s+)?([^'\"\n]{1,2000}?)\s+from\b", re.MULTILINE)
 _LESS = re.compile(r"\b(?:remov|delet|drop|shorten|simplif|trim|rewrit|replac|clean|reduc)", re.IGNORECASE)
-_GOES = re.compile(r"\b(?:remov|delet|drop|renam|mov|replac|extract|merg|split|rewrit)", re.IGNORECASE)
 _LEAST_LINES = 5
 _KEPT_CODE, _KEPT_TEXT = 0.5, 0.75
 """Shares of its lines below which a file that nobody asked to shorten is only a part of itself."""
@@ -61,9 +61,11 @@ def missing_parts(path: str, old: str, new: str, about: str) -> tuple[str, ...]:
     if unsafe_reason(path) is not None or not old.strip():
         return ()
     change = Delivery(story_id="", task_id="", files=(FileChange(path=path, content=new),))
-    # To be spoken of is no leave to go: a task also names what it keeps.
-    leave = about if _GOES.search(about) else ""
-    lost = [one.name for one in lost_exports(change, {path: old}, leave, members=True)]
+    lost = [one.name for one in lost_exports(change, {path: old}, about)]
+    methods = _methods(path, new)
+    for owner, had in _methods(path, old).items():
+        lacking = sorted(had - methods.get(owner, had))
+        lost += [f"{owner}.{name}" for name in lacking if not may_go(about, name)]
     if path.lower().endswith(PYTHON):
         before, now = parse_python(old), parse_python(new)
         if before is not None and now is not None:
@@ -79,6 +81,18 @@ def missing_parts(path: str, old: str, new: str, about: str) -> tuple[str, ...]:
     if len(lines) < _LEAST_LINES or count >= least * len(lines) or _LESS.search(about):
         return ()
     return (f"{len(lines) - count} of {len(lines)} lines",)
+
+
+def _methods(path: str, text: str) -> dict[str, set[str]]:
+    """Returns the names of public methods by their classes."""
+    found, owner = dict[str, set[str]](), ""
+    for one in outline(text, path):
+        if not one.signature.startswith(" "):
+            owner = one.name
+            found[owner] = set()
+        elif not one.name.startswith(("_", "#")):
+            found.setdefault(owner, set()).add(one.name)
+    return found
 
 
 MAX_LOST = 6

@@ -315,7 +315,7 @@ async def test_a_person_wants_it_tried_once_more_with_a_comment(tmp_path: Path) 
     first, second = stand.merges
     assert "keep both functions" not in first
     assert "anna turned it down: keep both functions" in second
-    assert "lost the export `one`" in second, "and why the first answer was refused"
+    assert "lost `one`, which one of the two sides has" in second, "and why the first answer was refused"
     assert [told[0] for told in stand.told] == [
         "merge_refused", "merge_unresolved", "merge_refused", "merge_resolved", "story_merged",
     ]  # fmt: skip
